@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: {
     alias: {
       '@braiddb/sdk': source('src/index.ts'),
+      '@braiddb/server/tools': source('packages/server/src/tools/index.ts'),
       '@braiddb/server': source('packages/server/src/index.ts'),
       '@braiddb/kysely': source('packages/kysely/src/index.ts'),
     },

@@ -40,9 +40,8 @@ import { createGzip } from 'node:zlib';
 import { buildPackages, must, run, top } from '../../examples/iot-worker/steps.mjs';
 
 /** The packages with sources, in the order in which they are built. */
-const FOLDERS = ['sdk', 'sdk/packages/server', 'sdk/packages/kysely'].filter((folder) =>
-  existsSync(join(top, folder, 'package.json')),
-);
+const PACKAGES = ['server', 'kysely', 'drizzle', 'opentelemetry'];
+const FOLDERS = ['sdk', ...PACKAGES.map((name) => `sdk/packages/${name}`)];
 
 /** ELF's number of each processor. */
 const MACHINES = { x64: 62, arm64: 183 };

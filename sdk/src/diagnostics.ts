@@ -19,6 +19,7 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 
 import type { RetryEvent } from './options.js';
+import type { ServerInfo } from './server.js';
 
 /** How a COMMIT without an answer was resolved. */
 export interface CommitLostEvent {
@@ -47,6 +48,19 @@ export function publishCommitLost(event: CommitLostEvent): void {
   if (commitLostChannel.hasSubscribers) commitLostChannel.publish(event);
 }
 
+/** Where a traced call goes to; undefined before there is a connection. */
+export interface Place {
+  /** `host:port` of the server. */
+  server: string | undefined;
+  /** Which kind of server it is. */
+  system: ServerInfo['kind'] | undefined;
+  /** The name of the database. */
+  database: string | undefined;
+}
+
+/** The place of a call that has no connection yet. */
+export const NO_PLACE: Place = { server: undefined, system: undefined, database: undefined };
+
 /** What every trace may have at its end. */
 interface Trace {
   /** Why it failed; set before `error` and `asyncEnd` are published. */
@@ -54,11 +68,9 @@ interface Trace {
 }
 
 /** A statement, script or COPY: the messages of the tracing channel `braiddb:query`. */
-export interface QueryTrace extends Trace {
+export interface QueryTrace extends Trace, Place {
   /** The text as it was given, without its values. */
   readonly text: string;
-  /** `host:port` of the server; undefined before there is a connection. */
-  server: string | undefined;
   /** The attempt of the transaction around it, counted from 1; undefined outside. */
   readonly attempt: number | undefined;
   /** Milliseconds of waiting for a connection, or for its turn in a transaction. */
@@ -67,12 +79,13 @@ export interface QueryTrace extends Trace {
   rows: number | undefined;
 }
 
-/** A call of `db.transaction`: the messages of the tracing channel `braiddb:transaction`. */
-export interface TransactionTrace extends Trace {
+/**
+ * A call of `db.transaction`: the messages of the tracing channel `braiddb:transaction`. The place is
+ * that of the last attempt.
+ */
+export interface TransactionTrace extends Trace, Place {
   readonly isolation: string;
   readonly readOnly: boolean;
-  /** `host:port` of the server of the last attempt. */
-  server: string | undefined;
   /** Attempts so far: retries and one. */
   attempts: number;
   /** Milliseconds of waiting for connections, all attempts together. */
@@ -80,18 +93,13 @@ export interface TransactionTrace extends Trace {
 }
 
 /** A wait for a connection of the pool: the messages of the tracing channel `braiddb:acquire`. */
-export interface AcquireTrace extends Trace {
+export interface AcquireTrace extends Trace, Place {
   /** Calls that waited already. */
   readonly waiting: number;
-  /** `host:port` of the server; undefined before there is a connection. */
-  server: string | undefined;
 }
 
 /** A connection being opened: the messages of the tracing channel `braiddb:connect`. */
-export interface ConnectTrace extends Trace {
-  /** `host:port` of the server. */
-  readonly server: string;
-}
+export interface ConnectTrace extends Trace, Place {}
 
 /** A batch on its way: the messages of the tracing channel `braiddb:batch`. */
 export interface BatchTrace extends Trace {
@@ -148,5 +156,5 @@ export function traced<Message extends object, T>(
 
 /** The trace of a statement outside a transaction. */
 export function traceOf(text: string): QueryTrace {
-  return { text, server: undefined, attempt: undefined, waitMs: undefined, rows: undefined };
+  return { text, ...NO_PLACE, attempt: undefined, waitMs: undefined, rows: undefined };
 }

@@ -70,6 +70,7 @@ export type {
 } from './batcher/index.js';
 export type { Database } from './database/database.js';
 export { connect } from './client.js';
+export type { Field } from './connection/driver.js';
 export type { Copyable, CopyStream } from './copy/methods.js';
 export type { LazyIterator } from './copy/lazy-iterator.js';
 export type { CopyFormat, CopySource, CopyTable } from './copy/work.js';
@@ -78,6 +79,7 @@ export type {
   BatchTrace,
   CommitLostEvent,
   ConnectTrace,
+  Place,
   QueryTrace,
   TransactionTrace,
 } from './diagnostics.js';
@@ -122,7 +124,8 @@ export { detectServer } from './server.js';
 export type { DatabaseStats } from './stats.js';
 export type { CompilableQuery, Statement, ToSqlQuery } from './sql/foreign.js';
 export type { Parameter } from './sql/parameters.js';
-export type { AnyRow, Compiled, Sql } from './sql/template.js';
+export type { TypeParsers } from './sql/parsers.js';
+export type { AnyRow, Compiled, Sql, TextOptions } from './sql/template.js';
 export { sql } from './sql/template.js';
 export type {
   Condition,

@@ -69,7 +69,8 @@ async function packageTests(folder, binary) {
 
 /** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
 async function packages() {
-  const published = ['@braiddb/sdk', '@braiddb/server', '@braiddb/kysely'];
+  const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry'];
+  const published = names.map((name) => `@braiddb/${name}`);
   await buildPackages([...published, 'iot-worker', 'fastify-kysely', '@braiddb/bench']);
   await program('types', 'npm', 'run', '--silent', 'typecheck');
   await program('lint and format', 'npm', 'run', '--silent', 'lint');
@@ -101,6 +102,8 @@ async function main() {
     part('SDK', ofPackage('sdk')),
     part('server from npm', ofPackage('sdk/packages/server')),
     part('Kysely dialect', ofPackage('sdk/packages/kysely')),
+    part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
+    part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('bench pictures', ofPackage('bench')),

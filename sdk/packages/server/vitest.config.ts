@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: {
     alias: {
       '@braiddb/sdk': source('../../src/index.ts'),
+      '@braiddb/server/tools': source('src/tools/index.ts'),
       '@braiddb/server': source('src/index.ts'),
     },
   },

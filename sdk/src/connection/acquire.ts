@@ -7,20 +7,20 @@ import type pg from 'pg';
 
 import { onAbort } from '../abort.js';
 import type { AcquireTrace } from '../diagnostics.js';
-import { acquisitions, traced } from '../diagnostics.js';
+import { acquisitions, NO_PLACE, traced } from '../diagnostics.js';
 import { ClosedError, ConnectionError, fromConnect, isTransient } from '../errors.js';
 import type { DatabaseContext } from './context.js';
-import { isServerMessage, serverOf } from './driver.js';
+import { isServerMessage, placeOf } from './driver.js';
 
 /** A client of the pool; one that arrives after the wait has ended goes straight back. */
 export function takeClient(
   context: DatabaseContext,
   signal: AbortSignal | undefined,
 ): Promise<pg.PoolClient> {
-  const trace = (): AcquireTrace => ({ waiting: context.counts.waiting, server: undefined });
+  const trace = (): AcquireTrace => ({ waiting: context.counts.waiting, ...NO_PLACE });
   return traced(acquisitions, trace, async (filled) => {
     const client = await take(context, signal);
-    if (filled !== undefined) filled.server = serverOf(client);
+    if (filled !== undefined) Object.assign(filled, placeOf(client));
     return client;
   });
 }

@@ -64,7 +64,7 @@ export class AutocommitRunner {
       const startMs = trace === undefined ? 0 : context.settings.scheduler.now();
       const connection = this.#takeKept() ?? (await Connection.acquire(context, signal));
       if (trace !== undefined) {
-        trace.server = connection.server;
+        Object.assign(trace, connection.place);
         trace.waitMs = context.settings.scheduler.now() - startMs;
       }
       try {

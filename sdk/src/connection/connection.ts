@@ -16,6 +16,7 @@
 
 import type pg from 'pg';
 
+import type { Place } from '../diagnostics.js';
 import { ClosedError, ConnectionError, DatabaseError, fromDriver, OptionError } from '../errors.js';
 import { settlesWithin } from '../scheduler.js';
 import { takeClient } from './acquire.js';
@@ -23,8 +24,8 @@ import type { DatabaseContext } from './context.js';
 import {
   destroy,
   pipelinesItself,
+  placeOf,
   requestCancel,
-  serverOf,
   transactionStatus,
   wireOf,
 } from './driver.js';
@@ -80,9 +81,9 @@ export class Connection {
     return this.#client;
   }
 
-  /** The server as `host:port`. */
-  get server(): string {
-    return serverOf(this.#client);
+  /** The server and the database. */
+  get place(): Place {
+    return placeOf(this.#client);
   }
 
   /** What ended the connection; undefined while it lasts. */

@@ -7,8 +7,18 @@ import type { Socket } from 'node:net';
 
 import pg from 'pg';
 
+import type { Place } from '../diagnostics.js';
+import { detectServer } from '../server.js';
+
 /** The state that the server reports with each ready message; null before the first. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
+
+/** A column of an answer, as `pg` describes it. */
+export interface Field {
+  readonly name: string;
+  /** The number of its type. */
+  readonly dataTypeID: number;
+}
 
 /** What one statement answered. */
 export interface DriverResult {
@@ -16,6 +26,7 @@ export interface DriverResult {
   /** Null where the server's tag has no number. */
   readonly rowCount: number | null;
   readonly rows: Record<string, unknown>[];
+  readonly fields?: readonly Field[];
   /** What a type parser of the caller's threw; the statement itself has run. */
   readonly parseFailure?: { readonly error: unknown };
 }
@@ -46,6 +57,7 @@ interface ClientInternals {
   readonly secretKey: number | null;
   readonly host: string;
   readonly port: number;
+  readonly database: string;
   readonly ssl: boolean | object;
   readonly readyForQuery: boolean;
   readonly pipeline?: boolean;
@@ -97,10 +109,12 @@ export function processIdOf(client: pg.ClientBase): number | undefined {
   return inside(client).processID ?? undefined;
 }
 
-/** The server as `host:port`. */
-export function serverOf(client: pg.ClientBase): string {
-  const { host, port } = inside(client);
-  return `${host}:${port}`;
+/** Which server and database a client is for; the system is known once it is connected. */
+export function placeOf(client: pg.ClientBase): Place {
+  const { host, port, database } = inside(client);
+  const parameters = parametersOf.get(client);
+  const system = parameters?.size ? detectServer(parameters).kind : undefined;
+  return { server: `${host}:${port}`, system, database };
 }
 
 /** Delay of the first probe of a silent connection, in milliseconds. */

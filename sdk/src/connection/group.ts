@@ -5,7 +5,7 @@
 import { ignore } from '../abort.js';
 import { isStalePlan, needsPreparing, UsageError } from '../errors.js';
 import type { TypeParsers } from '../sql/parsers.js';
-import type { DriverResult, TransactionStatus, Wire } from './driver.js';
+import type { DriverResult, Field, TransactionStatus, Wire } from './driver.js';
 import { isServerMessage } from './driver.js';
 import type { WireStatement } from './prepared.js';
 
@@ -17,11 +17,6 @@ export interface GroupOutcome {
   readonly failure: { readonly error: unknown } | undefined;
   /** The server's transaction status after the group; undefined if the connection has ended. */
   readonly status: TransactionStatus | undefined;
-}
-
-interface Field {
-  readonly name: string;
-  readonly dataTypeID: number;
 }
 
 type Parse = (text: string) => unknown;
@@ -92,25 +87,28 @@ export class StatementGroup {
   }
 
   handleRowDescription(message: { readonly fields: readonly Field[] }): void {
-    const name = this.#statements[this.#results.length]?.name;
+    const { name, types = this.#parsers } = this.#statements[this.#results.length] ?? {};
     const known = name === undefined ? undefined : this.#rowFormats.get(name);
-    if (known?.parsers === this.#parsers && sameFields(known.fields, message.fields)) {
+    if (known?.parsers === types && sameFields(known.fields, message.fields)) {
       this.#format = known;
       return;
     }
-    this.#format = formatOf(message.fields, this.#parsers);
+    this.#format = formatOf(message.fields, types);
     if (name !== undefined) this.#rowFormats.set(name, this.#format);
   }
 
   handleDataRow(message: { readonly fields: readonly (string | null)[] }): void {
     const format = this.#format;
     if (this.#parseFailure !== undefined || format === undefined) return;
-    if (this.#statements[this.#results.length]?.discard === true) return;
+    const { discard, rowMode } = this.#statements[this.#results.length] ?? {};
+    if (discard === true) return;
     try {
-      const row = { ...format.template };
+      const isArray = rowMode === 'array';
+      const row = (isArray ? [] : { ...format.template }) as Record<string, unknown>;
       message.fields.forEach((text, index) => {
         const field = format.fields[index];
-        if (text !== null && field !== undefined) row[field.name] = format.parse[index]?.(text);
+        if (field === undefined || (text === null && !isArray)) return;
+        row[isArray ? index : field.name] = text === null ? null : format.parse[index]?.(text);
       });
       this.#rows.push(row);
     } catch (error) {
@@ -168,7 +166,8 @@ export class StatementGroup {
   #complete(command: string, rowCount: number | null): void {
     const { error: parseError } = this.#parseFailure ?? {};
     const failed = this.#parseFailure === undefined ? {} : { parseFailure: { error: parseError } };
-    this.#results.push({ command, rowCount, rows: this.#rows, ...failed });
+    const fields = this.#format?.fields ?? [];
+    this.#results.push({ command, rowCount, rows: this.#rows, fields, ...failed });
     this.#rows = [];
     this.#format = undefined;
     this.#parseFailure = undefined;

@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto';
 
 import { encodeParameter } from '../sql/parameters.js';
-import type { Compiled } from '../sql/template.js';
+import type { Compiled, TextOptions } from '../sql/template.js';
 
 /** A statement as it travels. */
-export interface WireStatement {
+export interface WireStatement extends Omit<TextOptions, 'prepare'> {
   readonly text: string;
   readonly values: readonly (string | Buffer | null)[];
   /** The name under which it is kept prepared, if it is. */
@@ -24,12 +24,12 @@ const preparedNames = new Map<string, string>();
 
 /** Encodes a statement; throws if a parameter cannot be sent. */
 export function encodeStatement(
-  { text, values }: Compiled,
+  { text, values, rowMode, types, prepare: own }: Compiled,
   prepare: boolean,
   discard = false,
 ): WireStatement {
-  const name = prepare ? preparedName(text) : undefined;
-  return { text, values: values.map(encodeParameter), name, discard };
+  const name = (own ?? prepare) ? preparedName(text) : undefined;
+  return { text, values: values.map(encodeParameter), name, discard, rowMode, types };
 }
 
 function preparedName(text: string): string | undefined {

@@ -141,10 +141,11 @@ export class StatementRequest {
   /** Fixes texts and values; `returningNothing`: the server acknowledges writes before they run. */
   compile(returningNothing: boolean): readonly Compiled[] {
     const isBare = this.#delivery === 'unawaited' && returningNothing;
-    const finish = ({ text, values }: Compiled): Compiled => {
+    const finish = (compiled: Compiled): Compiled => {
+      const { text } = compiled;
       if (this.#lockClause !== undefined)
-        return { text: withClause(text, this.#lockClause), values };
-      return isBare ? { text: withReturningNothing(text), values } : { text, values };
+        return { ...compiled, text: withClause(text, this.#lockClause) };
+      return isBare ? { ...compiled, text: withReturningNothing(text) } : compiled;
     };
     const fixed = this.#statements.every((statement) => typeof statement === 'string');
     this.#compiled = fixed

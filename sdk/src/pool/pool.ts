@@ -6,7 +6,7 @@ import pg from 'pg';
 
 import { ignore } from '../abort.js';
 import type { ClientClass } from '../connection/driver.js';
-import { isServerMessage, recordingParameters, serverOf } from '../connection/driver.js';
+import { isServerMessage, placeOf, recordingParameters } from '../connection/driver.js';
 import type { ConnectTrace } from '../diagnostics.js';
 import { connects, traced } from '../diagnostics.js';
 import { fromConnect, isTransient, OptionError } from '../errors.js';
@@ -92,7 +92,7 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
 
     async #connect(): Promise<this> {
       try {
-        const makeTrace = (): ConnectTrace => ({ server: serverOf(this) });
+        const makeTrace = (): ConnectTrace => placeOf(this);
         await traced(connects, makeTrace, () => super.connect());
         hosts.note(this.#host, true);
         return this;

@@ -4,7 +4,7 @@
 
 import type { CallSite } from '../call-sites.js';
 import { captureCallSite } from '../call-sites.js';
-import type { DriverResult } from '../connection/driver.js';
+import type { DriverResult, Field } from '../connection/driver.js';
 import { StatementRequest } from '../connection/request.js';
 import type { Copyable } from '../copy/methods.js';
 import { makeCopyMethods } from '../copy/methods.js';
@@ -36,6 +36,8 @@ export interface QueryResult<Row extends object = AnyRow> {
   readonly count: number;
   /** The command that ran, for example `SELECT`. */
   readonly command: string;
+  /** The columns of the rows, with the numbers of their types. */
+  readonly fields: readonly Field[];
 }
 
 /** Something that statements can be sent through: a `db` or a `tx`. */
@@ -257,7 +259,8 @@ function asArray<Row extends object>(
 }
 
 function readResult(result: DriverResult): QueryResult {
-  return { rows: result.rows, count: result.rowCount ?? 0, command: result.command };
+  const { rows, rowCount, command, fields = [] } = result;
+  return { rows, count: rowCount ?? 0, command, fields };
 }
 
 function atMostOne({ rows }: DriverResult): AnyRow | undefined {

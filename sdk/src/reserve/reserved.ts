@@ -159,7 +159,7 @@ class Reserved {
     }
     const { counts, settings } = this.#context;
     counts.statements += 1;
-    const makeTrace = (): QueryTrace => ({ ...traceOf(text), server: this.#connection.server });
+    const makeTrace = (): QueryTrace => ({ ...traceOf(text), ...this.#connection.place });
     const before = this.#turn;
     const result = traced(queries, makeTrace, async (trace) => {
       const startMs = trace === undefined ? 0 : settings.scheduler.now();

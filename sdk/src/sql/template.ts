@@ -8,14 +8,26 @@
  * Does not send anything, and does not know SQL's grammar.
  */
 
+import { checkNames } from '../options.js';
 import type { Parameter } from './parameters.js';
 import { checkParameter } from './parameters.js';
+import type { TypeParsers } from './parsers.js';
 
 /** The row type of a statement that names none. */
 export type AnyRow = Record<string, unknown>;
 
+/** How the answer to a statement of `sql.unsafe` is read: for drivers of other libraries. */
+export interface TextOptions {
+  /** Each row is an array of values, in the order of the columns. Default: an object. */
+  readonly rowMode?: 'array' | undefined;
+  /** Parsers of the values, as `pg` takes them. Default: those of `connect`. */
+  readonly types?: TypeParsers | undefined;
+  /** Keep the statement prepared on the server. Default: as `connect` says. */
+  readonly prepare?: boolean | undefined;
+}
+
 /** A statement ready to be sent: text with $1, $2, … and one value each. */
-export interface Compiled {
+export interface Compiled extends TextOptions {
   readonly text: string;
   readonly values: readonly Parameter[];
 }
@@ -91,12 +103,17 @@ export class Sql<Row extends object = AnyRow> {
   }
 
   /** Builds a whole statement from a text that has its numbered parameters already. */
-  static fromText<Row extends object>(text: string, values: readonly unknown[]): Sql<Row> {
+  static fromText<Row extends object>(
+    text: string,
+    values: readonly unknown[],
+    options: TextOptions,
+  ): Sql<Row> {
     if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
     checkCount(values.length);
     const checked = values.map((value, index) => checkParameter(value, index + 1));
     const chunks = checked.length === 0 ? [{ text }] : undefined;
-    return new Sql(chunks, undefined, Object.freeze({ text, values: Object.freeze(checked) }));
+    const compiled = { ...options, text, values: Object.freeze(checked) };
+    return new Sql(chunks, undefined, Object.freeze(compiled));
   }
 
   /** True for pieces made by this module; nothing that a client sends as JSON can be one. */
@@ -285,7 +302,7 @@ sql.json = function json(value: unknown): Sql {
 /**
  * A statement from a text that a program has built, with its numbered parameters. The SDK cannot
  * check such a text: never build it from the input of a user. Without values it may be part of
- * another statement.
+ * another statement, which ignores its options.
  *
  * @example
  * ```ts
@@ -297,10 +314,12 @@ sql.json = function json(value: unknown): Sql {
 sql.unsafe = function unsafe<Row extends object = AnyRow>(
   text: string,
   values: readonly unknown[] = [],
+  options: TextOptions = {},
 ): Sql<Row> {
   if (typeof (text as unknown) !== 'string') throw new TypeError('sql.unsafe takes a string');
   if (!Array.isArray(values)) throw new TypeError('the values of sql.unsafe are an array');
-  return Sql.fromText<Row>(text, values);
+  checkNames('sql.unsafe', options, ['rowMode', 'types', 'prepare']);
+  return Sql.fromText<Row>(text, values, options);
 };
 
 /** Nothing: for pieces that are left out. */

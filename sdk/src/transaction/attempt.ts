@@ -328,8 +328,8 @@ export class TransactionAttempt {
     const { attempt, context } = this.#settings;
     const { now } = context.settings.scheduler;
     const startMs = now();
-    const { server } = this.#queue.connection;
-    const trace: QueryTrace = { ...traceOf(request.text), server, attempt };
+    const { place } = this.#queue.connection;
+    const trace: QueryTrace = { ...traceOf(request.text), ...place, attempt };
     const { onSend } = request.hooks;
     const sent = (texts: readonly string[]): void => {
       trace.waitMs = now() - startMs;

@@ -30,7 +30,7 @@ import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
 import type { TransactionTrace } from '../diagnostics.js';
-import { traced, transactions } from '../diagnostics.js';
+import { NO_PLACE, traced, transactions } from '../diagnostics.js';
 import {
   attachRollbackError,
   ClosedError,
@@ -55,7 +55,7 @@ export function runTransaction<T>(
 ): Promise<T> {
   const { isolation, readOnly } = settings;
   const makeTrace = (): TransactionTrace => ({
-    ...{ isolation, readOnly, server: undefined },
+    ...{ isolation, readOnly, ...NO_PLACE },
     ...{ attempts: 0, waitMs: 0 },
   });
   return traced(transactions, makeTrace, async (trace) => {
@@ -159,7 +159,7 @@ class TransactionRunner {
     const startMs = trace === undefined ? 0 : now();
     const connection = await Connection.acquire(this.#context, signal);
     if (trace !== undefined) {
-      trace.server = connection.server;
+      Object.assign(trace, connection.place);
       trace.waitMs += now() - startMs;
     }
     return { queue: new StatementQueue(connection, this.#context), sent: [] };

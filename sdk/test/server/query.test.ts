@@ -8,6 +8,7 @@ import {
   ConstraintError,
   DatabaseError,
   isAmbiguous,
+  OptionError,
   sql,
   UsageError,
 } from '../../src/index.js';
@@ -46,6 +47,24 @@ onEachServer('statements', ({ url, name }) => {
     ]);
     const some = await db.query`SELECT name FROM ${table} WHERE id = ANY(${[2n, 3n]})`;
     expect(some.rows).toEqual([{ name: 'b' }]);
+  });
+
+  it('reads rows as arrays, with parsers of the statement', async () => {
+    const text = 'SELECT $1::int8 AS a, NULL AS b, 2::int4 AS a';
+    const types = { getTypeParser: (oid: number) => (value: string) => `${oid}:${value}` };
+    for (const options of [{}, { prepare: true }]) {
+      const statement = sql.unsafe(text, [7n], { rowMode: 'array', ...options });
+      const plain = await db.query(statement);
+      expect(plain.rows).toEqual([[7n, null, 2]]);
+      expect(plain.fields.map(({ name }) => name)).toEqual(['a', 'b', 'a']);
+      const own = sql.unsafe(text, [7n], { rowMode: 'array', types, ...options });
+      expect((await db.query(own)).rows).toEqual([['20:7', null, '23:2']]);
+      await db.transaction(async (tx) => {
+        expect((await tx.query(own)).rows).toEqual([['20:7', null, '23:2']]);
+        expect((await tx.query(sql.unsafe(text, [7n], options))).rows).toEqual([{ a: 2, b: null }]);
+      });
+    }
+    expect(() => sql.unsafe(text, [7n], { rowmode: 'array' } as never)).toThrow(OptionError);
   });
 
   it('sends every kind of value so that it comes back the same', async () => {

@@ -15,7 +15,8 @@ const METHODS_MAX = 25;
 const PARAMETERS_MAX = 6;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const folders = ['src', 'packages/server/src', 'packages/kysely/src'];
+const packages = ['server', 'kysely', 'drizzle', 'opentelemetry'];
+const folders = ['src', ...packages.map((name) => `packages/${name}/src`)];
 const paths = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))

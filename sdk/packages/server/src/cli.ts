@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * `npx braiddb …`: runs the server binary with the same arguments, and ends as it ends.
+ * `npx braiddb …`: runs the server binary with the same arguments, and ends as it ends. `npx braiddb
+ * migrate` and `npx braiddb types` are programs of this package: see `tools/`.
  *
  * A signal goes on to the server. A terminal and npm may both send the same Ctrl-C, and a server
  * that gets a second signal stops at once: so a copy of a signal within half a second is dropped.
@@ -71,8 +72,15 @@ function main(args: readonly string[]): void {
   });
 }
 
+/** Commands that need no server binary; they are loaded when they are used. */
+const TOOLS = ['migrate', 'types'];
+
+const [command = '', ...rest] = process.argv.slice(2);
 try {
-  main(process.argv.slice(2));
+  if (TOOLS.includes(command)) {
+    const { runTool } = await import('./tools/command.js');
+    process.exitCode = await runTool(command, rest);
+  } else main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof ServerError)) throw error;
   fail(error.message);

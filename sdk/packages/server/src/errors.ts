@@ -6,6 +6,7 @@
  * ├── BinaryNotFoundError   there is no server binary for this machine
  * ├── ServerStartError      the server ended, or was not ready in time
  * ├── ServerStopError       the server ended with an error, or had to be killed
+ * ├── MigrationError        the files of migrations and the database do not fit
  * └── ServerOptionError     an option has a wrong type or is out of its range
  * ```
  */
@@ -71,6 +72,17 @@ export class ServerStopError extends ServerError {
     this.name = 'ServerStopError';
     this.exit = exit;
     this.log = log;
+  }
+}
+
+/**
+ * A migration failed, or the files and the database do not fit. The message says what to do; `cause`
+ * is the error of the SDK where a statement failed.
+ */
+export class MigrationError extends ServerError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'MigrationError';
   }
 }
 

@@ -6,6 +6,7 @@
  *  cli.ts         npx braiddb: the binary with the same arguments
  *  server.ts      startServer: data folder, process, readiness, close
  *  database.ts    createDatabase: a fresh database on a server
+ *  tools/         migrations and types: `@braiddb/server/tools`
  *  ─────────────────────────────────────────────────────────────
  *  options.ts     the options of startServer, checked
  *  process.ts     one server process: output, signals, end
@@ -23,6 +24,7 @@ export { createDatabase } from './database.js';
 export type { ProcessExit } from './errors.js';
 export {
   BinaryNotFoundError,
+  MigrationError,
   ServerError,
   ServerOptionError,
   ServerStartError,

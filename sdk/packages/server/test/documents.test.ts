@@ -11,7 +11,8 @@ import { withBinary } from './binary.js';
 import { labelledBlocks, top, writeBlocks } from './labelled.js';
 import { run } from './run.js';
 
-const sources = await readdir(new URL('../src/', import.meta.url));
+const entries = await readdir(new URL('../src/', import.meta.url), { recursive: true });
+const sources = entries.filter((name) => name.endsWith('.ts'));
 const files = [
   ...sources.map((name) => `packages/server/src/${name}`),
   'packages/server/README.md',

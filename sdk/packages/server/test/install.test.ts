@@ -89,7 +89,7 @@ withBinary('the packed packages', (binary) => {
     tarballs = printed.split('\n').filter((line) => line.endsWith('.tgz'));
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
-    const first = tarballs.filter((path) => !path.includes('braiddb-kysely-'));
+    const first = tarballs.filter((path) => !/braiddb-(kysely|drizzle|opentelemetry)-/.test(path));
     await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
       unreachable = 'npm cannot reach its registry, and does not have "pg" in its cache';
@@ -196,6 +196,37 @@ withBinary('the packed packages', (binary) => {
     const printed = await run(process.execPath, ['--test', name], { cwd: project });
     expect(printed).toMatch(/pass 2\n/);
   });
+
+  it('have the commands of tools', async (context) => {
+    skipUnlessInstalled(context);
+    for (const name of ['migrate', 'types']) {
+      const printed = await run('npx', ['--no-install', 'braiddb', name, '--help'], {
+        cwd: project,
+      });
+      expect(printed).toContain(`Usage: npx braiddb ${name}`);
+    }
+  });
+
+  it('have a driver for Drizzle', async (context) => {
+    skipUnlessInstalled(context);
+    const driver = tarballs.find((path) => path.includes('braiddb-drizzle-')) ?? '';
+    await run('npm', [...INSTALL, driver, 'drizzle-orm@0.45.4'], { cwd: project });
+    const code = `
+      import { drizzle } from '@braiddb/drizzle';
+      import { connect } from '@braiddb/sdk';
+      import { startServer } from '@braiddb/server';
+      import { sql } from 'drizzle-orm';
+      const server = await startServer();
+      const client = await connect(server.url);
+      const { rows } = await drizzle(client).transaction((tx) =>
+        tx.execute(sql\`SELECT 1::int4 AS one\`),
+      );
+      console.log(rows[0].one);
+      await client.close();
+      await server.close();`;
+    await writeFile(join(project, 'driver.mjs'), code);
+    expect(await run(process.execPath, ['driver.mjs'], { cwd: project })).toBe('1\n');
+  }, 120_000);
 
   it('have a dialect for Kysely', async (context) => {
     skipUnlessInstalled(context);

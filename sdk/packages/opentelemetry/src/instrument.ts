@@ -1,0 +1,120 @@
+/** Subscribes to the channels of the SDK, and ends the subscriptions. */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+
+import type { Database, RetryEvent } from '@braiddb/sdk';
+import { OptionError } from '@braiddb/sdk';
+import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
+import { metrics, trace } from '@opentelemetry/api';
+
+import type { Unsubscribe } from './channels.js';
+import { listen } from './channels.js';
+import { measurements } from './metrics.js';
+import type { PoolOptions } from './pools.js';
+import { PoolGauges } from './pools.js';
+import { batchSpans, noteRetry, statementSpans, transactionSpans } from './spans.js';
+
+const NAME = '@braiddb/opentelemetry';
+const VERSION = '0.1.0';
+
+/** Options of {@link instrument}. */
+export interface InstrumentOptions {
+  /** Where spans go to. Default: the global provider. */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /** Where metrics go to. Default: the global provider. */
+  readonly meterProvider?: MeterProvider | undefined;
+  /**
+   * Whether spans have the text of a statement, with `?` in place of its literals. Parameters are in
+   * no span. Default `true`.
+   */
+  readonly queryText?: boolean | undefined;
+}
+
+/** Telemetry that is on. */
+export interface Instrumentation extends Disposable {
+  /**
+   * Adds metrics about the connection pool of a database, until the function that is returned is
+   * called. The other metrics, and spans, need no such call.
+   */
+  observe(db: Database, options: PoolOptions): () => void;
+  /** Ends all spans and metrics of this call; those under way are not ended. */
+  stop(): void;
+}
+
+/**
+ * Turns on spans and metrics for everything that the SDK does in this process. Call it once, after
+ * your OpenTelemetry SDK has started. Fails with an {@link OptionError} if an option is wrong.
+ *
+ * @example
+ * ```ts
+ * import { instrument } from '@braiddb/opentelemetry';
+ * import { connect } from '@braiddb/sdk';
+ * const telemetry = instrument();
+ * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+ * telemetry.observe(db, { poolName: 'orders' });
+ * await db.query`SELECT 1`; // a span, and one value of db.client.operation.duration
+ * telemetry.stop();
+ * ```
+ */
+export function instrument(options: InstrumentOptions = {}): Instrumentation {
+  const {
+    tracerProvider = trace,
+    meterProvider = metrics,
+    queryText = true,
+  } = readOptions(options);
+  const tracer = tracerProvider.getTracer(NAME, VERSION);
+  const meter = meterProvider.getMeter(NAME, VERSION);
+  const measured = measurements(meter);
+  const pools = new PoolGauges(meter);
+  const undo: Unsubscribe[] = [
+    listen('query', measured.query),
+    listen('query', statementSpans(tracer, queryText)),
+    listen('transaction', measured.transaction),
+    listen('transaction', transactionSpans(tracer)),
+    listen('acquire', measured.acquire),
+    listen('connect', measured.connect),
+    listen('batch', measured.batch),
+    listen('batch', batchSpans(tracer)),
+    onEvent('braiddb:transaction:retry', (event: RetryEvent) => {
+      noteRetry(event);
+      measured.onRetry(event);
+    }),
+    onEvent('braiddb:transaction:commit-lost', measured.onCommitLost),
+  ];
+  const stop = (): void => {
+    for (const end of undo.splice(0)) end();
+    pools.stop();
+  };
+  return Object.freeze({
+    observe: (db: Database, pool: PoolOptions) => pools.add(db, readPoolOptions(pool)),
+    stop,
+    [Symbol.dispose]: stop,
+  });
+}
+
+function onEvent(name: string, listener: (event: never) => void): Unsubscribe {
+  const hear = listener as (event: unknown) => void;
+  subscribe(name, hear);
+  return () => unsubscribe(name, hear);
+}
+
+function readOptions(options: InstrumentOptions): InstrumentOptions {
+  const known = ['tracerProvider', 'meterProvider', 'queryText'];
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new OptionError(unknown, `is not known; known are ${known.join(', ')}`);
+  }
+  const { queryText } = options;
+  if (queryText !== undefined && typeof (queryText as unknown) !== 'boolean') {
+    throw new OptionError('queryText', 'must be true or false');
+  }
+  return options;
+}
+
+function readPoolOptions(options: PoolOptions): PoolOptions {
+  const { poolName } = options as Partial<PoolOptions>;
+  if (typeof poolName !== 'string' || poolName === '') {
+    throw new OptionError('poolName', 'must be a name');
+  }
+  return options;
+}
