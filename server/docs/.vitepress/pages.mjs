@@ -87,6 +87,7 @@ export const SIDEBAR = [
         session: 'Session',
         exec: 'Exec',
         dml: 'DML',
+        routines: 'Routines',
         ddl: 'DDL',
         plan: 'Plan',
         catalog: 'Catalog',
