@@ -313,6 +313,7 @@ states! {
     InFailedSqlTransaction = "25P02",
     IdleInTransactionSessionTimeout = "25P03",
     InvalidSqlStatementName = "26000",
+    TriggeredDataChangeViolation = "27000",
     InvalidAuthorizationSpecification = "28000",
     InvalidPassword = "28P01",
     DependentObjectsStillExist = "2BP01",

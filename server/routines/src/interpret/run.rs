@@ -265,6 +265,7 @@ fn may_be_caught(error: &Error) -> bool {
             Kv::LockTimeout { .. }
                 | Kv::LockNotAvailable { .. }
                 | Kv::Duplicate { .. }
+                | Kv::WrittenInside { .. }
                 | Kv::CheckChanged(_)
                 | Kv::ReadOnly
         ),
