@@ -91,6 +91,7 @@ export const SIDEBAR = [
         session: 'Session',
         exec: 'Exec',
         dml: 'DML',
+        routines: 'Routines',
         ddl: 'DDL',
         plan: 'Plan',
         catalog: 'Catalog',

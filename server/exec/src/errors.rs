@@ -42,6 +42,12 @@ fn shown(error: &Kv) -> Error {
         Kv::Duplicate { .. } => {
             Error::new(SqlState::UniqueViolation, "duplicate key value violates unique constraint")
         }
+        Kv::WrittenInside { .. } => Error::new(
+            SqlState::TriggeredDataChangeViolation,
+            "tuple to be updated was already modified by an operation triggered by the current \
+             command",
+        )
+        .hint("A function must not change the rows that the statement around it changes."),
         Kv::CheckChanged(_) => Error::new(
             SqlState::ForeignKeyViolation,
             "a row that a foreign key or unique constraint depends on has changed",

@@ -129,6 +129,13 @@ pub enum Error {
         /// The statement that wrote it.
         seq: Seq,
     },
+    /// A statement with a higher number, which a routine has run inside of this one, has written
+    /// the key already (27000).
+    #[error("a key was written inside of the statement that writes it")]
+    WrittenInside {
+        /// The key.
+        key: Key,
+    },
     /// A read that has to hold at every isolation level has changed (23503, 23505).
     #[error("a checked key has changed")]
     CheckChanged(Box<Conflict>),

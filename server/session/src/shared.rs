@@ -306,7 +306,11 @@ impl SessionServices for Shared {
     }
 
     fn notice(&self, level: NoticeLevel, fields: Error) {
-        self.raised.lock().push(Notice { severity: severity(level), fields });
+        let severity = severity(level);
+        let least = self.state.lock().settings.active().notices;
+        if severity == Severity::Info || least.is_some_and(|least| severity >= least) {
+            self.raised.lock().push(Notice { severity, fields });
+        }
     }
 
     fn settings_changes(&self) -> u64 {

@@ -133,7 +133,7 @@ impl Error {
     /// Names the table (and its schema).
     #[must_use]
     pub fn table(mut self, schema: &str, table: &str) -> Self {
-        self.0.schema = Some(schema.to_owned());
+        self.0.schema = Some(schema.to_owned()).filter(|schema| !schema.is_empty());
         self.0.table = Some(table.to_owned());
         self
     }
@@ -148,7 +148,7 @@ impl Error {
     /// Names the data type (and its schema).
     #[must_use]
     pub fn data_type(mut self, schema: &str, data_type: &str) -> Self {
-        self.0.schema = Some(schema.to_owned());
+        self.0.schema = Some(schema.to_owned()).filter(|schema| !schema.is_empty());
         self.0.data_type = Some(data_type.to_owned());
         self
     }
@@ -314,6 +314,7 @@ states! {
     InFailedSqlTransaction = "25P02",
     IdleInTransactionSessionTimeout = "25P03",
     InvalidSqlStatementName = "26000",
+    TriggeredDataChangeViolation = "27000",
     InvalidAuthorizationSpecification = "28000",
     InvalidPassword = "28P01",
     DependentObjectsStillExist = "2BP01",

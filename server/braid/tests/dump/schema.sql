@@ -168,3 +168,24 @@ INSERT INTO public.plain VALUES (1, 'one'), (2, NULL);
 SELECT nextval('shop.countdown');
 SELECT nextval('shop.countdown');
 SELECT setval('public.owned_later', 77, false);
+
+CREATE FUNCTION shop.taxed(price numeric, rate numeric DEFAULT 0.19) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT price * (1 + rate) $$;
+CREATE FUNCTION shop.taxed(price integer) RETURNS integer LANGUAGE sql STABLE COST 7 AS 'SELECT price';
+CREATE FUNCTION shop."Odd name"("A b" text[], integer) RETURNS void LANGUAGE plpgsql AS $body$
+DECLARE
+    line shop.order_line%ROWTYPE;
+BEGIN
+    -- a comment, and 'quotes' with $$ inside
+    FOR line IN SELECT * FROM shop.order_line LOOP
+        RAISE NOTICE 'line %', line;
+    END LOOP;
+END
+$body$;
+CREATE PROCEDURE public.close_shop(reason text DEFAULT 'late'::text, at date DEFAULT NULL)
+    LANGUAGE plpgsql AS $$ BEGIN DELETE FROM shop.order_line; END $$;
+COMMENT ON FUNCTION shop.taxed(numeric, numeric) IS 'with tax';
+COMMENT ON PROCEDURE public.close_shop(text, date) IS 'a procedure';
+ALTER FUNCTION shop.taxed(integer) OWNER TO dump_owner;
+REVOKE ALL ON FUNCTION shop.taxed(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION shop.taxed(integer) TO dump_reader;

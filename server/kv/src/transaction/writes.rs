@@ -19,6 +19,7 @@ impl Writes<'_> {
     pub fn put(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.into());
         self.write(self.0.local_of(key), |buffer| {
+            buffer.refuse_overtaken(seq, key)?;
             buffer.write(seq, key, Some(value));
             Ok(())
         })
@@ -32,7 +33,10 @@ impl Writes<'_> {
         let local = self.0.local_of(key);
         self.write(local, |buffer| match local {
             Some(local) => write_new_local(buffer, local, seq, (key, value)),
-            None => buffer.write_new(seq, key, value).map(drop),
+            None => {
+                buffer.refuse_overtaken(seq, key)?;
+                buffer.write_new(seq, key, value).map(drop)
+            }
         })
     }
 
@@ -40,6 +44,7 @@ impl Writes<'_> {
     pub fn delete(self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
         self.remove(self.0.local_of(key), |buffer| {
+            buffer.refuse_overtaken(seq, key)?;
             buffer.write(seq, key, None);
             Ok(())
         })
@@ -57,10 +62,11 @@ impl Writes<'_> {
         while let Some(first) = keys.peek() {
             let local = self.0.local_of(first.as_ref());
             self.remove(local, |buffer| {
-                keys.by_ref().take(DELETED_AT_ONCE).for_each(|key| {
+                keys.by_ref().take(DELETED_AT_ONCE).try_for_each(|key| {
+                    buffer.refuse_overtaken(seq, key.as_ref())?;
                     buffer.write(seq, key.as_ref(), None);
-                });
-                Ok(())
+                    Ok(())
+                })
             })?;
         }
         Ok(())

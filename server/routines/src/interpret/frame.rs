@@ -51,8 +51,8 @@ impl Frame {
         };
         let (before, after) = (size(&self.values[slot]), size(&value));
         if after > 0 {
-            self.memory.take(after)?;
             self.counted += after;
+            self.memory.take(after)?;
         }
         let before = before.min(self.counted);
         self.memory.give(before);

@@ -7,6 +7,9 @@ use super::state::Run;
 use crate::conditions::state_named;
 use crate::plpgsql::{Raise, Sql};
 
+/// What a message takes in memory besides its text, roughly, in bytes.
+const NOTICE_BYTES: usize = 256;
+
 /// The text of an expression's value; `None` for NULL.
 async fn text_of(run: &mut Run<'_>, sql: &Sql) -> Result<Option<String>> {
     let (value, ty) = run.value(sql).await?;
@@ -78,6 +81,10 @@ pub(super) async fn raise_message(run: &mut Run<'_>, raise: &Raise) -> Result<()
         "warning" => NoticeLevel::Warning,
         _ => NoticeLevel::Notice,
     };
+    if !matches!(level, NoticeLevel::Debug | NoticeLevel::Log) {
+        // It waits in memory for the client.
+        run.cx.memory.take(NOTICE_BYTES + error.message().len())?;
+    }
     run.host.notice(level, error);
     Ok(())
 }

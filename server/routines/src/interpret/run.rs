@@ -51,6 +51,9 @@ impl Run<'_> {
     fn with_context(&mut self, error: Error) -> Error {
         let name = &self.code.name;
         let line = match self.failed_at.take() {
+            Some((line, what)) if what.starts_with("during") => {
+                format!("PL/pgSQL {name} line {line} {what}")
+            }
             Some((line, what)) => format!("PL/pgSQL {name} line {line} at {what}"),
             None => format!("PL/pgSQL {name}"),
         };
@@ -180,7 +183,7 @@ impl Run<'_> {
     async fn block(&mut self, block: &Block) -> Result<Flow> {
         for declaration in &block.declarations {
             if let Err(error) = self.declare(declaration).await {
-                let what = "statement block";
+                let what = "during statement block local variable initialization";
                 self.failed_at.get_or_insert((declaration.line, what));
                 return Err(error);
             }
@@ -262,6 +265,7 @@ fn may_be_caught(error: &Error) -> bool {
             Kv::LockTimeout { .. }
                 | Kv::LockNotAvailable { .. }
                 | Kv::Duplicate { .. }
+                | Kv::WrittenInside { .. }
                 | Kv::CheckChanged(_)
                 | Kv::ReadOnly
         ),

@@ -39,7 +39,8 @@ impl Run<'_> {
     pub(super) async fn perform(&mut self, sql: &Sql) -> Result<()> {
         let statement = self.code.statement(sql)?;
         let given = self.given(sql);
-        self.planned(&statement, given, Rows::Discard).await?;
+        let result = self.planned(&statement, given, Rows::Discard).await;
+        result.map_err(|error| in_statement(error, statement.text()))?;
         self.set_found(self.row_count > 0)
     }
 

@@ -1,5 +1,7 @@
 //! The parser's place among the tokens of a body.
 
+use std::cell::Cell;
+
 use braid_types::{Error, Result, SqlState};
 
 use super::lexer::{Token, TokenKind, lex};
@@ -17,6 +19,8 @@ pub(super) struct Parser<'t> {
     /// Pieces of SQL so far.
     pub(super) pieces: usize,
     depth: usize,
+    /// A place in the text and its line, to count on from.
+    counted: Cell<(usize, u32)>,
     pub(super) result: ResultKind,
 }
 
@@ -35,7 +39,8 @@ impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str, result: ResultKind) -> Result<Self> {
         let tokens = lex(text)?;
         let scope = Scope::default();
-        Ok(Parser { text, tokens, place: 0, scope, pieces: 0, depth: 0, result })
+        let counted = Cell::new((0, 1));
+        Ok(Parser { text, tokens, place: 0, scope, pieces: 0, depth: 0, counted, result })
     }
 
     /// The next token.
@@ -71,9 +76,15 @@ impl<'t> Parser<'t> {
 
     /// The line of the next token, from 1.
     pub(super) fn line(&self) -> u32 {
-        let before = &self.text[..self.start()];
-        let lines = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        u32::try_from(lines).unwrap_or(u32::MAX)
+        let start = self.start();
+        let (from, line) = match self.counted.get() {
+            (from, line) if from <= start => (from, line),
+            _ => (0, 1),
+        };
+        let more = self.text[from..start].bytes().filter(|byte| *byte == b'\n').count();
+        let line = line.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.counted.set((start, line));
+        line
     }
 
     /// Whether the next token is this word.

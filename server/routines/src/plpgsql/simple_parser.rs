@@ -322,7 +322,14 @@ fn parse_diagnostics(parser: &mut Parser<'_>) -> Result<Kind> {
             ],
         };
         if !known.contains(&item.as_str()) {
-            let message = format!("unrecognized GET DIAGNOSTICS item at or near \"{item}\"");
+            let other = ["row_count", "returned_sqlstate", "message_text"].contains(&&*item);
+            let form = if stacked { "GET STACKED DIAGNOSTICS" } else { "GET CURRENT DIAGNOSTICS" };
+            let message = match other {
+                true => {
+                    format!("diagnostics item {} is not allowed in {form}", item.to_uppercase())
+                }
+                false => format!("unrecognized GET DIAGNOSTICS item at or near \"{item}\""),
+            };
             return Err(Error::new(SqlState::SyntaxError, message));
         }
         items.push((target, item));

@@ -33,7 +33,7 @@ pub(super) async fn enqueue(
     portal: &mut Portal,
     client: &mut dyn Client,
     recorder: Option<Recorder>,
-) -> Result<Ended> {
+) -> Result<Option<Ended>> {
     let queue = session.group.queue.clone();
     let number = session.group.number;
     let (has_failed, remembered) =
@@ -43,6 +43,10 @@ pub(super) async fn enqueue(
     }
     let prepared = portal.prepared.clone();
     let (plan, job) = plan_job(session, portal, &prepared, recorder.clone()).await?;
+    if plan.plan.calls_routine {
+        // Its routines' statements get their numbers when they run: none may be queued after it.
+        return Ok(None);
+    }
     let bytes = prepared.text().len() + job.params.iter().map(Datum::size_bytes).sum::<usize>();
     if wait_for_room(session, bytes).await? && queue.with_ledger(|ledger| ledger.has_failed()) {
         resolve_group(session, true).await?;
@@ -79,7 +83,7 @@ pub(super) async fn enqueue(
         StatementKind::Delete => "DELETE 0",
         StatementKind::Insert | StatementKind::Merge | StatementKind::Select => "INSERT 0 0",
     });
-    Ok(Ended::Complete)
+    Ok(Some(Ended::Complete))
 }
 
 /// Plans a statement: errors of names, types and privileges come here.

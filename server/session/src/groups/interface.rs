@@ -25,7 +25,7 @@ pub(crate) trait ParallelStatements {
         portal: &mut Portal,
         client: &mut dyn Client,
         recorder: Option<Recorder>,
-    ) -> impl Future<Output = Result<Ended>> + Send;
+    ) -> impl Future<Output = Result<Option<Ended>>> + Send;
 
     /// Notes a statement of the block whose answer the client sees.
     fn note_answered(&mut self, statement: &Statement);

@@ -29,7 +29,7 @@ impl ParallelStatements for Session {
         portal: &mut Portal,
         client: &mut dyn Client,
         recorder: Option<Recorder>,
-    ) -> Result<Ended> {
+    ) -> Result<Option<Ended>> {
         enqueue::enqueue(self, portal, client, recorder).await
     }
 

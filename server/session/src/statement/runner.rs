@@ -100,8 +100,10 @@ async fn run_or_queue(
     let recorder = if is_fresh { number_statement(session, &prepared) } else { None };
     check_injected(session, statement)?;
     if is_fresh && session.block == Block::Active {
-        if returns_nothing(statement) {
-            return Box::pin(session.enqueue(portal, client, recorder)).await;
+        if returns_nothing(statement)
+            && let Some(ended) = Box::pin(session.enqueue(portal, client, recorder.clone())).await?
+        {
+            return Ok(ended);
         }
         session.note_answered(statement);
     }

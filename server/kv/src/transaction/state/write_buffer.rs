@@ -115,6 +115,16 @@ impl WriteBuffer {
         self.next_order
     }
 
+    /// [`Error::WrittenInside`] if a statement with a higher number has written the key:
+    /// that statement ran inside of this one, and its write must not get lost.
+    pub(crate) fn refuse_overtaken(&self, seq: Seq, key: &[u8]) -> Result<()> {
+        let newest = self.keys.get(key).and_then(|history| history.last());
+        match newest.is_some_and(|op| op.seq > seq.before().0) {
+            true => Err(Error::WrittenInside { key: key.to_vec() }),
+            false => Ok(()),
+        }
+    }
+
     /// Adds a put or a delete.
     pub(crate) fn write(&mut self, seq: Seq, key: &[u8], value: Option<Value>) -> Arc<[u8]> {
         let op = Op { seq: seq.before().0, order: self.order(), value };

@@ -132,7 +132,11 @@ fn bind_routine(
         }
     };
     let is_exact = |wanted: &[SqlType]| wanted.iter().zip(&types).all(|(a, b)| a.same_base(b));
-    if built_in.is_some_and(|found| is_exact(&found.arg_types))
+    let mut wanted = routine.parameters.iter().zip(&places);
+    let is_own = wanted
+        .all(|(parameter, place)| place.is_none_or(|place| parameter.ty.same_base(&types[place])));
+    // A built-in function is found first, unless only this one takes the arguments as they are.
+    if built_in.is_some_and(|found| !is_own || is_exact(&found.arg_types))
         || (arguments.distinct || arguments.variadic || !arguments.order.is_empty())
     {
         return Ok(None);

@@ -45,7 +45,7 @@ impl Grouping {
     /// The place of an expression among the keys. With grouping sets, two items of the select
     /// list are two keys even if their expressions are the same.
     fn place(&mut self, expr: Expr, item: Option<usize>) -> usize {
-        let known = |key: &GroupKey| key.item == item && key.expr.same(&expr);
+        let known = |key: &GroupKey| key.item == item && key.expr.alike(&expr);
         if let Some(place) = self.keys.iter().position(known) {
             return place;
         }
@@ -161,7 +161,7 @@ fn bind_group_item(
         return Ok((items[place].expr.clone(), Some(place)));
     }
     let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "GROUP BY"))?;
-    let item = items.iter().position(|item| item.expr.same(&e));
+    let item = items.iter().position(|item| item.expr.alike(&e));
     Ok((e, item))
 }
 
@@ -302,7 +302,7 @@ fn too_many_sets() -> Error {
 /// Puts grouping expressions' slots in their places. Inside a subquery only columns are grouping
 /// expressions, as in PostgreSQL.
 fn replace_grouped(e: &mut Expr, group: &[(Slot, Expr)]) {
-    if let Some((slot, known)) = group.iter().find(|(_, known)| known.same(e)) {
+    if let Some((slot, known)) = group.iter().find(|(_, known)| known.alike(e)) {
         *e = Expr::Column(*slot, known.ty());
         return;
     }

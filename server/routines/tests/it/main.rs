@@ -1,0 +1,3 @@
+//! The parser of PL/pgSQL, without a server.
+
+mod bodies;
