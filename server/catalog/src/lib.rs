@@ -37,6 +37,7 @@ mod routines;
 mod sequence;
 mod storage;
 mod temporary;
+mod updatable;
 mod virtual_table;
 
 pub use cache::{CatalogCache, Draft, PendingChange, Standing, Statistics};
@@ -60,6 +61,7 @@ pub use storage::{
     table_span, version_key,
 };
 pub use temporary::{FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span};
+pub use updatable::{NotWritable, ViewLayer, WritableView};
 pub use virtual_table::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,

@@ -142,6 +142,22 @@ impl<'a> Binder<'a> {
         Self { refresh: Some(refresh), view_owner: Some(owner), ..Self::new(cx) }
     }
 
+    /// Goes on with the numbers of the binder of the statement around.
+    pub(super) fn follow(&mut self, outer: &Binder<'_>) {
+        self.next_slot = outer.next_slot;
+        self.next_id = outer.next_id;
+        self.depth = outer.depth;
+        self.views.clone_from(&outer.views);
+    }
+
+    /// Takes over what a binder has found that has followed this one.
+    pub(super) fn lead_from(&mut self, mut inner: Binder<'_>) {
+        self.next_slot = inner.next_slot;
+        self.next_id = inner.next_id;
+        self.tables.append(&mut inner.tables);
+        self.unpopulated = self.unpopulated.take().or(inner.unpopulated);
+    }
+
     /// A new slot.
     pub fn slot(&mut self) -> Slot {
         self.next_slot += 1;

@@ -5,7 +5,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 use crate::access::may_see;
 use crate::cell::{count, int, optional, text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
-use crate::information_schema::tables::database;
+use crate::information_schema::tables::{database, is_writable};
 use crate::pg_catalog::attributes::shown_default;
 use crate::row_builder::RowBuilder;
 use braid_catalog::{Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables};
@@ -256,8 +256,10 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             continue;
         }
         let schema = cx.catalog.schema_name(view.schema);
+        let updatable = is_writable(cx, view);
         for (place, (name, ty)) in view.columns.iter().enumerate() {
-            push(&mut builder, cx, &plain(&schema, &view.name, name, place + 1, ty));
+            let row = plain(&schema, &view.name, name, place + 1, ty);
+            push(&mut builder, cx, &ColumnRow { updatable, ..row });
         }
     }
     for table in virtual_tables() {

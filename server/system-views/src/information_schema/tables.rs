@@ -6,7 +6,9 @@ use crate::access::may_see;
 use crate::cell::{int, optional, text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{ColumnId, Id};
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Id, View, WritableView};
 use braid_catalog::{
     Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
 };
@@ -59,7 +61,8 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for view in cx.catalog.views().in_database(cx.path.database) {
         if may_see(cx, Object::View(view)) {
             let kind = if is_temporary(view.id) { "LOCAL TEMPORARY" } else { "VIEW" };
-            add(&cx.catalog.schema_name(view.schema), &view.name, kind, false);
+            let schema = cx.catalog.schema_name(view.schema);
+            add(&schema, &view.name, kind, is_writable(cx, view));
         }
     }
     for table in virtual_tables() {
@@ -93,8 +96,8 @@ fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(&view.name),
                 optional(cx.lookup.view_definition(view.id, false, 0)),
                 text("NONE"),
-                yes_no(false),
-                yes_no(false),
+                yes_no(is_writable(cx, view)),
+                yes_no(is_writable(cx, view)),
                 yes_no(false),
                 yes_no(false),
                 yes_no(false),
@@ -102,6 +105,12 @@ fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         }
     }
     builder.rows()
+}
+
+/// Whether a view's rows can be changed. One with computed columns cannot, so far.
+pub(super) fn is_writable(cx: &VirtualContext<'_>, view: &Arc<View>) -> bool {
+    let found = WritableView::open(cx.catalog, view);
+    found.is_ok_and(|found| found.columns.iter().all(Option::is_some))
 }
 
 fn view_table_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -1,17 +1,15 @@
 //! DELETE.
 
-use braid_catalog::{Object, is_temporary};
+use braid_catalog::is_temporary;
 use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_types::Result;
 
 use super::cascade::{Change, bind_cascades};
-use super::target::{
-    bind_returning, filtered, refuse_current_of, target_first, target_input, target_scan,
-    target_table,
-};
+use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
+use super::view::{change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
-use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::privileges::guarding;
 use crate::bind::query::lock::lock_rows;
 use crate::bind::stored::index_exprs;
 use crate::context::StatementKind;
@@ -21,23 +19,29 @@ use crate::tree::node::{Delete, Node};
 
 pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result<BoundStatement> {
     refuse_current_of(delete.current_of.as_ref())?;
-    let table = target_table(binder, &delete.table, "delete from")?;
-    check_select(binder, Object::Table(&table), "DELETE")?;
+    let target = change_target(binder, &delete.table, "delete from")?;
+    target.check(binder, "DELETE")?;
+    let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = delete.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = target_scan(binder, &table, alias.as_deref())?;
+    let (node, mut scope) = shown_scan(binder, &target, alias.as_deref())?;
     let target_slots: Vec<Slot> = node.slots();
-    let (input, from_scope) = guarding(binder, &table, &target_slots, |this| {
+    let (input, from_scope) = guarding(binder, &shown, &target_slots, |this| {
         target_input(this, node, &scope, &delete.using)
     })?;
+    let mut returned = match target.is_view() {
+        true => target.row(binder, alias.as_deref(), &target_slots)?,
+        false => scope.clone(),
+    };
+    returned.merge(from_scope.clone())?;
     scope.merge(from_scope)?;
-    let input = guarding(binder, &table, &target_slots, |this| {
+    let input = guarding(binder, &shown, &target_slots, |this| {
         filtered(this, input, delete.selection.as_ref(), &scope)
     })?;
     let input = lock_rows(input)?;
     let input = target_first(input, &delete.using, &scope);
     let (columns, returning): (_, Vec<(Slot, Expr)>) =
-        guarding(binder, &table, &target_slots, |this| {
-            bind_returning(this, &delete.returning, &scope)
+        guarding(binder, &shown, &target_slots, |this| {
+            bind_returning(this, &delete.returning, &returned)
         })?;
     let range = range_delete(binder.context().catalog, &table);
     if range.is_some() {

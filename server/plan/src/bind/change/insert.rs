@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Object, Table, is_temporary};
+use braid_catalog::{Identity, Table, is_temporary};
 use braid_sql::ast::{
     ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
@@ -13,7 +13,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::arbiters::bind_arbiters;
 use super::assignment::{at_start, bind_assignments, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
-use super::target::{bind_returning, target_table};
+use super::target::bind_returning;
+use super::view::{ChangeTarget, change_target, object};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::domain::check_column;
@@ -28,7 +29,7 @@ use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{
-    assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated, target_row,
+    assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated,
 };
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
@@ -42,20 +43,21 @@ pub(super) struct Target {
 }
 
 pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result<BoundStatement> {
-    let table = target_table(binder, &insert.table, "insert into")?;
-    check_select(binder, Object::Table(&table), "INSERT")?;
+    let target = change_target(binder, &insert.table, "insert into")?;
+    target.check(binder, "INSERT")?;
+    let (table, shown) = (target.table.clone(), target.shown.clone());
     binder.tables.insert(table.id);
     let alias = insert.alias.as_ref().map(braid_sql::fold);
     let unread = vec![0; table.columns.len()];
-    let unread = target_row(binder, &table, alias.as_deref(), &unread)?;
+    let unread = target.row(binder, alias.as_deref(), &unread)?;
     enter_range(binder, &unread);
-    let targets = insert_targets(binder, &insert.columns, &table)?;
+    let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
-    let (input, values) = insert_values(binder, insert, &table, targets)?;
+    let (input, values) = insert_values(binder, insert, &shown, targets)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let on_conflict = if insert.upsert {
-        check_select(binder, Object::Table(&table), "UPDATE")?;
+        target.check(binder, "UPDATE")?;
         OnConflict::Upsert(places)
     } else {
         match &insert.on_conflict {
@@ -63,18 +65,17 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
             Some(clause) => bind_on_conflict(
                 binder,
                 clause,
-                &table,
+                &target,
                 alias.as_deref(),
-                &existing_slots,
-                &row_slots,
+                (&existing_slots, &row_slots),
             )?,
         }
     };
-    let mut scope = target_row(binder, &table, alias.as_deref(), &row_slots)?;
+    let mut scope = target.row(binder, alias.as_deref(), &row_slots)?;
     // UPSERT need not look whether a row was there.
     let replaced = (!insert.upsert).then(|| binder.slot());
     scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
-    let (columns, returning) = guarding(binder, &table, &row_slots, |this| {
+    let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &insert.returning, &scope)
     })?;
     let read = slots_of(returning.iter().map(|(_, e)| e));
@@ -114,11 +115,10 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
 pub(super) fn insert_targets(
     binder: &mut Binder<'_>,
     named: &[TargetColumn],
-    table: &Table,
+    (table, all): (&Table, &[usize]),
 ) -> Result<Vec<Target>> {
     if named.is_empty() {
-        let shown = (0..table.columns.len()).filter(|i| !table.columns[*i].hidden);
-        return Ok(shown.map(|place| Target { place, part: None }).collect());
+        return Ok(all.iter().map(|place| Target { place: *place, part: None }).collect());
     }
     let mut targets: Vec<Target> = Vec::with_capacity(named.len());
     for target in named {
@@ -320,15 +320,15 @@ pub(super) fn full_row(
 fn bind_on_conflict(
     binder: &mut Binder<'_>,
     clause: &AstOnConflict,
-    table: &Arc<Table>,
+    target: &ChangeTarget,
     alias: Option<&str>,
-    existing_slots: &[Slot],
-    row_slots: &[Slot],
+    (existing_slots, row_slots): (&[Slot], &[Slot]),
 ) -> Result<OnConflict> {
+    let table = &target.shown;
     let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
     if !matches!(clause.target, ConflictTarget::Any) {
         // The answer would reveal which keys exist.
-        check_select(binder, Object::Table(table), "SELECT")?;
+        check_select(binder, object(binder, table), "SELECT")?;
     }
     let ConflictAction::Update { assignments, selection } = &clause.action else {
         return Ok(OnConflict::Nothing(indexes));
@@ -340,14 +340,14 @@ fn bind_on_conflict(
         )
         .hint("For example, ON CONFLICT (column_name)."));
     }
-    check_select(binder, Object::Table(table), "UPDATE")?;
-    let mut scope = target_row(binder, table, alias, existing_slots)?;
-    let mut excluded = target_row(binder, table, Some("excluded"), row_slots)?;
+    target.check(binder, "UPDATE")?;
+    let mut scope = target.row(binder, alias, existing_slots)?;
+    let mut excluded = target.row(binder, Some("excluded"), row_slots)?;
     excluded.sources.clear();
     enter_range(binder, &excluded);
     scope.merge(excluded)?;
     let (assignments, filter) = guarding(binder, table, existing_slots, |this| {
-        let assignments = bind_assignments(this, assignments, table, &scope)?;
+        let assignments = bind_assignments(this, assignments, &target.assigned(), &scope)?;
         let Some(ast) = selection else { return Ok((assignments, None)) };
         let scopes = Scopes { scope: &scope, parent: None };
         let e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;

@@ -142,7 +142,9 @@ fn bind_when(
             MergeAction::Insert(row_of_defaults(binder, table)?)
         }
         AstAction::Insert { columns, overriding, values: Some(values) } => {
-            let targets = insert_targets(binder, columns, table)?;
+            let all: Vec<usize> =
+                (0..table.columns.len()).filter(|i| !table.columns[*i].hidden).collect();
+            let targets = insert_targets(binder, columns, (table, &all))?;
             let extra = values.get(targets.len()).map_or(0, start_of);
             check_width(columns, targets.len(), values.len(), extra)?;
             let given = inserted(binder, (values, &targets), table, *overriding, scope)?;

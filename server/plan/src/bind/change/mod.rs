@@ -8,3 +8,4 @@ pub(crate) mod insert;
 pub(crate) mod merge;
 pub(crate) mod target;
 pub(crate) mod update;
+pub(crate) mod view;

@@ -33,15 +33,6 @@ pub(crate) fn target_table(
             Err(Error::new(SqlState::WrongObjectType, message))
         }
         Relation::Table(table) => Ok(table),
-        Relation::View(view) => {
-            let name = &view.name;
-            Err(Error::new(
-                SqlState::ObjectNotInPrerequisiteState,
-                format!("cannot {action} view \"{name}\""),
-            )
-            .detail("Views are not updatable.")
-            .hint("Change the tables that the view reads."))
-        }
         Relation::Virtual(table) => Err(Error::new(
             SqlState::InsufficientPrivilege,
             format!("permission denied: \"{}\" is a system catalog", table.name),
@@ -67,15 +58,20 @@ pub(crate) fn target_scan(
     table: &Arc<Table>,
     alias: Option<&str>,
 ) -> Result<(Node, Scope)> {
-    let (mut node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name))?;
+    let (node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name))?;
     let schema = binder.context().catalog.schema_name(table.schema);
     let scope = scope.of_relation(&schema, &table.name, alias.is_some());
     enter_range(binder, &scope);
+    Ok((locked(node), scope))
+}
+
+/// The scan, whose rows are locked while they are read.
+pub(super) fn locked(mut node: Node) -> Node {
     if let Node::Scan(scan) = &mut node {
         scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
         scan.implicit_lock = true;
     }
-    Ok((node, scope))
+    node
 }
 
 /// The target's scan joined with FROM or USING.

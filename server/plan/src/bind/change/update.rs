@@ -1,21 +1,19 @@
 //! UPDATE.
 
-use braid_catalog::{Object, is_temporary};
+use braid_catalog::is_temporary;
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
 
 use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
-use super::target::{
-    bind_returning, filtered, refuse_current_of, target_first, target_input, target_scan,
-    target_table,
-};
+use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
+use super::view::{change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
-use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::privileges::guarding;
 use crate::bind::query::lock::{lock_rows, slots_of};
-use crate::bind::stored::{bind_checks, bind_generated, index_exprs, target_row};
+use crate::bind::stored::{bind_checks, bind_generated, index_exprs};
 use crate::context::StatementKind;
 use crate::rules::walk;
 use crate::tree::expr::Slot;
@@ -23,26 +21,27 @@ use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
 
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
     refuse_current_of(update.current_of.as_ref())?;
-    let table = target_table(binder, &update.table, "update")?;
-    check_select(binder, Object::Table(&table), "UPDATE")?;
+    let target = change_target(binder, &update.table, "update")?;
+    target.check(binder, "UPDATE")?;
+    let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = update.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = target_scan(binder, &table, alias.as_deref())?;
+    let (node, mut scope) = shown_scan(binder, &target, alias.as_deref())?;
     let slots = node.slots();
     let (input, from_scope) =
-        guarding(binder, &table, &slots, |this| target_input(this, node, &scope, &update.from))?;
+        guarding(binder, &shown, &slots, |this| target_input(this, node, &scope, &update.from))?;
     scope.merge(from_scope.clone())?;
-    let input = guarding(binder, &table, &slots, |this| {
+    let input = guarding(binder, &shown, &slots, |this| {
         filtered(this, input, update.selection.as_ref(), &scope)
     })?;
     let mut input = lock_rows(input)?;
-    let assignments = guarding(binder, &table, &slots, |this| {
-        bind_assignments(this, &update.assignments, &table, &scope)
+    let assignments = guarding(binder, &shown, &slots, |this| {
+        bind_assignments(this, &update.assignments, &target.assigned(), &scope)
     })?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     // RETURNING sees the new row, and FROM's columns as they were.
-    let mut after = target_row(binder, &table, alias.as_deref(), &row_slots)?;
+    let mut after = target.row(binder, alias.as_deref(), &row_slots)?;
     after.merge(from_scope)?;
-    let (columns, returning) = guarding(binder, &table, &row_slots, |this| {
+    let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &update.returning, &after)
     })?;
     let change = Change::update(&table, assignments.iter().map(|(place, _)| *place));

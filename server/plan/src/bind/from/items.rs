@@ -489,18 +489,12 @@ fn expand_view(
             (braid_sql::parse_query(&view.query)?, Binder::new(&cx))
         }
     };
-    inner.next_slot = binder.next_slot;
-    inner.next_id = binder.next_id;
-    inner.depth = binder.depth;
+    inner.follow(binder);
     inner.view_owner = Some(view.owner);
-    inner.views.clone_from(&binder.views);
     inner.views.push(view.id);
     inner.pushed_locks = std::mem::take(&mut binder.pushed_locks);
     let bound = bind_query(&mut inner, &query, None)?;
-    binder.next_slot = inner.next_slot;
-    binder.next_id = inner.next_id;
-    binder.tables.append(&mut inner.tables);
-    binder.unpopulated = binder.unpopulated.take().or(inner.unpopulated);
+    binder.lead_from(inner);
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
     for (slot, (place, (name, ty))) in
         bound.node.slots().into_iter().zip(view.columns.iter().enumerate())

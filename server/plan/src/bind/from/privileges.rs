@@ -26,7 +26,11 @@ pub(crate) fn guarding<T>(
 pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
     match &binder.guarded {
         Some((table, slots)) if slots.contains(&slot) => {
-            check_select(binder, Object::Table(table), "SELECT")
+            let object = match binder.cx.catalog.views().get(table.id) {
+                Some(view) => Object::View(view),
+                None => Object::Table(table),
+            };
+            check_select(binder, object, "SELECT")
         }
         _ => Ok(()),
     }

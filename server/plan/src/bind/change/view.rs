@@ -1,0 +1,218 @@
+//! The target of a change as the statement names it: a table, or a view that can be written to.
+//!
+//! A change of a view is one of its table: columns have the view's names, only rows that the views
+//! show are touched, and the table's privileges are those of the views' owners.
+
+use std::sync::Arc;
+
+use braid_catalog::{NotWritable, Object, Relation, Table, View, ViewLayer, WritableView};
+use braid_sql::ast::ObjectName;
+use braid_types::{Error, Result, SqlState};
+
+use super::target::{locked, target_scan, target_table};
+use crate::bind::Binder;
+use crate::bind::from::items::{find_relation, table_scan};
+use crate::bind::from::privileges::check_select;
+use crate::bind::from::range_table::enter_range;
+use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::bind_condition;
+use crate::bind::stored::{row_scope, target_row};
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Filter, Node};
+
+/// The target of a change.
+pub(crate) struct ChangeTarget {
+    /// The table whose rows change.
+    pub(crate) table: Arc<Table>,
+    /// What the statement knows of it: of a view, a table of the view's names and privileges whose
+    /// other columns are hidden.
+    pub(crate) shown: Arc<Table>,
+    /// The places of the columns that `*` stands for, in order.
+    pub(crate) places: Vec<usize>,
+    /// The views on the way to the table, the outermost first.
+    layers: Vec<ViewLayer>,
+}
+
+/// The target of a change; `action` is `update`, `insert into` or `delete from`. 55000 for a view
+/// that cannot be written to.
+pub(crate) fn change_target(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    action: &str,
+) -> Result<ChangeTarget> {
+    if let Relation::View(view) = find_relation(binder, name)? {
+        return view_target(binder, &view, action);
+    }
+    let table = target_table(binder, name, action)?;
+    let places = (0..table.columns.len()).filter(|place| !table.columns[*place].hidden).collect();
+    Ok(ChangeTarget { shown: table.clone(), table, places, layers: Vec::new() })
+}
+
+fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Result<ChangeTarget> {
+    let found = WritableView::open(binder.context().catalog, view);
+    let found = found.map_err(|why| not_writable(view, action, why))?;
+    let places: Vec<usize> = found.columns.iter().flatten().copied().collect();
+    if places.len() < found.columns.len() {
+        let name = &view.name;
+        let message = format!("changing view \"{name}\", which has computed columns,");
+        return Err(Error::unsupported(message));
+    }
+    binder.tables.extend(found.layers.iter().map(|layer| layer.view.id));
+    let mut shown = Table::clone(&found.table);
+    for column in &mut shown.columns {
+        // No name that a statement can write.
+        column.name = format!("\0{}", column.id);
+        column.hidden = true;
+    }
+    for (place, (name, _)) in places.iter().zip(&view.columns) {
+        shown.columns[*place].name.clone_from(name);
+        shown.columns[*place].hidden = false;
+    }
+    shown.id = view.id;
+    shown.schema = view.schema;
+    shown.owner = view.owner;
+    shown.name.clone_from(&view.name);
+    shown.grants.clone_from(&view.grants);
+    Ok(ChangeTarget { table: found.table, shown: Arc::new(shown), places, layers: found.layers })
+}
+
+/// 55000 with PostgreSQL's advice.
+fn not_writable(view: &View, action: &str, why: NotWritable) -> Error {
+    let (doing, event) = match action {
+        "update" => ("updating the view", "UPDATE"),
+        "insert into" => ("inserting into the view", "INSERT"),
+        _ => ("deleting from the view", "DELETE"),
+    };
+    let name = &view.name;
+    let message = format!("cannot {action} view \"{name}\"");
+    Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+        .detail(format!("{} are not automatically updatable.", why.0))
+        .hint(format!(
+            "To enable {doing}, provide an INSTEAD OF {event} trigger or an unconditional \
+             ON {event} DO INSTEAD rule."
+        ))
+}
+
+impl ChangeTarget {
+    /// 42501 unless the session's user has a privilege on the target, and the owner of each view
+    /// has it on what that view is over.
+    pub(crate) fn check(&self, binder: &Binder<'_>, privilege: &str) -> Result<()> {
+        check_select(binder, object(binder, &self.shown), privilege)?;
+        let privileges = binder.context().catalog.privileges();
+        for (place, layer) in self.layers.iter().enumerate() {
+            let below = match self.layers.get(place + 1) {
+                Some(lower) => Object::View(&lower.view),
+                None => Object::Table(&self.table),
+            };
+            privileges.check(layer.view.owner, below, privilege)?;
+            if !layer.columns.is_empty() && privilege != "INSERT" {
+                privileges.check(layer.view.owner, below, "SELECT")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The target's row, whose columns are in these slots.
+    pub(crate) fn row(
+        &self,
+        binder: &Binder<'_>,
+        alias: Option<&str>,
+        slots: &[Slot],
+    ) -> Result<Scope> {
+        let mut scope = target_row(binder, &self.shown, alias, slots)?;
+        if !self.layers.is_empty() {
+            // A view's rows have no system columns, and its columns have their own order.
+            scope.sources.clear();
+            let order = |slot: Slot| {
+                let place = slots.iter().position(|known| *known == slot);
+                self.places.iter().position(|known| Some(*known) == place)
+            };
+            let last = self.places.len();
+            scope.columns.sort_by_key(|column| order(column.slot).unwrap_or(last));
+        }
+        Ok(scope)
+    }
+
+    /// What SET assigns to: DEFAULT is a view's own default there, and it has none.
+    pub(crate) fn assigned(&self) -> Arc<Table> {
+        if self.layers.is_empty() {
+            return self.shown.clone();
+        }
+        let mut assigned = Table::clone(&self.shown);
+        for column in &mut assigned.columns {
+            column.default = None;
+        }
+        Arc::new(assigned)
+    }
+
+    /// Whether it is a view.
+    pub(crate) fn is_view(&self) -> bool {
+        !self.layers.is_empty()
+    }
+
+    /// The conditions of the views, over the table's row.
+    pub(crate) fn conditions(&self, binder: &mut Binder<'_>, slots: &[Slot]) -> Result<Vec<Expr>> {
+        let mut conditions = Vec::new();
+        for layer in self.layers.iter().rev() {
+            let Some(selection) = &layer.selection else { continue };
+            conditions.push(self.condition(binder, layer, selection, slots)?);
+        }
+        Ok(conditions)
+    }
+
+    fn condition(
+        &self,
+        binder: &mut Binder<'_>,
+        layer: &ViewLayer,
+        selection: &braid_sql::ast::Expr,
+        slots: &[Slot],
+    ) -> Result<Expr> {
+        let row = row_scope(&self.table, &layer.item.to_string(), slots);
+        let mut scope = Scope { tables: row.tables.clone(), ..Scope::default() };
+        for (number, place) in &layer.columns {
+            let mut column = row.columns[*place].clone();
+            column.item = (layer.item, *number);
+            scope.columns.push(column);
+        }
+        let cx = crate::PlanContext { text: "", ..*binder.context() };
+        let mut inner = Binder::of_stored(&cx, Some(layer.view.owner));
+        inner.follow(binder);
+        let scopes = Scopes { scope: &scope, parent: None };
+        let bound =
+            bind_condition(&mut inner, selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE");
+        binder.lead_from(inner);
+        bound
+    }
+}
+
+/// A scan of the rows to be changed: of a view only those that it shows. The scope has the table's
+/// order.
+pub(crate) fn shown_scan(
+    binder: &mut Binder<'_>,
+    target: &ChangeTarget,
+    alias: Option<&str>,
+) -> Result<(Node, Scope)> {
+    if !target.is_view() {
+        return target_scan(binder, &target.table, alias);
+    }
+    let (node, _) = table_scan(binder, &target.table, alias.unwrap_or(&target.shown.name))?;
+    let slots = node.slots();
+    let mut scope = target_row(binder, &target.shown, alias, &slots)?;
+    scope.sources.clear();
+    enter_range(binder, &scope);
+    let predicates = target.conditions(binder, &slots)?;
+    let node = locked(node);
+    if predicates.is_empty() {
+        return Ok((node, scope));
+    }
+    Ok((Node::Filter(Box::new(Filter { input: node, predicates })), scope))
+}
+
+/// A table, or the view that it stands for.
+pub(crate) fn object<'t>(binder: &'t Binder<'_>, table: &'t Table) -> Object<'t> {
+    match binder.context().catalog.views().get(table.id) {
+        Some(view) => Object::View(view),
+        None => Object::Table(table),
+    }
+}
