@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, Id, Routine, SearchPath, Sequences};
-use braid_kv::{Error as Kv, Seq, SharedSnapshot, Transaction};
+use braid_kv::{Error as Kv, Seq, SharedSnapshot, Snapshot, Transaction};
 use braid_system_views::{RelationCounts, RuntimeInfo};
 use braid_types::work;
 use braid_types::{Datum, Error, Result};
@@ -20,6 +20,9 @@ pub struct ExecContext {
     pub seq: Seq,
     /// The catalog that the plan was made with.
     pub catalog: Arc<Catalog>,
+    /// A snapshot that is not newer than the catalog's: since then the tables of the plan must not
+    /// have changed when the transaction commits.
+    pub catalog_since: Option<Arc<dyn Snapshot>>,
     /// Where names are looked up.
     pub path: Arc<SearchPath>,
     /// The session as functions see it.
@@ -93,6 +96,7 @@ impl ExecContext {
             txn: self.txn.clone(),
             seq,
             catalog: self.catalog.clone(),
+            catalog_since: self.catalog_since.clone(),
             path: self.path.clone(),
             env: self.env.clone(),
             sequences: self.sequences.clone(),
@@ -115,6 +119,7 @@ impl ExecContext {
             txn,
             seq,
             catalog: self.catalog.clone(),
+            catalog_since: self.catalog_since.clone(),
             path: self.path.clone(),
             env: self.env.clone(),
             sequences: self.sequences.clone(),

@@ -45,7 +45,11 @@ impl Execution {
                 .hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
         for table in plan.tables.iter().filter(|id| !braid_catalog::is_temporary(**id)) {
-            cx.txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(*table));
+            let (terms, key) = (cx.txn.commit_terms(), braid_catalog::descriptor_key(*table));
+            match &cx.catalog_since {
+                Some(since) => terms.require_unchanged_since(key, since),
+                None => terms.require_unchanged(key),
+            }
         }
         cx.memory.charge(&cx.cancel);
         let predicted = predict::prediction(&plan, &params, &cx);

@@ -1,7 +1,7 @@
 //! What a commit depends on, and who is told of it.
 
 use super::core::Core;
-use crate::{CommitFence, CommitObserver, Key};
+use crate::{CommitFence, CommitObserver, Key, Snapshot};
 use std::sync::Arc;
 
 /// What the commit of a transaction depends on, and who is told of it.
@@ -14,11 +14,20 @@ impl CommitTerms<'_> {
     /// else the next one). Otherwise the commit is a retry with reason `schema_changed`.
     pub fn require_unchanged(self, key: Key) {
         let mut state = self.0.lock_state();
-        let newest = state.statements.last_key_value().map(|(_, s)| s.clone());
-        match state.snapshot.clone().or(newest) {
+        match state.snapshot_in_force() {
             Some(snapshot) => state.add_unchanged(key, &snapshot),
             None => state.unchanged.push(key),
         }
+    }
+
+    /// The same since a snapshot of this transaction that was in force before.
+    pub fn require_unchanged_since(self, key: Key, snapshot: &Arc<dyn Snapshot>) {
+        self.0.lock_state().add_unchanged(key, snapshot);
+    }
+
+    /// The snapshot in force: the transaction's, or at READ COMMITTED that of its newest statement.
+    pub fn snapshot(self) -> Option<Arc<dyn Snapshot>> {
+        self.0.lock_state().snapshot_in_force()
     }
 
     /// Binds the next commit to a point of time. It then proves its schema by itself.

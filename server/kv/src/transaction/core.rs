@@ -168,6 +168,12 @@ impl Core {
 }
 
 impl State {
+    /// The transaction's snapshot, or at READ COMMITTED that of its newest statement.
+    pub(super) fn snapshot_in_force(&self) -> Option<Arc<dyn Snapshot>> {
+        let newest = || self.statements.last_key_value().map(|(_, snapshot)| snapshot.clone());
+        self.snapshot.clone().or_else(newest)
+    }
+
     pub(super) fn add_unchanged(&mut self, key: Key, snapshot: &Arc<dyn Snapshot>) {
         if !self.required.insert(key.clone()) {
             return;

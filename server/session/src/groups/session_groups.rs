@@ -17,6 +17,10 @@ use crate::statement::portal::{Ended, Portal};
 impl ParallelStatements for Session {
     fn begin_group(&mut self, record_timeline: bool) {
         self.group.begin(record_timeline);
+        if self.open.as_ref().is_some_and(|open| open.statements > 0) {
+            // What the implicit transaction has done before is not among the group's statements.
+            self.group.steps.block();
+        }
     }
 
     fn number_statement(&mut self, text: &str, is_recorded: bool) -> Option<Recorder> {

@@ -137,7 +137,7 @@ impl Repeat for Segment<'_> {
     const LIMITS: Limits = Limits::TRANSACTION;
 
     async fn attempt(&mut self) -> Result<usize> {
-        let Segment { session, parsed, first, time, client, .. } = self;
+        let Segment { session, parsed, first, whole, time, client, .. } = self;
         let count = parsed.statements.len();
         for index in *first..count {
             let is_between = session.block == Block::None && session.open.is_none();
@@ -146,6 +146,11 @@ impl Repeat for Segment<'_> {
             }
             time.begin(session, &parsed.text, index);
             run_listed(session, parsed, index, index + 1 == count, *client).await?;
+            // What is committed must not run again, although the next block follows at once.
+            let statement = &parsed.statements[index].statement;
+            if matches!(statement, Statement::Commit { and_chain: true, .. }) {
+                *whole = false;
+            }
         }
         Ok(count)
     }

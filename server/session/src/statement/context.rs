@@ -113,10 +113,13 @@ pub(crate) fn context_in(
     let active = env.active.clone();
     txn.locks().set_timeout(active.lock_timeout);
     let path = env.lookup.path.clone();
+    let own = session.open.as_ref().filter(|open| Arc::ptr_eq(&open.txn, &txn));
+    let catalog_since = own.and_then(|open| open.catalog_since.clone());
     ExecContext {
         txn,
         seq,
         catalog,
+        catalog_since,
         path,
         env: Arc::new(env),
         sequences: session.engine.sequences.clone(),

@@ -68,6 +68,7 @@ fn begin_kv(session: &mut Session) -> Open {
         txn,
         start,
         draft: None,
+        catalog_since: None,
         micros,
         statements,
         doomed: false,
@@ -95,6 +96,7 @@ pub(crate) async fn catalog_at(session: &mut Session, seq: Seq) -> Result<Arc<Ca
     {
         return Ok(draft.catalog().clone());
     }
+    let before = open.txn.commit_terms().snapshot();
     // The first wait for the store: it may be away. Before a statement runs nobody else looks
     // at the time.
     let running = entry.is_running();
@@ -110,6 +112,13 @@ pub(crate) async fn catalog_at(session: &mut Session, seq: Seq) -> Result<Arc<Ca
         error = entry.cancel.stopped(), if running => Err(error),
         () = late, if !running => Err(server.statement_timeout()),
     }?;
+    // Statements that run side by side may move the snapshot at any moment. At READ COMMITTED a
+    // statement keeps its own.
+    let after = open.txn.commit_terms().snapshot();
+    open.catalog_since = match open.txn.isolation() {
+        Isolation::ReadCommitted => after,
+        Isolation::RepeatableRead | Isolation::Serializable => before.or(after),
+    };
     Ok(over_shared(session, shared))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, Draft};
 use braid_exec::ConstraintModes;
-use braid_kv::{SavepointId, SharedSnapshot, Transaction};
+use braid_kv::{SavepointId, SharedSnapshot, Snapshot, Transaction};
 
 use crate::settings::SettingsMark;
 
@@ -17,6 +17,8 @@ pub(crate) struct Open {
     /// The position before its first statement.
     pub start: SavepointId,
     pub draft: Option<Draft>,
+    /// A snapshot that is not newer than the catalog of the newest statement.
+    pub catalog_since: Option<Arc<dyn Snapshot>>,
     /// Its timestamp: microseconds since 2000-01-01.
     pub micros: i64,
     /// Statements run in it.
