@@ -45,13 +45,14 @@ import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
 import { readStatement } from './sql/foreign.js';
 import { makeParsers } from './sql/parsers.js';
-import type { Sql } from './sql/template.js';
+import type { Compiled, Sql } from './sql/template.js';
 import type { DatabaseStats } from './stats.js';
 import { Counts } from './stats.js';
 import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
+import { runStatement } from './transaction/statement.js';
 
 /**
  * Connects to BraidDB, PostgreSQL or CockroachDB: opens a first connection, so that a wrong address
@@ -141,7 +142,8 @@ class DatabaseHandle {
   database(bound: QueryOptions): Database {
     const close = (options: CloseOptions = {}): Promise<void> => this.#close(options);
     const track: Track = (work) => this.#track(work);
-    const queryable = makeQueryable(this.#executor(track), bound);
+    const run: RunStatement = (compiled, signal) => this.#again(compiled, signal);
+    const queryable = makeQueryable(this.#executor(track, run), bound);
     const stream = (...args: unknown[]): RowStream<never> =>
       this.#stream(bound, args, captureCallSite(stream));
     return Object.freeze({
@@ -167,7 +169,7 @@ class DatabaseHandle {
   }
 
   /** How statements outside transactions are sent; `track` lets `close` wait for them. */
-  #executor(track: Track): Executor {
+  #executor(track: Track, runOne: RunStatement): Executor {
     const run = async <T>(
       statement: Sql,
       { signal }: QueryOptions,
@@ -175,7 +177,7 @@ class DatabaseHandle {
     ): Promise<T> => {
       let result;
       try {
-        result = await track(() => this.#autocommit.run(statement.compile(), signal));
+        result = await track(() => runOne(statement.compile(), signal));
       } catch (error) {
         // Capturing each call site would cost as much as the rest of the call. The stack of this
         // asynchronous function goes on with the code that awaits it, so it is captured here.
@@ -220,7 +222,8 @@ class DatabaseHandle {
   ): Batcher<Row> {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
     const db = makeQueryable(
-      this.#executor((work) => work()),
+      // A batcher has rules of its own for what it sends again.
+      this.#executor((work) => work(), this.#autocommit.run.bind(this.#autocommit)),
       bound,
     );
     const once = async (statement: Sql, deadlineMs: number): Promise<void> => {
@@ -361,6 +364,12 @@ class DatabaseHandle {
     });
   }
 
+  /** Runs a statement, and again where it has had no effect. */
+  #again(compiled: Compiled, signal: AbortSignal | undefined): Promise<DriverResult> {
+    const run = (): Promise<DriverResult> => this.#autocommit.run(compiled, signal);
+    return runStatement(this.#context.settings, compiled.text, signal, run);
+  }
+
   async #runWrite(
     statement: Sql,
     signal: AbortSignal | undefined,
@@ -368,7 +377,7 @@ class DatabaseHandle {
   ): Promise<DriverResult> {
     const compiled = statement.compile();
     try {
-      return await this.#autocommit.run(compiled, signal);
+      return await this.#again(compiled, signal);
     } catch (error) {
       const { text, values } = compiled;
       throw attachCallSite(error, { text, parameters: values, callSite });
@@ -419,6 +428,9 @@ class DatabaseHandle {
     return (this.#poolEnd ??= ownPool ? pool.end() : Promise.resolve());
   }
 }
+
+/** Runs one statement outside a transaction. */
+type RunStatement = (statement: Compiled, signal: AbortSignal | undefined) => Promise<DriverResult>;
 
 /** Starts work that `close` waits for. */
 type Track = <T>(work: () => Promise<T>) => Promise<T>;

@@ -14,6 +14,7 @@
  *  transaction/     runner.ts: attempts, BEGIN, COMMIT, ROLLBACK    attempt.ts: one attempt, its handles
  *                   retry.ts: pauses and the deadline               commit-outcome.ts: a lost COMMIT
  *                   commit-token.ts  level.ts  handle.ts (the types of tx)
+ *                   statement.ts: single statements that run again
  *  query/           queryable.ts: query, one, run, insert, …: what db and tx share
  *                   write.ts: Write and RowWrite                    locking.ts: forUpdate and its sisters
  *  copy/            copy-in.ts, copy-out.ts: rows in and out as bytes; loaded when they are used

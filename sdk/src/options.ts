@@ -120,7 +120,10 @@ export interface ConnectOptions {
   readonly prepare?: boolean | undefined;
   /** How values reach JavaScript. */
   readonly parsers?: ParserOptions | undefined;
-  /** Defaults of every transaction. */
+  /**
+   * Defaults of every transaction. `attemptsMax`, `deadlineMs`, the pauses and `onRetry` also hold
+   * for a single statement outside of one; it runs again only if it has had no effect.
+   */
   readonly transaction?: Omit<TransactionOptions, 'signal'> | undefined;
   /**
    * Give each transaction that may write a commit token, so that the outcome of a COMMIT whose

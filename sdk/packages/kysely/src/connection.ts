@@ -4,10 +4,18 @@
  * Without a transaction each query takes any connection of the SDK's pool.
  */
 
-import type { Database, Queryable, Sql, Transaction, TransactionOptions } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import type {
+  Database,
+  Queryable,
+  ReservedConnection,
+  Sql,
+  Transaction,
+  TransactionOptions,
+} from '@braiddb/sdk';
+import { sql, UsageError } from '@braiddb/sdk';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 
+import type { Bound } from './context.js';
 import { currentContext, currentSignal } from './context.js';
 import { OpenTransaction } from './open-transaction.js';
 
@@ -27,16 +35,22 @@ let cursors = 0;
 export class BraidConnection implements DatabaseConnection {
   readonly #db: Database;
   readonly #bound: Transaction | undefined;
+  readonly #session: ReservedConnection | undefined;
   #open: OpenTransaction | undefined;
 
-  constructor(db: Database, bound: Transaction | undefined) {
+  constructor(db: Database, bound: Bound | undefined) {
     this.#db = db;
-    this.#bound = bound;
+    if (bound !== undefined && 'tx' in bound) this.#bound = bound.tx;
+    else this.#session = bound?.session;
   }
 
   /** Begins a transaction; one that the SDK runs already has begun. */
   begin(options: TransactionOptions): void {
     if (this.#bound !== undefined) return;
+    if (this.#session !== undefined) {
+      // The SDK would run it on another connection, which has other settings.
+      throw new UsageError('in a session, begin a transaction by SQL: sql`BEGIN`.execute(db)');
+    }
     const signal = currentSignal();
     this.#open = new OpenTransaction(this.#db, { ...options, signal });
   }
@@ -90,7 +104,10 @@ export class BraidConnection implements DatabaseConnection {
     const statement = sql.unsafe(query.sql, query.parameters);
     const tx = this.#bound ?? (await this.#open?.handle());
     const signal = currentSignal(options.signal);
-    if (tx === undefined) yield* this.#stream<R>(statement, chunkRows, signal);
+    if (this.#session !== undefined) {
+      const { rows } = await this.#session.query(statement, { signal });
+      yield { rows: rows as R[] };
+    } else if (tx === undefined) yield* this.#stream<R>(statement, chunkRows, signal);
     else yield* readCursor<R>(tx, statement, { chunkRows, signal });
   }
 
@@ -111,7 +128,7 @@ export class BraidConnection implements DatabaseConnection {
   }
 
   async #queryable(): Promise<Queryable> {
-    return this.#bound ?? (await this.#open?.handle()) ?? this.#db;
+    return this.#bound ?? this.#session ?? (await this.#open?.handle()) ?? this.#db;
   }
 }
 

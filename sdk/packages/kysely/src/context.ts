@@ -7,7 +7,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { Transaction } from '@braiddb/sdk';
+import type { ReservedConnection, Transaction } from '@braiddb/sdk';
 
 /** What holds for the queries that a function runs. */
 export interface Context {
@@ -15,9 +15,12 @@ export interface Context {
   readonly signal?: AbortSignal | undefined;
   /** Nobody waits for their results. */
   readonly unawaited?: boolean;
-  /** The transaction for the next connection that Kysely asks for; taken once. */
-  bound?: Transaction | undefined;
+  /** The transaction or session for the next connection that Kysely asks for; taken once. */
+  bound?: Bound | undefined;
 }
+
+/** What the queries of a Kysely connection go through, where the caller has said so. */
+export type Bound = { readonly tx: Transaction } | { readonly session: ReservedConnection };
 
 const storage = new AsyncLocalStorage<Context>();
 
@@ -37,8 +40,8 @@ export function withContext<T>(more: Context, fn: () => T): T {
   return storage.run({ ...more, signal: currentSignal(more.signal) }, fn);
 }
 
-/** The transaction for this connection, if the caller has one ready. */
-export function takeBound(): Transaction | undefined {
+/** The transaction or session for this connection, if the caller has one ready. */
+export function takeBound(): Bound | undefined {
   const context = storage.getStore();
   const bound = context?.bound;
   if (context !== undefined) context.bound = undefined;

@@ -3,7 +3,7 @@
  *
  * ```text
  *  transaction.ts       transactions that run again    queries.ts   run, withSignal
- *  dialect.ts           the dialect and its options
+ *  dialect.ts           the dialect and its options    session.ts   one connection for a function
  *  driver.ts            what Kysely calls              adapter.ts   the lock of the Migrator
  *  connection.ts        queries and streams by the SDK
  *  open-transaction.ts  Kysely's begin and commit over the SDK's function
@@ -19,5 +19,7 @@ export type { BraidDialectOptions } from './dialect.js';
 export { BraidDialect } from './dialect.js';
 export type { WriteQuery } from './queries.js';
 export { run, withSignal } from './queries.js';
+export type { SessionFunction } from './session.js';
+export { session } from './session.js';
 export type { Attempt, KyselyTransactionFunction } from './transaction.js';
 export { transaction } from './transaction.js';

@@ -77,7 +77,7 @@ export async function transaction<DB, T>(
   const signal = currentSignal(options.signal);
   await db.transaction({ ...options, signal }, async (tx) => {
     const run: Attempt = { attempt: tx.attempt, signal: tx.signal };
-    value = await withContext({ bound: tx }, () =>
+    value = await withContext({ bound: { tx } }, () =>
       kysely.transaction().execute((trx) => fn(trx, run)),
     );
   });
