@@ -23,7 +23,8 @@ pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
 pub use objects::{
-    Database, DatabaseSetting, Grant, Materialized, Role, Schema, Sequence, StoredQuery, View,
+    CheckOption, Database, DatabaseSetting, Grant, Materialized, Role, Schema, Sequence,
+    StoredQuery, View,
 };
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
