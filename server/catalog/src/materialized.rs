@@ -23,6 +23,7 @@ impl Table {
             search_path: materialized.search_path.clone(),
             stored: materialized.stored.clone(),
             depends_on: materialized.depends_on.clone(),
+            check_option: None,
             grants: self.grants.clone(),
             comment: self.comment.clone(),
         })

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record};
-use braid_plan::{Expr, IndexPart, eval};
+use braid_plan::{Expr, IndexPart, RowCheck, eval};
 use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
@@ -24,7 +24,7 @@ pub struct TableWriter {
     /// What they compute, in the same order.
     index_exprs: Vec<IndexExprs>,
     generated: Vec<(usize, Expr)>,
-    checks: Vec<(String, Expr)>,
+    checks: Vec<(RowCheck, Expr)>,
     evaluator: Evaluator,
     counts: WriteCounts,
 }
@@ -44,7 +44,7 @@ impl TableWriter {
     pub fn new(
         table: &std::sync::Arc<Table>,
         generated: &[(usize, Expr)],
-        checks: &[(String, Expr)],
+        checks: &[(RowCheck, Expr)],
         index_exprs: &[(IndexPart, Expr)],
         evaluator: Evaluator,
     ) -> Result<Self> {
@@ -120,22 +120,33 @@ impl TableWriter {
                 .column(&column.name));
             }
         }
-        for (name, e) in &self.checks {
-            // NULL satisfies a CHECK.
-            if eval::eval(e, row, &cx)?.as_bool() == Some(false) {
-                return Err(Error::new(
-                    SqlState::CheckViolation,
-                    format!(
-                        "new row for relation \"{}\" violates check constraint \"{name}\"",
-                        table.name
-                    ),
-                )
-                .detail(self.failing_row(row))
-                .table(&self.schema(), &table.name)
-                .constraint(name));
+        for (check, e) in &self.checks {
+            let holds = eval::eval(e, row, &cx)?.as_bool();
+            match check {
+                RowCheck::Constraint(name) if holds == Some(false) => {
+                    return Err(self.violated(name, row));
+                }
+                RowCheck::View(name) if holds != Some(true) => {
+                    let message = format!("new row violates check option for view \"{name}\"");
+                    return Err(Error::new(SqlState::WithCheckOptionViolation, message)
+                        .detail(self.failing_row(row)));
+                }
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// 23514 for a row that does not meet a CHECK constraint.
+    fn violated(&self, name: &str, row: &[Datum]) -> Error {
+        let table = self.table();
+        Error::new(
+            SqlState::CheckViolation,
+            format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
+        )
+        .detail(self.failing_row(row))
+        .table(&self.schema(), &table.name)
+        .constraint(name)
     }
 
     fn schema(&self) -> String {

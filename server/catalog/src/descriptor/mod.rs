@@ -24,8 +24,8 @@ pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
 pub use objects::{
-    Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized, Role, Schema,
-    Sequence, StoredQuery, View,
+    CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized,
+    Role, Schema, Sequence, StoredQuery, View,
 };
 pub use routine::{Language, Routine, RoutineParameter, RoutineResult, RoutineVolatility};
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};

@@ -31,10 +31,32 @@ pub struct View {
     pub stored: Option<StoredQuery>,
     /// The tables, views and sequences it reads.
     pub depends_on: Vec<Id>,
+    /// WITH CHECK OPTION.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_option: Option<CheckOption>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON VIEW.
     pub comment: Option<String>,
+}
+
+/// How far WITH CHECK OPTION of a view reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckOption {
+    /// The view's own condition.
+    Local,
+    /// The conditions of the views below as well.
+    Cascaded,
+}
+
+impl CheckOption {
+    /// `LOCAL` or `CASCADED`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CheckOption::Local => "LOCAL",
+            CheckOption::Cascaded => "CASCADED",
+        }
+    }
 }
 
 /// A view's query with ids in place of names: no renaming changes what it means.

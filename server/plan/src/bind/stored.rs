@@ -22,7 +22,7 @@ use super::scope::places::without_places;
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::row_change::IndexPart;
+use crate::tree::row_change::{IndexPart, RowCheck};
 
 /// An expression over no columns (a SET value), cast to `ty` as an assignment.
 pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Expr> {
@@ -325,11 +325,12 @@ pub(crate) fn bind_checks(
     binder: &mut Binder<'_>,
     table: &Table,
     slots: &[Slot],
-) -> Result<Vec<(String, Expr)>> {
+) -> Result<Vec<(RowCheck, Expr)>> {
     let mut result = Vec::with_capacity(table.checks.len());
     for check in &table.checks {
         let e = bind_stored_table_expr(binder, table, slots, &check.expr, "check constraints")?;
-        result.push((check.name.clone(), coerce_bool(binder, e, "CHECK")?));
+        let name = RowCheck::Constraint(check.name.clone());
+        result.push((name, coerce_bool(binder, e, "CHECK")?));
     }
     Ok(result)
 }

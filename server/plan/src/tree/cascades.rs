@@ -11,7 +11,7 @@ use braid_catalog::{Id, Table};
 use braid_sql::quote_ident;
 
 use super::expr::Expr;
-use super::row_change::IndexPart;
+use super::row_change::{IndexPart, RowCheck};
 
 /// Everything that foreign keys may change beside a statement's own rows.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub struct CascadeTable {
     /// Generated columns over the table's row.
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row.
-    pub checks: Vec<(String, Expr)>,
+    pub checks: Vec<(RowCheck, Expr)>,
     /// Predicates of partial indexes and keys that are expressions, over the table's row.
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// Defaults of the columns that SET DEFAULT may set, by place.

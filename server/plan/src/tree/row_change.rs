@@ -29,7 +29,7 @@ pub struct Insert {
     /// Generated columns: place and expression over the table's row.
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row: constraint name and expression.
-    pub checks: Vec<(String, Expr)>,
+    pub checks: Vec<(RowCheck, Expr)>,
     /// What to do on a conflict.
     pub on_conflict: OnConflict,
     /// Predicates of partial indexes and keys that are expressions, over the table's row.
@@ -38,6 +38,15 @@ pub struct Insert {
     pub cascades: Arc<Cascades>,
     /// RETURNING over the table's row.
     pub returning: Vec<(Slot, Expr)>,
+}
+
+/// A condition that each row that is written must meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowCheck {
+    /// A CHECK constraint, which NULL satisfies.
+    Constraint(String),
+    /// A view WITH CHECK OPTION, which NULL does not satisfy.
+    View(String),
 }
 
 /// What an expression over a table's row is to an index.
@@ -84,7 +93,7 @@ pub struct Update {
     /// Generated columns over the table's row.
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row.
-    pub checks: Vec<(String, Expr)>,
+    pub checks: Vec<(RowCheck, Expr)>,
     /// Predicates of partial indexes and keys that are expressions, over the table's row.
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
@@ -110,7 +119,7 @@ pub struct Merge {
     /// Generated columns over the table's row.
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row.
-    pub checks: Vec<(String, Expr)>,
+    pub checks: Vec<(RowCheck, Expr)>,
     /// Predicates of partial indexes and keys that are expressions, over the table's row.
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.

@@ -35,7 +35,7 @@ pub use domains::{
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
-    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
+    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, CheckOption, Comment, CommentTarget,
     CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropKind,
     RefreshView, Rename, RenameKind, Truncate,
 };

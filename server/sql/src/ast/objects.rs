@@ -66,9 +66,18 @@ pub struct CreateView {
     /// Byte range of the query in the text, to store it as written.
     pub query_text: std::ops::Range<usize>,
     /// `WITH [CASCADED | LOCAL] CHECK OPTION`.
-    pub check_option: bool,
+    pub check_option: Option<CheckOption>,
     /// `WITH NO DATA`.
     pub with_no_data: bool,
+}
+
+/// How far `WITH CHECK OPTION` of a view reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckOption {
+    /// `LOCAL`: the view's own condition.
+    Local,
+    /// `CASCADED`: the conditions of the views below as well.
+    Cascaded,
 }
 
 /// `REFRESH MATERIALIZED VIEW`.

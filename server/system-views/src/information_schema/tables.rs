@@ -8,7 +8,7 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, View, WritableView};
+use braid_catalog::{CheckOption, ColumnId, Id, View, WritableView};
 use braid_catalog::{
     Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
 };
@@ -95,7 +95,7 @@ fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(cx.catalog.schema_name(view.schema)),
                 text(&view.name),
                 optional(cx.lookup.view_definition(view.id, false, 0)),
-                text("NONE"),
+                text(view.check_option.map_or("NONE", CheckOption::name)),
                 yes_no(is_writable(cx, view)),
                 yes_no(is_writable(cx, view)),
                 yes_no(false),

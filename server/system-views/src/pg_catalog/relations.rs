@@ -3,7 +3,7 @@
 use braid_builtins::row_type;
 use braid_types::{Datum, Result, Row, SqlType};
 
-use crate::cell::{acl_items, count, flag, int, letter, optional, text};
+use crate::cell::{acl_items, count, flag, int, letter, optional, text, texts};
 use crate::context::{RowsOf, VirtualContext};
 use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
@@ -59,6 +59,7 @@ struct ClassRow {
     /// `relpersistence`.
     persistence: &'static str,
     acl: Option<Vec<String>>,
+    options: Option<Vec<String>>,
 }
 
 impl ClassRow {
@@ -80,6 +81,7 @@ impl ClassRow {
             populated: true,
             persistence: if is_temporary(oid) { "t" } else { "p" },
             acl: None,
+            options: None,
         }
     }
 
@@ -137,6 +139,9 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         let mut row =
             ClassRow::new(view.id, &view.name, view.schema, view.owner, 'v', view.columns.len());
         row.has_rules = true;
+        row.options = view
+            .check_option
+            .map(|option| vec![format!("check_option={}", option.name().to_lowercase())]);
         row.acl = catalog.privileges().acl(Object::View(view));
         rows.push(row);
     }
@@ -187,6 +192,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "relfrozenxid",
             "relminmxid",
             "relacl",
+            "reloptions",
         ],
     );
     for row in class_rows(cx) {
@@ -215,6 +221,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(0),
             int(0),
             acl_items(row.acl),
+            texts(row.options),
         ]);
     }
     builder.rows()

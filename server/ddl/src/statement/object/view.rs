@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery, View, is_temporary,
+    CheckOption, Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery, View,
+    WritableView, is_temporary,
 };
 use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
-use braid_sql::ast::{CreateView, Query, Statement};
+use braid_sql::ast::{self, CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -17,10 +18,6 @@ use crate::names::types::check_free_type;
 use crate::roles::default_privileges::new_grants;
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
-    if create.check_option {
-        let message = "WITH CHECK OPTION is not supported yet";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
     warn_of_global(cx, create.global);
     let statement = Statement::Query(create.query.clone());
     let planned = cx.plan(|context| plan(&statement, context))?;
@@ -63,9 +60,20 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         search_path: cx.path().names(false).map(str::to_owned).collect(),
         stored,
         depends_on,
+        check_option: create.check_option.map(|option| match option {
+            ast::CheckOption::Local => CheckOption::Local,
+            ast::CheckOption::Cascaded => CheckOption::Cascaded,
+        }),
         grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };
+    if view.check_option.is_some()
+        && let Err(why) = WritableView::open(&catalog, &Arc::new(view.clone()))
+    {
+        let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .hint(format!("{} are not automatically updatable.", why.0)));
+    }
     cx.draft()?.put(view);
     Ok(())
 }

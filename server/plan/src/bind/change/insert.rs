@@ -28,9 +28,7 @@ use crate::bind::query::set_operation::type_literals;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
-use crate::bind::stored::{
-    assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated,
-};
+use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Insert, Node, OnConflict, Values};
@@ -90,7 +88,7 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let is_write = !is_temporary(table.id);
     let root = Node::Insert(Box::new(Insert {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: bind_checks(binder, &table, &row_slots)?,
+        checks: target.checks(binder, &row_slots)?,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         input,
         values,

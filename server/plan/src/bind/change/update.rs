@@ -13,7 +13,7 @@ use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
 use crate::bind::query::lock::{lock_rows, slots_of};
-use crate::bind::stored::{bind_checks, bind_generated, index_exprs};
+use crate::bind::stored::{bind_generated, index_exprs};
 use crate::context::StatementKind;
 use crate::rules::walk;
 use crate::tree::expr::Slot;
@@ -47,7 +47,7 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let change = Change::update(&table, assignments.iter().map(|(place, _)| *place));
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: bind_checks(binder, &table, &row_slots)?,
+        checks: target.checks(binder, &row_slots)?,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, change)?,
         table,

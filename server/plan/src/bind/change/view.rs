@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{NotWritable, Object, Relation, Table, View, ViewLayer, WritableView};
+use braid_catalog::{
+    CheckOption, NotWritable, Object, Relation, Table, View, ViewLayer, WritableView,
+};
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
@@ -17,9 +19,9 @@ use crate::bind::from::range_table::enter_range;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::bind_condition;
-use crate::bind::stored::{row_scope, target_row};
+use crate::bind::stored::{bind_checks, row_scope, target_row};
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Filter, Node};
+use crate::tree::node::{Filter, Node, RowCheck};
 
 /// The target of a change.
 pub(crate) struct ChangeTarget {
@@ -159,6 +161,32 @@ impl ChangeTarget {
             conditions.push(self.condition(binder, layer, selection, slots)?);
         }
         Ok(conditions)
+    }
+
+    /// The table's CHECK constraints and the conditions of views WITH CHECK OPTION, over the row
+    /// that is written.
+    pub(crate) fn checks(
+        &self,
+        binder: &mut Binder<'_>,
+        slots: &[Slot],
+    ) -> Result<Vec<(RowCheck, Expr)>> {
+        let mut checks = bind_checks(binder, &self.table, slots)?;
+        let own = checks.len();
+        let mut cascades = false;
+        for layer in &self.layers {
+            let option = layer.view.check_option;
+            let applies = cascades || option.is_some();
+            cascades |= option == Some(CheckOption::Cascaded);
+            let Some(selection) = layer.selection.as_ref().filter(|_| applies) else { continue };
+            let e = self.condition(binder, layer, selection, slots)?;
+            if e.waits() {
+                let what = "a subquery in the condition of a view WITH CHECK OPTION";
+                return Err(Error::unsupported(what));
+            }
+            // The innermost view is looked at first.
+            checks.insert(own, (RowCheck::View(layer.view.name.clone()), e));
+        }
+        Ok(checks)
     }
 
     fn condition(

@@ -13,11 +13,13 @@ use super::sequence::parse_create_sequence;
 use super::types::parse_create_type;
 use super::users::parse_create_user;
 use crate::ast::{
-    CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident, ObjectName,
-    Query, RefreshView, Span, Statement, With,
+    CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident,
+    ObjectName, Query, RefreshView, Span, Statement, With,
 };
 use crate::parser::Cursor;
-use crate::parser::clauses::{Temporary, parse_options, parse_tablespace, parse_with_data};
+use crate::parser::clauses::{
+    Options, Temporary, parse_options, parse_tablespace, parse_with_data,
+};
 use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
@@ -118,8 +120,12 @@ fn parse_create_view(
     if materialized && cursor.take("using") {
         parse_ident(cursor)?;
     }
+    let mut check_option = None;
     if cursor.take("with") {
-        parse_options(cursor)?;
+        let options = parse_options(cursor)?;
+        if !materialized {
+            check_option = view_options(cursor, options)?;
+        }
     }
     if materialized && cursor.take("tablespace") {
         parse_tablespace(cursor)?;
@@ -136,13 +142,13 @@ fn parse_create_view(
         query_text = 0..0;
     }
     let with_no_data = materialized && parse_with_data(cursor)?;
-    let check_option = if !materialized && cursor.take("with") {
-        cursor.take_one(&["cascaded", "local"]);
+    if !materialized && cursor.take("with") {
+        check_option = match cursor.take_one(&["cascaded", "local"]) {
+            Some(1) => Some(CheckOption::Local),
+            _ => Some(CheckOption::Cascaded),
+        };
         cursor.expect_all(&["check", "option"])?;
-        true
-    } else {
-        false
-    };
+    }
     Ok(Statement::CreateView(Box::new(CreateView {
         name,
         columns,
@@ -157,6 +163,35 @@ fn parse_create_view(
         check_option,
         with_no_data,
     })))
+}
+
+/// `WITH (…)` of a view: its check option.
+fn view_options(cursor: &Cursor<'_>, options: Options) -> Result<Option<CheckOption>> {
+    let mut check_option = None;
+    for (name, value) in options {
+        let value = value.map(|value| value.to_string().trim_matches('\'').to_lowercase());
+        match (name.value.as_str(), value.as_deref()) {
+            ("check_option", Some("local")) => check_option = Some(CheckOption::Local),
+            ("check_option", Some("cascaded")) => check_option = Some(CheckOption::Cascaded),
+            ("check_option", other) => {
+                let message = format!(
+                    "invalid value for enum option \"check_option\": {}",
+                    other.unwrap_or("true")
+                );
+                return Err(Error::new(SqlState::InvalidParameterValue, message)
+                    .detail("Valid values are \"local\" and \"cascaded\"."));
+            }
+            ("security_barrier", _) | ("security_invoker", Some("false" | "off" | "0" | "no")) => {}
+            ("security_invoker", _) => {
+                return Err(cursor.unsupported("security_invoker of a view"));
+            }
+            (other, _) => {
+                let message = format!("unrecognized parameter \"{other}\"");
+                return Err(Error::new(SqlState::InvalidParameterValue, message));
+            }
+        }
+    }
+    Ok(check_option)
 }
 
 /// `REFRESH MATERIALIZED VIEW …`.
