@@ -24,7 +24,6 @@ mod cache;
 mod catalog;
 mod catalog_edit;
 mod collection;
-mod default_privileges;
 pub mod descriptor;
 mod domains;
 mod enums;

@@ -179,6 +179,10 @@ impl InsertOperator {
     }
 
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
+        let (run, table) = (&self.evaluator.run, self.writer.rows.table.id);
+        if run.shares_changes(table) {
+            run.first_change(table, self.writer.rows.primary_key(&proposed.row));
+        }
         self.foreign_keys.changed(None, Some(&proposed.row))?;
         if self.deferred_unique_checks {
             self.writer.put_new(&proposed.row, proposed.entries)?;
@@ -382,6 +386,10 @@ impl InsertOperator {
     /// Whether this statement has not written the row's key before; it has now.
     fn note_written(&mut self, row: &Row) -> Result<bool> {
         let key = self.writer.rows.primary_key(row);
+        let (run, table) = (&self.evaluator.run, self.writer.rows.table.id);
+        if run.shares_changes(table) {
+            return Ok(run.first_change(table, key));
+        }
         self.written_held.take(key_bytes(&key))?;
         Ok(self.written.insert(key))
     }

@@ -147,7 +147,8 @@ async fn delete_entries(
     let indexes: Vec<IndexRows> =
         indexes.map(|index| IndexRows::new(table, index)).collect::<Result<_>>()?;
     let run = &evaluator.run;
-    // The entry of a partial index may not be there; that does no harm. Unique ones never come here.
+    // The entry of a partial index may not be there; that does no harm. Unique partial indexes
+    // never come here.
     let delete = |row: &Row| {
         let keys = indexes.iter().map(|index| index.entry_key(row).0);
         keys.into_iter().try_for_each(|key| run.cx.txn.delete(run.cx.seq, key).map_err(from_kv))

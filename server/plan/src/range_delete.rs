@@ -40,19 +40,24 @@ fn constraint(key: &ForeignKey, table: &Table) -> String {
     format!("{} on {}", quote_ident(&key.name), quote_ident(&table.name))
 }
 
+/// A table that moves, or below which one does, refuses.
+fn refuse_moving(catalog: &Catalog, owner: &Arc<Table>) -> Result<(), Refusal> {
+    // Keys rarely pass; only then all tables are looked through.
+    let moving = match (&owner.moving, owner.primary.passing.is_empty()) {
+        (Some(_), _) => Some(owner),
+        (None, true) => None,
+        (None, false) => catalog.interleaving().moving_below(owner.id),
+    };
+    match moving {
+        Some(moving) => Err(Refusal::of("moving", quote_ident(&moving.name))),
+        None => Ok(()),
+    }
+}
+
 fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
     let all = catalog.interleaving().below(table);
-    let owners = std::iter::once(table).chain(all.iter().map(|(table, _)| table));
-    for owner in owners {
-        // Keys rarely pass; only then all tables are looked through.
-        let moving = match (&owner.moving, owner.primary.passing.is_empty()) {
-            (Some(_), _) => Some(owner),
-            (None, true) => None,
-            (None, false) => catalog.interleaving().moving_below(owner.id),
-        };
-        if let Some(moving) = moving {
-            return Err(Refusal::of("moving", quote_ident(&moving.name)));
-        }
+    for owner in std::iter::once(table).chain(all.iter().map(|(table, _)| table)) {
+        refuse_moving(catalog, owner)?;
     }
     for owner in std::iter::once(table).chain(all.iter().map(|(table, _)| table)) {
         // The key of an entry is not part of the row, so the row has to be looked at.
@@ -104,12 +109,11 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
     });
     let outside: Vec<(Arc<Table>, Vec<IndexNumber>)> =
         outside.filter(|(_, numbers)| !numbers.is_empty()).collect();
-    for (owner, numbers) in &outside {
-        if let Some(index) = unique_partial(owner, numbers) {
-            return Err(Refusal::of("index", quote_ident(&index.name)));
-        }
+    let mut refused = outside.iter().filter_map(|(owner, numbers)| unique_partial(owner, numbers));
+    match refused.next() {
+        Some(index) => Err(Refusal::of("index", quote_ident(&index.name))),
+        None => Ok(RangeDelete { below, outside }),
     }
-    Ok(RangeDelete { below, outside })
 }
 
 /// An index of these whose entry does not say which row it is of: a row that the index leaves out

@@ -39,7 +39,7 @@ onEachServer('migrate()', ({ url }) => {
     await client.script(`DROP TABLE IF EXISTS ${name}; DROP SCHEMA ${migrationsSchema} CASCADE`);
   });
 
-  it('applies what is new, once, whoever comes first', async () => {
+  it('applies what is new, once, no matter who comes first', async () => {
     await using client = await connect(url);
     const db = drizzle(client);
     const options = { migrationsFolder: folder, migrationsSchema };

@@ -6,7 +6,7 @@ use braid_catalog::{Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, Inde
 use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_rows::{push_column, row_span};
-use braid_types::{Datum, Error, Result, Row};
+use braid_types::{Datum, Error, Result, Row, SqlType};
 
 /// A foreign key and its tables.
 #[derive(Clone)]
@@ -41,6 +41,17 @@ pub fn places(table: &Table, columns: &[ColumnId]) -> Vec<usize> {
 /// The values at these places of a row.
 pub fn pick(row: &[Datum], places: &[usize]) -> Row {
     places.iter().map(|place| row[*place].clone()).collect()
+}
+
+/// Values of a foreign key as they are compared: `char(n)` without the blanks at its end, which
+/// say nothing.
+pub fn comparable(mut values: Row, link: &Link) -> Row {
+    for (value, place) in values.iter_mut().zip(&link.child_places) {
+        if let (SqlType::Char(_), Datum::Text(text)) = (&link.child.columns[*place].ty, &*value) {
+            *value = Datum::Text(text.trim_end_matches(' ').into());
+        }
+    }
+    values
 }
 
 impl Link {

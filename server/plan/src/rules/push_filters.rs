@@ -33,12 +33,19 @@ fn keep(input: Node, predicates: Vec<Expr>) -> Node {
     Node::Filter(Box::new(Filter { input, predicates }))
 }
 
-fn push(node: Node, mut predicates: Vec<Expr>) -> Node {
+/// The conditions of a filter before those from above, which may fail on rows that the filter
+/// leaves out.
+fn own_first(own: Vec<Expr>, above: Vec<Expr>) -> Vec<Expr> {
+    let mut all = Vec::with_capacity(own.len() + above.len());
+    own.into_iter().for_each(|predicate| conjuncts(predicate, &mut all));
+    all.extend(above);
+    all
+}
+
+fn push(node: Node, predicates: Vec<Expr>) -> Node {
     match node {
         Node::Filter(filter) => {
-            for predicate in filter.predicates {
-                conjuncts(predicate, &mut predicates);
-            }
+            let predicates = own_first(filter.predicates, predicates);
             let (volatile, rest) = predicates.into_iter().partition(Expr::is_volatile);
             keep(push(filter.input, rest), volatile)
         }

@@ -8,5 +8,6 @@ mod groups;
 mod histories;
 mod lock_waits;
 mod notifications;
+mod reruns;
 mod sessions;
 mod workload;

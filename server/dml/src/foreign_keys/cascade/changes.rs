@@ -12,7 +12,7 @@ use braid_types::{Datum, Result, Row};
 
 use crate::foreign_keys::collect::{child_events, parent_events};
 use crate::foreign_keys::event::Event;
-use crate::foreign_keys::link::{Link, TableLinks, pick};
+use crate::foreign_keys::link::{Link, TableLinks, comparable, pick};
 use crate::table_writer::TableWriter;
 
 /// The changes of a level.
@@ -80,7 +80,7 @@ impl Changes {
     /// Whether a child's row still has these values under this key.
     pub fn still_has(&self, link: &Link, row: &Key, values: &Row) -> bool {
         let Some(change) = self.change(link.child.id, row) else { return true };
-        change.new.as_ref().is_some_and(|new| pick(new, &link.child_places) == *values)
+        change.new.as_ref().is_some_and(|new| points_at(link, new, values))
     }
 
     /// Whether a child that pointed at a key before the level still does.
@@ -92,12 +92,11 @@ impl Changes {
     /// Children that have come to point at a key in this level.
     pub fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
         let Some(table) = self.tables.get(&link.child.id) else { return Vec::new() };
-        let known = table.pointing.get(&(link.key.id, values.clone()));
+        let known = table.pointing.get(&(link.key.id, comparable(values.clone(), link)));
         let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
         keys.retain(|key| {
             let change = table.rows.get(key);
-            let pointed_before =
-                change.is_some_and(|c| pick(&c.old, &link.child_places) == *values);
+            let pointed_before = change.is_some_and(|c| points_at(link, &c.old, values));
             !pointed_before && self.still_points(link, key, values)
         });
         keys
@@ -167,7 +166,7 @@ impl Changes {
         }
         if let Some(after) = &after {
             for outgoing in &table.links.outgoing {
-                let values = pick(after, &outgoing.child_places);
+                let values = comparable(pick(after, &outgoing.child_places), outgoing);
                 let list = table.pointing.entry((outgoing.key.id, values)).or_default();
                 if !list.contains(row) {
                     list.push(row.clone());
@@ -225,4 +224,9 @@ impl Changes {
         }
         Ok(events)
     }
+}
+
+/// Whether a child's row has these values in its foreign key.
+fn points_at(link: &Link, child: &Row, values: &Row) -> bool {
+    comparable(pick(child, &link.child_places), link) == comparable(values.clone(), link)
 }

@@ -6,7 +6,7 @@
 //! existence. Without an index on the foreign key every row of the child's table is read, but
 //! validated is only that no row has come to point at one of the keys (`pointing`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_catalog::{Id, Index, Table};
@@ -20,7 +20,7 @@ use braid_types::{Result, Row};
 use futures_util::future::{try_join, try_join_all};
 
 use crate::foreign_keys::cascade::pointing::{Coming, Pointing};
-use crate::foreign_keys::link::Link;
+use crate::foreign_keys::link::{Link, comparable};
 
 /// How many keys' children are looked for in one wait.
 const KEYS_AT_ONCE: usize = 1024;
@@ -171,9 +171,12 @@ impl Scan<'_> {
         into: &mut HashMap<(Id, Row), Vec<Key>>,
     ) -> Result<()> {
         let id = self.search.link.key.id;
-        let wanted: HashSet<&Row> = match self.key {
-            Some(_) => HashSet::new(),
-            None => self.search.keys.iter().collect(),
+        let wanted: HashMap<Row, &Row> = match self.key {
+            Some(_) => HashMap::new(),
+            None => {
+                let keys = self.search.keys.iter();
+                keys.map(|key| (comparable(key.clone(), &self.search.link), key)).collect()
+            }
         };
         let mut rows_read = RowAssembler::default();
         let mut row_keys = RowKeys::default();
@@ -197,7 +200,7 @@ impl Scan<'_> {
                     }
                     (Entries::Whole(decoder), _) => {
                         let complete = rows_read.add(decoder, key, value)?;
-                        keep(id, complete, &wanted, into);
+                        keep(&self.search.link, complete, &wanted, into);
                     }
                     (_, None) => {}
                 }
@@ -215,19 +218,20 @@ impl Scan<'_> {
             }
             batch = run.wait(self.scanner.next_batch()).await?;
         }
-        keep(id, rows_read.finish(), &wanted, into);
+        keep(&self.search.link, rows_read.finish(), &wanted, into);
         Ok(())
     }
 }
 
 fn keep(
-    id: Id,
+    link: &Link,
     row: Option<(Key, Row)>,
-    wanted: &HashSet<&Row>,
+    wanted: &HashMap<Row, &Row>,
     into: &mut HashMap<(Id, Row), Vec<Key>>,
 ) {
-    if let Some((key, values)) = row.filter(|(_, values)| wanted.contains(values)) {
-        into.entry((id, values)).or_default().push(key);
+    let Some((key, values)) = row else { return };
+    if let Some(values) = wanted.get(&comparable(values, link)) {
+        into.entry((link.key.id, (*values).clone())).or_default().push(key);
     }
 }
 

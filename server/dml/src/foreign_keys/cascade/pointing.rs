@@ -9,10 +9,11 @@ use braid_kv::{EntryFilter, KeyShape, Matching};
 use braid_rows::{RowDecoder, TableRows};
 use braid_types::{Datum, Result, Row};
 
-use crate::foreign_keys::link::Link;
+use crate::foreign_keys::link::{Link, comparable};
 
 /// Pairs of children that point at one of these keys.
 pub struct Pointing {
+    link: Arc<Link>,
     keys: HashSet<Row>,
     decoder: RowDecoder,
     /// Distinguishes the table's keys from those of interleaved ones.
@@ -34,8 +35,9 @@ impl Pointing {
             [one] => Some(rows.family_suffix(*one)),
             _ => return Ok(None),
         };
-        let (keys, shape) = (keys.iter().cloned().collect(), rows.shape.clone());
-        Ok(Some(Matching(Arc::new(Pointing { keys, decoder, shape, family }))))
+        let keys = keys.iter().map(|key| comparable(key.clone(), link)).collect();
+        let (link, shape) = (Arc::new(link.clone()), rows.shape.clone());
+        Ok(Some(Matching(Arc::new(Pointing { link, keys, decoder, shape, family }))))
     }
 
     fn decide(&self, key: &[u8], value: &[u8]) -> Result<bool> {
@@ -44,7 +46,8 @@ impl Pointing {
             return Ok(false);
         }
         let row = self.decoder.row(key, [value])?;
-        Ok(!row.iter().any(Datum::is_null) && self.keys.contains(&row))
+        let is_null = row.iter().any(Datum::is_null);
+        Ok(!is_null && self.keys.contains(&comparable(row, &self.link)))
     }
 }
 

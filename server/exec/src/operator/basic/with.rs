@@ -179,7 +179,9 @@ impl WithOperator {
                 run.share_changes(*table);
             }
         }
-        let body_first = changed_table(&node.body).is_some_and(|table| run.shares_changes(table));
+        // What the entries change beside it comes afterwards, as in PostgreSQL.
+        let changes = node.ctes.iter().any(|cte| cte.changes_data);
+        let body_first = changes && changed_table(&node.body).is_some();
         let mut ctes = Vec::with_capacity(node.ctes.len());
         let mut again = false;
         for cte in &node.ctes {

@@ -4,6 +4,8 @@
 //! is a member of, directly or not; an owner has every privilege on its object. The catalog views
 //! are readable by all and writable by nobody.
 
+mod defaults;
+
 use std::collections::BTreeSet;
 
 use braid_types::text::acl_role;

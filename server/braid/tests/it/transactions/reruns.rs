@@ -1,0 +1,104 @@
+//! What runs again by itself runs as a whole, and nothing that is committed runs again.
+
+use std::time::Duration;
+
+use braid_testkit::server::{Config, Server};
+use braid_testkit::target::{connect, first_column};
+use tokio_postgres::Client;
+
+const TABLES: &str = "CREATE TABLE hot (id int PRIMARY KEY, v int);
+     INSERT INTO hot VALUES (1, 1);
+     CREATE TABLE log (id int PRIMARY KEY);
+     CREATE TABLE u (id int PRIMARY KEY);
+     CREATE TABLE x (v int);
+     INSERT INTO x VALUES (0)";
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
+}
+
+async fn clients(server: &Server) -> (Client, Client) {
+    let (one, two) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
+    one.batch_execute(TABLES).await.expect("tables");
+    (one, two)
+}
+
+/// A list of statements whose transaction meets a conflict: somebody changes what it has read.
+async fn beside_a_change(one: &Client, two: &Client, list: &str) {
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        two.batch_execute("UPDATE hot SET v = v + 1").await.expect("a change");
+    };
+    let (result, ()) = tokio::join!(one.batch_execute(list), change);
+    // A retry error is an answer as well; the tests look at what is left.
+    if let Err(error) = result {
+        assert_eq!(error.code().map(|code| code.code()), Some("40001"), "{error:?}");
+        one.batch_execute("ROLLBACK").await.expect("a rollback");
+    }
+}
+
+async fn count(client: &Client, table: &str) -> String {
+    first_column(client, &format!("SELECT count(*) FROM {table}")).await.join(",")
+}
+
+/// BEGIN goes on with the implicit transaction of the statements before it. Switched off (the
+/// group forgets them), the row of `log` is lost although it was acknowledged.
+#[test]
+fn what_came_before_begin_is_not_left_out() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        let list = "SELECT v FROM hot WHERE id = 1; INSERT INTO log VALUES (1); \
+                    SELECT pg_sleep(0.8); BEGIN; INSERT INTO u VALUES (1) RETURNING NOTHING; COMMIT";
+        beside_a_change(&one, &two, list).await;
+        assert_eq!(count(&one, "log").await, count(&one, "u").await);
+    });
+}
+
+/// A block that follows by AND CHAIN is another transaction than the one before. Switched off, the
+/// list runs again from its beginning, and changes `x` twice.
+#[test]
+fn a_chained_block_does_not_run_the_committed_one_again() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        let list = "BEGIN; UPDATE x SET v = v + 1; COMMIT AND CHAIN; SELECT v FROM hot; \
+                    SELECT pg_sleep(0.8); INSERT INTO log VALUES (2); COMMIT";
+        beside_a_change(&one, &two, list).await;
+        assert_eq!(first_column(&one, "SELECT v FROM x").await, ["1"]);
+    });
+}
+
+/// A queued statement has its plan before it runs. Meanwhile an index comes, and the snapshot of
+/// its transaction moves beyond that. Switched off (the guard begins at the run), the row has no
+/// entry in the index.
+#[test]
+fn a_queued_statement_does_not_run_by_an_old_plan() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        for (begin, insert) in [
+            ("BEGIN", "INSERT INTO t SELECT 1, v FROM hot WHERE id = 1 RETURNING NOTHING"),
+            (
+                "BEGIN ISOLATION LEVEL READ COMMITTED",
+                "INSERT INTO t SELECT 1, v FROM hot WHERE id = 1 RETURNING NOTHING",
+            ),
+        ] {
+            let (one, two) = clients(&server).await;
+            let three = connect(server.sql_url(), None).await;
+            one.batch_execute("CREATE TABLE t (id int PRIMARY KEY, a int)").await.expect("a table");
+            three.batch_execute("BEGIN; UPDATE hot SET v = v + 1").await.expect("a lock");
+            one.batch_execute(begin).await.expect("begins");
+            let update = "UPDATE hot SET v = v + 10 WHERE id = 1 RETURNING NOTHING";
+            one.batch_execute(update).await.expect("is queued");
+            one.batch_execute(insert).await.expect("is queued");
+            two.batch_execute("CREATE INDEX t_a ON t (a)").await.expect("an index");
+            three.batch_execute("COMMIT").await.expect("commits");
+            if let Err(error) = one.batch_execute("COMMIT").await {
+                assert_eq!(error.code().map(|code| code.code()), Some("40001"), "{error:?}");
+            }
+            let found = first_column(&two, "CHECK TABLE t").await;
+            assert!(found.is_empty(), "{begin}: {found:?}");
+            two.batch_execute("DROP TABLE t, hot, log, u, x").await.expect("dropped");
+        }
+    });
+}
