@@ -11,6 +11,7 @@
 
 use std::io;
 
+use braid_types::encoding::Encoding;
 use braid_types::{Error, FormatSettings, Row, SqlState, SqlType};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -200,16 +201,18 @@ pub enum CopyInput {
 
 /// The connection as a session sees it.
 pub trait Client: Send {
+    /// The encoding of what is written from now on.
+    fn set_encoding(&mut self, encoding: &'static Encoding);
     /// RowDescription.
     fn row_description(&mut self, columns: &[ResultColumn], formats: &Formats);
-    /// One DataRow for each row.
+    /// One DataRow for each row. 22P05 for a character that the client's encoding lacks.
     fn data_rows(
         &mut self,
         rows: &[Row],
         columns: &[ResultColumn],
         formats: &Formats,
         settings: &FormatSettings,
-    );
+    ) -> Result<(), Error>;
     /// NoData.
     fn no_data(&mut self);
     /// ParameterDescription.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use braid_catalog::{Catalog, Database, Id, ROOT, Role, SearchPath, SequenceValues};
 use braid_exec::AdvisoryLocks;
 use braid_routines::RoutineCache;
+use braid_types::encoding::Encoding;
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -253,6 +254,11 @@ impl Session {
     /// Waits until the session is asked to end.
     pub async fn end_signal(&self) {
         self.shared.entry.end_signal().await;
+    }
+
+    /// The encoding in which its client writes and reads.
+    pub fn client_encoding(&self) -> &'static Encoding {
+        self.shared.state.lock().settings.active().client_encoding
     }
 
     /// How long it may wait for its client now.

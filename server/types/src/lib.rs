@@ -18,6 +18,7 @@ pub mod binary;
 pub mod cast;
 pub mod datetime;
 mod datum;
+pub mod encoding;
 pub mod enums;
 mod error;
 mod floats;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use braid_session::{
     Client, ConnectionLost, CopyInput, Formats, Mark, Notice, OutputSegment, ResultColumn,
 };
+use braid_types::encoding::Encoding;
 use braid_types::{Error, FormatSettings, Result, Row, SqlState, SqlType};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
@@ -19,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::server::TlsStream;
 
 use crate::backend;
+use crate::encode::{encode_row, encode_texts, to_utf8};
 use crate::frontend::{Frontend, Header, gone, protocol};
 use crate::socket::{Socket, Watch};
 
@@ -74,6 +76,7 @@ pub(crate) struct Channel {
     /// Bytes that have left since the start.
     sent: u64,
     message_bytes_max: usize,
+    encoding: &'static Encoding,
 }
 
 impl Channel {
@@ -86,6 +89,7 @@ impl Channel {
             done: 0,
             sent: 0,
             message_bytes_max: STARTUP_MESSAGE_BYTES_MAX,
+            encoding: Encoding::utf8(),
         }
     }
 
@@ -109,6 +113,20 @@ impl Channel {
 
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
+    }
+
+    /// Writes one message of texts in the client's encoding.
+    pub(crate) fn write(&mut self, message: impl FnOnce(&mut Vec<u8>)) {
+        let at = self.out.len();
+        message(&mut self.out);
+        if self.encoding.converts() {
+            encode_texts(self.encoding, &mut self.out, at);
+        }
+    }
+
+    /// The body of a message of the client in UTF8.
+    pub(crate) fn to_utf8(&self, frame: &Frame) -> Result<Bytes> {
+        to_utf8(self.encoding, frame.kind, &frame.body)
     }
 
     /// Reads more; false at the end of the stream.
@@ -195,7 +213,8 @@ impl Channel {
     async fn next_copy(&mut self) -> Result<CopyInput> {
         loop {
             while let Some(frame) = self.frame()? {
-                match Frontend::parse(frame.kind, &frame.body)? {
+                let body = to_utf8(self.encoding, frame.kind, &frame.body)?;
+                match Frontend::parse(frame.kind, &body)? {
                     Frontend::CopyData => return Ok(CopyInput::Data(frame.body)),
                     Frontend::CopyDone => return Ok(CopyInput::Done),
                     Frontend::CopyFail(reason) => return Ok(CopyInput::Fail(reason.to_owned())),
@@ -222,8 +241,12 @@ pub(crate) fn lost(reason: &dyn std::fmt::Display) -> Error {
 }
 
 impl Client for Channel {
+    fn set_encoding(&mut self, encoding: &'static Encoding) {
+        self.encoding = encoding;
+    }
+
     fn row_description(&mut self, columns: &[ResultColumn], formats: &Formats) {
-        backend::row_description(&mut self.out, columns, formats);
+        self.write(|out| backend::row_description(out, columns, formats));
     }
 
     fn data_rows(
@@ -232,10 +255,15 @@ impl Client for Channel {
         columns: &[ResultColumn],
         formats: &Formats,
         settings: &FormatSettings,
-    ) {
+    ) -> Result<()> {
         for row in rows {
+            let at = self.out.len();
             backend::data_row(&mut self.out, row, columns, formats, settings);
+            if self.encoding.converts() {
+                encode_row(self.encoding, &mut self.out, at, columns, formats)?;
+            }
         }
+        Ok(())
     }
 
     fn no_data(&mut self) {
@@ -247,7 +275,7 @@ impl Client for Channel {
     }
 
     fn command_complete(&mut self, tag: &str) {
-        backend::command_complete(&mut self.out, tag);
+        self.write(|out| backend::command_complete(out, tag));
     }
 
     fn empty_query(&mut self) {
@@ -259,15 +287,15 @@ impl Client for Channel {
     }
 
     fn notice(&mut self, notice: &Notice) {
-        backend::notice(&mut self.out, notice);
+        self.write(|out| backend::notice(out, notice));
     }
 
     fn notification(&mut self, pid: i32, channel: &str, payload: &str) {
-        backend::notification(&mut self.out, pid, channel, payload);
+        self.write(|out| backend::notification(out, pid, channel, payload));
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) {
-        backend::parameter_status(&mut self.out, name, value);
+        self.write(|out| backend::parameter_status(out, name, value));
     }
 
     fn copy_in_response(&mut self, columns: usize, binary: bool) {

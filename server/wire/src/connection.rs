@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use braid_session::{ConnectionLost, Session, SessionEnded, SessionTerminator};
+use braid_session::{Client, ConnectionLost, Session, SessionEnded, SessionTerminator};
 use braid_types::{Error, Result, SqlState};
 
 use crate::backend;
@@ -121,7 +121,10 @@ async fn handle(
     frame: &Frame,
     skipping: &mut bool,
 ) -> Result<Next> {
-    let message = match Frontend::parse(frame.kind, &frame.body) {
+    channel.set_encoding(session.client_encoding());
+    let body = channel.to_utf8(frame);
+    let message = body.as_ref().map_err(Error::clone);
+    let message = match message.and_then(|body| Frontend::parse(frame.kind, body)) {
         Ok(message) => message,
         Err(error) if frame.kind == b'Q' => {
             session.fail(&error).await;
@@ -225,7 +228,7 @@ fn report(channel: &mut Channel, error: &Error) -> Result<()> {
     if error.state() == SqlState::InternalError {
         tracing::error!(%error, "internal error");
     }
-    backend::error(channel.out(), "ERROR", error);
+    channel.write(|out| backend::error(out, "ERROR", error));
     Ok(())
 }
 

@@ -27,6 +27,7 @@
 mod backend;
 mod channel;
 mod connection;
+mod encode;
 mod frontend;
 mod listener;
 mod socket;

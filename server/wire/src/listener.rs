@@ -179,7 +179,7 @@ async fn live(mut channel: Channel, mut session: Box<Session>) {
 }
 
 async fn fatal(channel: &mut Channel, error: &Error) {
-    backend::error(channel.out(), "FATAL", error);
+    channel.write(|out| backend::error(out, "FATAL", error));
     // The client may be gone; there is nobody else to tell.
     let goodbye = async {
         channel.send().await.ok();

@@ -1,5 +1,8 @@
 //! Functions on bytea: cutting, searching, single bytes and bits, encoding, character sets.
 
+use std::borrow::Cow;
+
+use braid_types::encoding::{self, Encoding, Tables};
 use braid_types::{Datum, Error, Result, SqlState, work};
 
 use super::basic::bounds;
@@ -244,55 +247,45 @@ fn decode_escape(value: &str) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Whether a character set's name means UTF-8 (true) or LATIN1 (false).
-fn is_utf8(name: &str) -> Result<bool> {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" | "sqlascii" => Ok(true),
-        "latin1" | "iso88591" => Ok(false),
-        _ => Err(Error::unsupported(format!("encoding \"{name}\""))),
+/// The encoding of a name. 22023 if there is none, 0A000 if it is not converted here.
+fn encoding_named(name: &str, what: &str) -> Result<&'static Encoding> {
+    let found = Encoding::named(name).ok_or_else(|| {
+        let message = format!("invalid {what} encoding name \"{name}\"");
+        Error::new(SqlState::InvalidParameterValue, message)
+    })?;
+    match found.tables {
+        Tables::Missing => Err(Error::unsupported(format!("encoding \"{name}\""))),
+        _ => Ok(found),
     }
+}
+
+/// The text of bytes. 22021 for a NUL as well, because no text has one.
+fn decoded<'b>(from: &'static Encoding, value: &'b [u8]) -> Result<Cow<'b, str>> {
+    let found = encoding::decode(from, value)?;
+    if found.contains('\0') {
+        let message = format!("invalid byte sequence for encoding \"{}\": 0x00", from.name);
+        return Err(Error::new(SqlState::CharacterNotInRepertoire, message));
+    }
+    Ok(found)
 }
 
 fn convert_from(call: &Call<'_>) -> Result<Datum> {
-    let value = call.bytes(0)?;
-    if !is_utf8(call.text(1)?)? {
-        return text(value.iter().map(|byte| char::from(*byte)).collect::<String>());
-    }
-    match std::str::from_utf8(value) {
-        Ok(valid) if !valid.contains('\0') => text(valid),
-        bad => {
-            let at = match bad {
-                Ok(valid) => valid.find('\0').unwrap_or(0),
-                Err(error) => error.valid_up_to(),
-            };
-            let shown: Vec<String> =
-                value[at..].iter().take(1).map(|byte| format!("0x{byte:02x}")).collect();
-            let message =
-                format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
-            Err(Error::new(SqlState::CharacterNotInRepertoire, message))
-        }
-    }
+    let from = encoding_named(call.text(1)?, "source")?;
+    text(decoded(from, call.bytes(0)?)?)
 }
 
 fn convert_to(call: &Call<'_>) -> Result<Datum> {
-    let value = call.text(0)?;
-    if is_utf8(call.text(1)?)? {
-        return bytes(value.as_bytes());
-    }
+    let to = encoding_named(call.text(1)?, "destination")?;
     let mut out = Vec::new();
-    for c in value.chars() {
-        out.push(u8::try_from(u32::from(c)).map_err(|_| {
-            let shown: Vec<String> =
-                c.to_string().bytes().map(|byte| format!("0x{byte:02x}")).collect();
-            let message = format!(
-                "character with byte sequence {} in encoding \"UTF8\" has no equivalent in \
-                 encoding \"LATIN1\"",
-                shown.join(" ")
-            );
-            Error::new(SqlState::UntranslatableCharacter, message)
-        })?);
-    }
+    encoding::encode(to, call.text(0)?, &mut out)?;
+    bytes(out)
+}
+
+fn convert(call: &Call<'_>) -> Result<Datum> {
+    let from = encoding_named(call.text(1)?, "source")?;
+    let to = encoding_named(call.text(2)?, "destination")?;
+    let mut out = Vec::new();
+    encoding::encode(to, &decoded(from, call.bytes(0)?)?, &mut out)?;
     bytes(out)
 }
 
@@ -319,4 +312,5 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("decode(text, text) -> bytea", decode);
     registry.add("convert_from(bytea, name) -> text", convert_from);
     registry.add("convert_to(text, name) -> bytea", convert_to);
+    registry.add("convert(bytea, name, name) -> bytea", convert);
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
+use braid_types::encoding::Encoding;
 use braid_types::net::Inet;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -48,22 +49,15 @@ fn current_setting(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn encoding_name(call: &Call<'_>) -> Result<Datum> {
-    text(match call.int(0)? {
-        0 => "SQL_ASCII",
-        6 => "UTF8",
-        8 => "LATIN1",
-        _ => "",
-    })
+    text(Encoding::numbered(call.int(0)?).map_or("", |found| found.name))
 }
 
 fn encoding_number(call: &Call<'_>) -> Result<Datum> {
-    let plain: String = call.text(0)?.chars().filter(char::is_ascii_alphanumeric).collect();
-    Ok(Datum::Int(match plain.to_ascii_lowercase().as_str() {
-        "sqlascii" => 0,
-        "utf8" | "unicode" => 6,
-        "latin1" | "iso88591" => 8,
-        _ => -1,
-    }))
+    Ok(Datum::Int(Encoding::named(call.text(0)?).map_or(-1, Encoding::number)))
+}
+
+fn client_encoding(call: &Call<'_>) -> Result<Datum> {
+    text(call.env.setting("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
 }
 
 pub(super) fn register(registry: &mut Registry) {
@@ -81,7 +75,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("current_setting(text) -> text stable", current_setting);
     registry.add("current_setting(text, bool) -> text stable", current_setting);
     registry.add("pg_backend_pid() -> int4 stable", |c| Ok(Datum::Int(c.env.backend_pid().into())));
-    registry.add("pg_client_encoding|getdatabaseencoding() -> name stable", |_| text("UTF8"));
+    registry.add("pg_client_encoding() -> name stable", client_encoding);
+    registry.add("getdatabaseencoding() -> name stable", |_| text("UTF8"));
     registry.add("pg_encoding_to_char(int4) -> name stable", encoding_name);
     registry.add("pg_char_to_encoding(name) -> int4 stable", encoding_number);
     registry.add("pg_encoding_max_length(int4) -> int4", |_| Ok(Datum::Int(4)));

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use braid_types::encoding::{Encoding, decode, is_text_in_binary};
 use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
 
 use crate::client::{Client, Formats, Target};
@@ -105,7 +106,7 @@ impl Session {
             // PostgreSQL shows no values here either, unless it is told to.
             let shown = if matches!(text, Some(Ok(_))) { " = '...'" } else { "" };
             let value = match text {
-                None => binary::decode(ty, bytes),
+                None => binary_parameter(ty, bytes, active.client_encoding),
                 Some(_) if ty.innermost().is_reg() => reg_parameter(self, ty, bytes).await,
                 Some(text) => text.and_then(|text| text::parse(ty, text, &active.format, micros)),
             };
@@ -251,4 +252,12 @@ fn formats_of(codes: &[i16]) -> Result<Formats> {
     Formats::from_codes(codes.iter().copied()).map_err(|code| {
         Error::new(SqlState::InvalidParameterValue, format!("unsupported format code: {code}"))
     })
+}
+
+/// A parameter in binary format, whose text is in the client's encoding.
+fn binary_parameter(ty: &SqlType, bytes: &[u8], encoding: &'static Encoding) -> Result<Datum> {
+    if encoding.converts() && is_text_in_binary(ty) {
+        return binary::decode(ty, decode(encoding, bytes)?.as_bytes());
+    }
+    binary::decode(ty, bytes)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use braid_sql::ast::IsolationLevel;
 use braid_types::FormatSettings;
+use braid_types::encoding::Encoding;
 use braid_types::text::IntervalStyle;
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
@@ -17,6 +18,8 @@ use crate::client::Severity;
 pub struct Active {
     /// Formats and time zone.
     pub format: FormatSettings,
+    /// `client_encoding`
+    pub client_encoding: &'static Encoding,
     /// The schemas of the search path.
     pub search_path: Vec<String>,
     /// `statement_timeout`; `None`: for ever.
@@ -96,6 +99,8 @@ impl Active {
                 extra_float_digits: signed("extra_float_digits"),
                 bytea_escape: text("bytea_output") == "escape",
             },
+            client_encoding: Encoding::named(&text("client_encoding"))
+                .unwrap_or_else(Encoding::utf8),
             search_path: split_names(&text("search_path")),
             statement_timeout: duration("statement_timeout"),
             lock_timeout: duration("lock_timeout"),

@@ -1,6 +1,7 @@
 //! Checks a value for a variable and brings it into its canonical text.
 
 use braid_types::datetime::{named_zone, offset_at, zone_of_hours};
+use braid_types::encoding::{Encoding, Tables};
 use braid_types::text::{DateOrder, DateStyle};
 use braid_types::{Datum, Error, FormatSettings, Interval, Result, SqlState, SqlType};
 use jiff::tz::TimeZone;
@@ -177,19 +178,13 @@ fn enumeration(setting: &Setting, value: &str, words: &[&str]) -> Result<String>
 }
 
 fn encoding(setting: &Setting, value: &str) -> Result<String> {
-    let plain: String =
-        value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
-    match plain.as_str() {
-        "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
-        // Nothing is converted; texts have to be UTF-8 all the same.
-        "SQLASCII" => Ok("SQL_ASCII".to_owned()),
-        "LATIN1" | "LATIN2" | "LATIN9" | "WIN1252" | "WIN1251" | "ISO88591" | "EUCJP" | "SJIS"
-        | "BIG5" | "GBK" | "KOI8R" => Err(Error::new(
-            SqlState::FeatureNotSupported,
-            format!("conversion between {plain} and UTF8 is not supported"),
-        )),
-        _ => Err(invalid(setting, value)),
+    let found = Encoding::named(value).ok_or_else(|| invalid(setting, value))?;
+    if found.tables == Tables::Missing {
+        let detail = format!("Conversion between {} and UTF8 is not supported.", found.name);
+        let message = invalid(setting, value).message().to_owned();
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(detail));
     }
+    Ok(found.name.to_owned())
 }
 
 fn date_style(setting: &Setting, value: &str) -> Result<String> {
@@ -331,6 +326,7 @@ mod tests {
             ("timezone", "+05:30", "+05:30"),
             ("timezone", "europe/berlin", "Europe/Berlin"),
             ("client_encoding", "utf-8", "UTF8"),
+            ("client_encoding", "iso-8859-1", "LATIN1"),
             ("search_path", "a, \"B c\" ,public", "a, \"B c\", public"),
             ("search_path", "", "\"\""),
             ("synchronous_commit", "false", "off"),
@@ -348,7 +344,7 @@ mod tests {
             ("jit", "maybe", "22023"),
             ("datestyle", "banana", "22023"),
             ("timezone", "Mars/Olympus", "22023"),
-            ("client_encoding", "LATIN1", "0A000"),
+            ("client_encoding", "MULE_INTERNAL", "0A000"),
             ("client_encoding", "foo", "22023"),
             ("standard_conforming_strings", "off", "0A000"),
         ] {

@@ -80,7 +80,7 @@ const SETTINGS: &[Setting] = &[
         "on",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
-    reported("client_encoding", Kind::Encoding, "UTF8", "The client's encoding: always UTF8."),
+    reported("client_encoding", Kind::Encoding, "UTF8", "The client's encoding."),
     user("client_min_messages", LEVELS, "notice", "The least severity of messages sent."),
     Setting {
         name: "commit_token",

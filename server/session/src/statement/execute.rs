@@ -235,7 +235,7 @@ pub(crate) async fn deliver(
         }
         hide_columns(&mut rows, hidden);
         let columns = named.as_deref().unwrap_or(&running.columns);
-        client.data_rows(&rows, columns, &portal.formats, &active.format);
+        client.data_rows(&rows, columns, &portal.formats, &active.format)?;
         work::breathe().await?;
         if client.unsent_bytes() > active.result_buffer_bytes {
             session.settle_new_keys().await?;

@@ -47,6 +47,7 @@ pub(crate) async fn run_portal(
     client: &mut dyn Client,
 ) -> Result<Ended> {
     let prepared = portal.prepared.clone();
+    client.set_encoding(session.client_encoding());
     let Some(statement) = prepared.statement() else {
         client.empty_query();
         return Ok(Ended::Complete);

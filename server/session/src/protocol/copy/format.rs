@@ -1,6 +1,7 @@
 //! The options of COPY, checked.
 
 use braid_sql::ast::{CopyDirection, CopyFormat, CopyOptions};
+use braid_types::encoding::{Encoding, Tables};
 use braid_types::{Error, Result, SqlState};
 
 /// How lines and fields look.
@@ -14,6 +15,8 @@ pub(crate) struct Format {
     pub header_match: bool,
     pub quote: u8,
     pub escape: u8,
+    /// `ENCODING`
+    encoding: Option<&'static Encoding>,
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -31,15 +34,12 @@ fn single_byte(what: &str, text: &str) -> Result<u8> {
     }
 }
 
-/// 0A000 for an encoding other than the server's; `SQL_ASCII` takes the bytes as they are.
-fn check_encoding(options: &CopyOptions) -> Result<()> {
-    let Some(encoding) = &options.encoding else { return Ok(()) };
-    let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" | "sqlascii" => Ok(()),
-        _ => Err(Error::unsupported(format!("COPY encoding \"{encoding}\""))
-            .hint("Encode the data in UTF8.")),
-    }
+/// The encoding that COPY names. 0A000 for one that is not converted here.
+fn encoding_of(options: &CopyOptions) -> Result<Option<&'static Encoding>> {
+    let Some(name) = &options.encoding else { return Ok(None) };
+    let found = Encoding::named(name).filter(|found| found.tables != Tables::Missing);
+    let unsupported = || Error::unsupported(format!("COPY encoding \"{name}\""));
+    found.map(Some).ok_or_else(unsupported)
 }
 
 /// Options that belong to csv, and to one direction.
@@ -133,8 +133,15 @@ impl Format {
         if csv && null.as_bytes().contains(&quote) {
             return Err(refused("CSV quote character must not appear in the NULL specification"));
         }
-        check_encoding(options)?;
+        let encoding = encoding_of(options)?;
         let header_match = options.header_match;
-        Ok(Format { binary, csv, delimiter, null, header, header_match, quote, escape })
+        Ok(Format { binary, csv, delimiter, null, header, header_match, quote, escape, encoding })
+    }
+
+    /// The encoding of the data, if it has to be converted: what COPY says, or the client's. Binary
+    /// data is UTF8.
+    pub(super) fn converted(&self, client: &'static Encoding) -> Option<&'static Encoding> {
+        let encoding = self.encoding.unwrap_or(client);
+        (!self.binary && encoding.converts()).then_some(encoding)
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use braid_dml::{check_left, has_left_checks};
 use braid_plan::NotAllowedIn;
 use braid_sql::ast::Copy;
+use braid_types::encoding::StreamDecoder;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
+use bytes::Bytes;
 
 use crate::client::{Client, CopyInput, connection_lost};
 use crate::clock::now_micros;
@@ -151,16 +153,24 @@ async fn copy_rows(
     format: Format,
     client: &mut dyn Client,
 ) -> Result<u64> {
-    let mut rows = Rows::new(format, session.active());
+    let active = session.active();
+    let mut decoder = format.converted(active.client_encoding).map(StreamDecoder::new);
+    let mut rows = Rows::new(format, active);
     let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
     let mut total = 0;
     loop {
         let last = match client.receive_copy().await? {
             CopyInput::Data(data) => {
-                rows.push(&data).map_err(|error| rows.in_line(error, target))?;
+                let data = decoded(decoder.as_mut(), data, false);
+                let pushed = data.and_then(|data| rows.push(&data));
+                pushed.map_err(|error| rows.in_line(error, target))?;
                 false
             }
-            CopyInput::Done => true,
+            CopyInput::Done => {
+                let end = decoded(decoder.as_mut(), Bytes::new(), true);
+                end.map_err(|error| rows.in_line(error, target))?;
+                true
+            }
             CopyInput::Fail(reason) => {
                 let message = format!("COPY from stdin failed: {reason}");
                 let error = Error::new(SqlState::QueryCanceled, message);
@@ -189,6 +199,14 @@ async fn copy_rows(
         total += copy_batch(session, target, statement, &mut batch).await?;
     }
     Ok(total)
+}
+
+/// A piece of the data in UTF8.
+fn decoded(decoder: Option<&mut StreamDecoder>, data: Bytes, is_last: bool) -> Result<Bytes> {
+    let Some(decoder) = decoder else { return Ok(data) };
+    let mut text = String::new();
+    decoder.decode(&data, is_last, &mut text)?;
+    Ok(Bytes::from(text))
 }
 
 async fn check_copied(session: &mut Session, target: &Target) -> Result<()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Relation, Table};
 use braid_sql::ast::{Copy, CopySource, Ident};
+use braid_types::encoding::{Encoding, encode};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
 
 use crate::client::{Client, Formats, ResultColumn, connection_lost};
@@ -41,6 +42,7 @@ pub(super) async fn copy_out(
     let cancel = session.shared.entry.cancel.clone();
     let columns = running.columns.clone();
     let force = force_quote(copy.options.force_quote.as_deref(), &columns, table.as_deref())?;
+    let encoding = format.converted(active.client_encoding);
     client.copy_out_response(columns.len(), format.binary);
     // As text the numbers of catalog objects show names.
     let formats = if format.binary { Formats::all_binary() } else { Formats::TEXT };
@@ -52,8 +54,7 @@ pub(super) async fn copy_out(
         binary::put_header(&mut line);
     } else if format.header {
         put_names(&mut line, &columns, &format);
-        client.copy_data(&line);
-        line.clear();
+        send_line(&mut line, encoding, client)?;
     }
     let mut count = 0;
     loop {
@@ -70,8 +71,7 @@ pub(super) async fn copy_out(
             } else {
                 put_row(&mut line, row, shown, &force, &format, &active.format);
             }
-            client.copy_data(&line);
-            line.clear();
+            send_line(&mut line, encoding, client)?;
         }
         count += rows.len() as u64;
         work::breathe().await?;
@@ -85,6 +85,22 @@ pub(super) async fn copy_out(
     }
     client.copy_done();
     Ok(count)
+}
+
+/// Sends a line in the client's encoding, if that is not UTF8.
+fn send_line(
+    line: &mut Vec<u8>,
+    encoding: Option<&'static Encoding>,
+    client: &mut dyn Client,
+) -> Result<()> {
+    if let Some(encoding) = encoding {
+        let text = String::from_utf8(std::mem::take(line));
+        let text = text.map_err(|_| Error::internal("a line of COPY is not UTF8"))?;
+        encode(encoding, &text, line)?;
+    }
+    client.copy_data(line);
+    line.clear();
+    Ok(())
 }
 
 /// The query whose rows are copied, and the table if it is one.
