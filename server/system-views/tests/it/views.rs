@@ -172,6 +172,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             search_path: vec!["public".to_owned()],
             stored: None,
             depends_on: vec![parent.id],
+            check_option: None,
             grants: Vec::new(),
             comment: Some("a view".to_owned()),
         };
