@@ -14,6 +14,8 @@ pub(crate) struct Code {
     pub(crate) body: Body,
     /// The type of each slot; `None` for a record of any columns.
     pub(crate) types: Vec<Option<SqlType>>,
+    /// How many parameters it has.
+    pub(crate) parameters: usize,
     /// What error contexts call it.
     pub(crate) name: String,
     /// The type of its result, `None` without one.
@@ -76,7 +78,7 @@ impl Code {
             types.push(ty);
         }
         let statements = (0..body.pieces).map(|_| OnceLock::new()).collect();
-        Ok(Self { body, types, name, returns, statements })
+        Ok(Self { body, types, parameters: parameters.len(), name, returns, statements })
     }
 
     /// The statement of a piece of SQL.

@@ -15,6 +15,8 @@ const BATCH_ROWS: usize = 256;
 pub(crate) struct BodyStatement {
     text: Arc<str>,
     statement: Statement,
+    /// The highest `$n` in it.
+    parameters: usize,
     plan: Mutex<Option<Arc<KeptPlan>>>,
 }
 
@@ -30,6 +32,8 @@ struct KeptPlan {
 pub(crate) struct Given<'a> {
     pub(crate) values: Vec<Datum>,
     pub(crate) types: Vec<SqlType>,
+    /// How many of them have numbers that the text may write.
+    pub(crate) numbered: usize,
     pub(crate) variables: Option<&'a Variables>,
 }
 
@@ -38,7 +42,7 @@ impl BodyStatement {
     pub(crate) fn parse(text: &Arc<str>) -> Result<Self> {
         let mut parsed = braid_sql::parse(text)?;
         match (parsed.pop(), parsed.is_empty()) {
-            (Some(parsed), true) => Ok(Self::of(text.clone(), parsed.statement)),
+            (Some(parsed), true) => Ok(Self::of(text.clone(), parsed.statement, parsed.parameters)),
             (Some(_), false) => {
                 let message = "cannot run several statements at once";
                 Err(Error::new(SqlState::SyntaxError, message))
@@ -48,8 +52,8 @@ impl BodyStatement {
     }
 
     /// A statement that has been parsed.
-    pub(crate) fn of(text: Arc<str>, statement: Statement) -> Self {
-        Self { text, statement, plan: Mutex::new(None) }
+    pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
+        Self { text, statement, parameters, plan: Mutex::new(None) }
     }
 
     /// The statement.
@@ -73,6 +77,10 @@ impl BodyStatement {
         cx: &ExecContext,
         given: &Given<'_>,
     ) -> Result<Arc<PlannedStatement>> {
+        if self.parameters > given.numbered {
+            let message = format!("there is no parameter ${}", self.parameters);
+            return Err(Error::new(SqlState::UndefinedParameter, message));
+        }
         let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
         let kept = self.plan.lock().clone();
         if let Some(kept) = kept

@@ -40,7 +40,9 @@ impl SqlBody {
         let piece = |range: std::ops::Range<usize>| Arc::from(text.get(range).unwrap_or_default());
         let statements = parsed
             .into_iter()
-            .map(|parsed| BodyStatement::of(piece(parsed.text), parsed.statement))
+            .map(|parsed| {
+                BodyStatement::of(piece(parsed.text), parsed.statement, parsed.parameters)
+            })
             .collect();
         let returns = refresh(routine.result_type());
         Ok(Self {
@@ -53,7 +55,12 @@ impl SqlBody {
     }
 
     fn given(&self, args: &[Datum]) -> Given<'_> {
-        Given { values: args.to_vec(), types: self.types.clone(), variables: Some(&self.variables) }
+        Given {
+            values: args.to_vec(),
+            types: self.types.clone(),
+            numbered: self.types.len(),
+            variables: Some(&self.variables),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ impl Run<'_> {
         Given {
             values: self.frame.values.clone(),
             types: self.frame.types.clone(),
+            numbered: self.code.parameters,
             variables: Some(&sql.variables),
         }
     }

@@ -94,7 +94,8 @@ impl Run<'_> {
         }
         let parsed = BodyStatement::parse(&Arc::from(query.as_str()));
         let statement = parsed.map_err(|error| in_statement(error.without_position(), &query))?;
-        Ok((statement, Given { values, types, variables: None }))
+        let numbered = types.len();
+        Ok((statement, Given { values, types, numbered, variables: None }))
     }
 
     /// Runs a statement that reads or changes rows.

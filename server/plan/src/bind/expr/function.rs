@@ -94,16 +94,35 @@ fn bind_routine(
     function: &Function,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
-    let parts: Vec<String> =
-        function.name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
-    let is_call = std::mem::take(&mut binder.is_call);
-    let catalog = binder.cx.catalog;
-    let found = catalog.names().routines().named(binder.cx.path, &parts);
     let is_plain = matches!(function.args, FunctionArguments::List(_)) && function.over.is_none();
-    if !is_call && (found.is_empty() || !is_plain) {
+    if !is_plain || (!binder.is_call && routines_named(binder, &function.name).is_empty()) {
         return Ok(None);
     }
     let arguments = arguments(&function.args)?;
+    bind_routine_call(binder, &function.name, &arguments, cx)
+}
+
+/// The routines of users that a name can mean.
+fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Routine>> {
+    binder.cx.catalog.names().routines().named(binder.cx.path, &name_parts(name))
+}
+
+fn name_parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
+}
+
+/// The same for a call by its name and arguments, in an expression or in FROM.
+pub(crate) fn bind_routine_call(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let is_call = std::mem::take(&mut binder.is_call);
+    let (parts, found) = (name_parts(name), routines_named(binder, name));
+    if !is_call && found.is_empty() {
+        return Ok(None);
+    }
     let args = bind_arguments(binder, &arguments.list, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     let name = parts.join(".");

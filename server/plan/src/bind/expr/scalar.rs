@@ -190,7 +190,8 @@ fn bind_identifier(
     {
         return Ok(expr);
     }
-    variable(binder, &[name.clone()]).unwrap_or_else(|| Err(missing_column(binder, None, &name)))
+    let variable = variable(binder, std::slice::from_ref(&name));
+    variable.unwrap_or_else(|| Err(missing_column(binder, None, &name)))
 }
 
 pub(crate) fn whole_row<'s>(

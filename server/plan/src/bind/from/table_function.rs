@@ -9,7 +9,7 @@ use super::aliases::{rename_item_columns, shown_name};
 use crate::bind::Binder;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments, place_arguments};
 use crate::bind::expr::data_type::{TypeNames, sql_type_of};
-use crate::bind::expr::function::{function_name, keyword_value, set_call};
+use crate::bind::expr::function::{bind_routine_call, function_name, keyword_value, set_call};
 use crate::bind::expr::scalar::call_function;
 use crate::bind::query::lock::refuse_lock;
 use crate::bind::query::ordered::plain_column;
@@ -27,8 +27,11 @@ pub(crate) fn bind_table_function(
     alias: Option<&TableAlias>,
     scopes: Scopes<'_>,
 ) -> Result<(FunctionCall, Vec<String>)> {
-    let function = function_name(name)?;
     let mut cx = ExprCx::plain(scopes, "FROM");
+    if let Some(expr) = bind_routine_call(binder, name, &args, &mut cx)? {
+        return Ok(single_value(binder, expr, last_name(name)));
+    }
+    let function = function_name(name)?;
     if args.has_names() {
         place_arguments(binder, &function, &mut args, &mut cx)?;
     }
@@ -62,11 +65,25 @@ pub(crate) fn bind_table_function(
         Some(expr) if bound.is_empty() => expr,
         _ => call_function(binder, &function, bound).map_err(|error| error.position(place))?,
     };
+    Ok(single_value(binder, expr, function))
+}
+
+/// The last part of a function's name, which names its column.
+fn last_name(name: &ObjectName) -> String {
+    name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold).unwrap_or_default()
+}
+
+fn is_unnest(name: &ObjectName) -> bool {
+    function_name(name).is_ok_and(|name| name == "unnest")
+}
+
+/// The row of a function that gives one value.
+fn single_value(binder: &mut Binder<'_>, expr: Expr, name: String) -> (FunctionCall, Vec<String>) {
     let ty = expr.ty();
     let columns = vec![(binder.slot(), ty.clone())];
     let (args, types) = (vec![expr], vec![ty]);
     let call = FunctionCall { function: None, args, types, columns, defined: Vec::new() };
-    Ok((call, vec![function]))
+    (call, vec![name])
 }
 
 /// `ROWS FROM (f(…), g(…))`: the rows of several functions side by side. `None` for another item.
@@ -101,7 +118,7 @@ pub(crate) fn bind_rows_from(
         first.get_or_insert(name);
         let args = arguments(&function.args)?;
         // Each array of `unnest(a, b)` is a function of its own.
-        if args.list.len() > 1 && !args.has_names() && function_name(name)? == "unnest" {
+        if args.list.len() > 1 && !args.has_names() && is_unnest(name) {
             for arg in args.list {
                 let mut args = Arguments::default();
                 args.list.push(arg);
@@ -122,7 +139,7 @@ pub(crate) fn function_factor(
     name: Option<&ObjectName>,
 ) -> Result<(Node, Scope)> {
     let function = match name {
-        Some(name) => function_name(name)?,
+        Some(name) => last_name(name),
         None => "unnest".to_owned(),
     };
     let shown = alias.map_or_else(|| function.clone(), |alias| shown_name(binder, alias));
