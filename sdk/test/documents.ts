@@ -63,8 +63,10 @@ interface Step {
 
 /** The statements of a block of `sql`. */
 export function statements(code: string): Step[] {
-  return [...code.matchAll(/([\s\S]*?);[ \t]*(?:--[ \t]*(?:ERROR (\w{5}))?[^\n]*)?(?:\n|$)/g)].map(
-    ([, sql = '', state]) => (state === undefined ? { sql } : { sql, code: state }),
+  const body = String.raw`(?:\$\$[\s\S]*?\$\$|(?!\$\$)[\s\S])*?`;
+  const end = String.raw`;[ \t]*(?:--[ \t]*(?:ERROR (\w{5}))?[^\n]*)?(?:\n|$)`;
+  return [...code.matchAll(new RegExp(`(${body})${end}`, 'g'))].map(([, sql = '', state]) =>
+    state === undefined ? { sql } : { sql, code: state },
   );
 }
 

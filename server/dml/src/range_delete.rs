@@ -14,9 +14,9 @@
 use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
-use braid_exec::{Evaluator, KeyBounds, MultiScan, Reader, from_kv};
+use braid_exec::{Evaluator, IndexExprs, KeyBounds, MultiScan, Reader, from_kv};
 use braid_kv::{Error as Kv, Isolation, LockRequest, Record, RetryReason, ScanRequest, Span};
-use braid_plan::{RangeDelete, Scan};
+use braid_plan::{PlanContext, RangeDelete, Scan};
 use braid_rows::{IndexRows, RowAssembler, RowKeys};
 use braid_types::{Result, Row};
 
@@ -144,14 +144,25 @@ async fn delete_entries(
     let all: Vec<usize> = (0..table.columns.len()).collect();
     let reader = Reader::new(table, &all, true)?;
     let indexes = numbers.iter().filter_map(|number| table.index(*number));
-    let indexes: Vec<IndexRows> =
-        indexes.map(|index| IndexRows::new(table, index)).collect::<Result<_>>()?;
     let run = &evaluator.run;
-    // The entry of a partial index may not be there; that does no harm. Unique partial indexes
-    // never come here.
+    let plan = PlanContext {
+        catalog: &run.cx.catalog,
+        path: &run.cx.path,
+        env: &*run.cx.env,
+        text: "",
+        param_types: &[],
+        variables: None,
+    };
+    let indexes = indexes
+        .map(|index| Ok((IndexRows::new(table, index)?, IndexExprs::bind(&plan, table, index)?)))
+        .collect::<Result<Vec<(IndexRows, IndexExprs)>>>()?;
+    // A row that a unique partial index leaves out may have the key of one that is in it.
     let delete = |row: &Row| {
-        let keys = indexes.iter().map(|index| index.entry_key(row).0);
-        keys.into_iter().try_for_each(|key| run.cx.txn.delete(run.cx.seq, key).map_err(from_kv))
+        let cx = evaluator.context();
+        indexes.iter().try_for_each(|(index, exprs)| match exprs.row(row, &cx)? {
+            Some(row) => run.cx.txn.delete(run.cx.seq, index.entry_key(&row).0).map_err(from_kv),
+            None => Ok(()),
+        })
     };
     let request = |span| ScanRequest::new(span).shape(reader.rows.shape.as_ref());
     let mut scan = in_order(spans);

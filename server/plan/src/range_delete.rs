@@ -107,20 +107,8 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
         let numbers = owner.indexes.iter().map(|index| index.number);
         (owner.clone(), numbers.filter(|number| !inside(owner, *number)).collect::<Vec<_>>())
     });
-    let outside: Vec<(Arc<Table>, Vec<IndexNumber>)> =
-        outside.filter(|(_, numbers)| !numbers.is_empty()).collect();
-    let mut refused = outside.iter().filter_map(|(owner, numbers)| unique_partial(owner, numbers));
-    match refused.next() {
-        Some(index) => Err(Refusal::of("index", quote_ident(&index.name))),
-        None => Ok(RangeDelete { below, outside }),
-    }
-}
-
-/// An index of these whose entry does not say which row it is of: a row that the index leaves out
-/// may have the same key as one that is in it.
-fn unique_partial<'t>(owner: &'t Table, numbers: &[IndexNumber]) -> Option<&'t Index> {
-    let mut indexes = numbers.iter().filter_map(|number| owner.index(*number));
-    indexes.find(|index| index.unique && index.predicate.is_some())
+    let outside = outside.filter(|(_, numbers)| !numbers.is_empty()).collect();
+    Ok(RangeDelete { below, outside })
 }
 
 /// The foreign key by which a table's rows go with those of its parent.
@@ -197,9 +185,6 @@ impl Delete {
         let is_whole = bounds.is_empty();
         let apart = |index: &&Index| !is_whole || index.interleaving.is_some();
         let numbers: Vec<_> = table.indexes.iter().filter(apart).map(|i| i.number).collect();
-        if unique_partial(table, &numbers).is_some() {
-            return None;
-        }
         let outside = (!numbers.is_empty()).then(|| (table.clone(), numbers));
         let range = RangeDelete { below: Vec::new(), outside: outside.into_iter().collect() };
         is_all_of_spans(scan, table).then_some((scan, range))

@@ -282,7 +282,9 @@ impl Dialect for BraidDialect {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
         }
-        between_symmetric(parser, expr).or_else(|| like_all(parser, expr))
+        between_symmetric(parser, expr)
+            .or_else(|| like_all(parser, expr))
+            .or_else(|| named_operator_any(parser, expr))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -467,6 +469,44 @@ fn like_all(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserE
             other => Box::new(other),
         };
         Expr::AllOp { left: Box::new(expr.clone()), compare_op, right }
+    }))
+}
+
+/// `OPERATOR(schema.=) ANY (…)`, or ALL: pg_dump asks for tables like that. sqlparser knows
+/// operators with a schema between two values only.
+fn named_operator_any(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let token = |place: usize| &parser.peek_nth_token_ref(place).token;
+    let keyword = |place: usize| match token(place) {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    if keyword(0) != Keyword::OPERATOR || *token(1) != Token::LParen {
+        return None;
+    }
+    let mut at = 2;
+    while matches!(token(at), Token::Word(_)) && *token(at + 1) == Token::Period {
+        at += 2;
+    }
+    let operator = token(at).to_string();
+    let is_all = keyword(at + 2) == Keyword::ALL;
+    let is_quantified = is_all || matches!(keyword(at + 2), Keyword::ANY | Keyword::SOME);
+    if *token(at + 1) != Token::RParen || !is_quantified || *token(at + 3) != Token::LParen {
+        return None;
+    }
+    for _ in 0..at + 3 {
+        parser.advance_token();
+    }
+    let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
+    Some(parser.parse_prefix().map(|right| {
+        let right = match right {
+            Expr::Nested(inner) => inner,
+            other => Box::new(other),
+        };
+        let left = Box::new(expr.clone());
+        match is_all {
+            true => Expr::AllOp { left, compare_op, right },
+            false => Expr::AnyOp { left, compare_op, right, is_some: false },
+        }
     }))
 }
 

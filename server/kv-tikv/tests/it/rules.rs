@@ -82,7 +82,7 @@ async fn write_skew_is_met_by_locks_that_are_already_there() {
     cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldAnswer(gate.clone())).times(2));
     let open = tokio::spawn(async move {
         while gate.arrived() < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(60)).await;
         }
         gate.open();
     });
@@ -171,7 +171,7 @@ async fn a_lost_lock_is_noticed_even_if_its_key_is_not_written() {
         // A commit in one phase takes a timestamp that PD may give out next in the same
         // millisecond, and a lost lock below a version of its own timestamp is not taken for
         // granted.
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
         let t = begin(&db, Isolation::ReadCommitted);
         assert_eq!(lock(&t, "a").await.unwrap().as_deref(), Some("1"));
         cluster.crash_leader(&full("a"));
@@ -310,7 +310,7 @@ async fn validation_waits_for_asynchronous_commits() {
         async move { put(&db, &[("a", "2"), ("z", "2")]).await }
     });
     while gate.arrived() == 0 || cluster.lock_count() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
     let commit = tokio::spawn(async move { reader.commit().await });
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -334,7 +334,7 @@ fn a_dead_gateway_stops_nobody_for_longer_than_its_locks_live() {
         let db = living.block_on(cluster.open_with(options.clone()));
         living.block_on(put(&db, &[("a", "1"), ("z", "1")]));
         while cluster.lock_count() > 0 {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(60));
         }
         let gate = Gate::new();
         let held = Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone()));
@@ -349,7 +349,7 @@ fn a_dead_gateway_stops_nobody_for_longer_than_its_locks_live() {
             t.commit().await
         });
         while gate.arrived() == 0 || cluster.lock_count() == 0 {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(60));
         }
         dying.shutdown_background();
         let since = Instant::now();
@@ -377,7 +377,7 @@ async fn a_range_delete_leaves_nothing_behind() {
         async move { t.commit().await }
     });
     while gate.arrived() == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
     put(&db, &[("r3", "1")]).await;
     gate.open();
@@ -727,7 +727,7 @@ async fn locks_beside_the_first_one_do_not_wait_for_it() {
     let before = cluster.lock_count();
     let second = begun("z", &t);
     while cluster.lock_count() == before {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
     assert!(!first.is_finished() && !second.is_finished());
     gate.open();
@@ -749,7 +749,7 @@ async fn locks_beside_the_first_one_do_not_wait_for_it() {
         });
         let first = begun("a", &t);
         while cluster.waiter_count() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(60)).await;
         }
         let second = begun("z", &t);
         let other = serializable(&db);

@@ -61,6 +61,7 @@ pub(crate) async fn declare_cursor(
         binary: declare.binary,
         text: outer.text().to_owned(),
         time: now_micros(),
+        savepoints: session.block_state.savepoints.len(),
         position: 0,
         rows: VecDeque::new(),
         first: 1,

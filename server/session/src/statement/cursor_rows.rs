@@ -154,6 +154,7 @@ pub(crate) fn plain_state() -> CursorState {
         binary: false,
         text: String::new(),
         time: now_micros(),
+        savepoints: 0,
         position: 0,
         rows: VecDeque::new(),
         first: 1,

@@ -44,6 +44,8 @@ pub(crate) struct CursorState {
     /// The query's text.
     pub text: String,
     pub time: i64,
+    /// How many of the savepoints that are left were made before it.
+    pub savepoints: usize,
     /// 0 is before the first row, n the n-th row, one more than the last is after it.
     pub position: i64,
     /// Rows from `first` on that were read; all of them if it scrolls.

@@ -103,7 +103,7 @@ async fn rows_of_one_statement_are_of_one_moment_although_it_has_waited() {
                 async move { waiter.lock(waiter.next_statement(), keys(&["a", "z"])).await },
             );
         while cluster.waiter_count() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(60)).await;
         }
         cluster.crash_leader(&full("a"));
         put(&db, &[("a", "2")]).await;

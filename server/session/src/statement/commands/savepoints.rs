@@ -71,6 +71,8 @@ pub(crate) async fn release_savepoint(session: &mut Session, name: &str) -> Resu
     let read_only = session.block_state.savepoints[place].read_only;
     session.shared.state.lock().modes.read_only = read_only;
     session.block_state.savepoints.truncate(place);
+    let cursors = session.portals.values_mut().filter_map(|portal| portal.cursor.as_mut());
+    cursors.for_each(|cursor| cursor.savepoints = cursor.savepoints.min(place));
     session.shared.advisory.release_savepoints(place);
     Ok(())
 }
@@ -104,7 +106,14 @@ pub(crate) async fn rollback_to(session: &mut Session, name: &str) -> Result<()>
     };
     let read_only = session.block_state.savepoints[place].read_only;
     session.block_state.constraints = session.block_state.savepoints[place].constraints.clone();
-    session.portals.retain(|_, portal| portal.is_held());
+    // Cursors from before the savepoint go on where they are. Without its transaction, or after a
+    // retry error, there is nothing that they could read.
+    let goes_on =
+        kv.is_some() && name != RESTART && session.open.as_ref().is_some_and(|open| !open.doomed);
+    session.portals.retain(|_, portal| {
+        let is_older = portal.cursor.as_ref().is_some_and(|cursor| cursor.savepoints <= place);
+        portal.is_held() || (goes_on && is_older)
+    });
     note_cursors(session);
     match kv {
         _ if name == RESTART => restart_transaction(session).await,
