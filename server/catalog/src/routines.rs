@@ -129,30 +129,11 @@ impl CatalogNames<'_> {
 /// A table of one column that stands for a parameter in its DEFAULT, which reads no column.
 fn parameter_row(routine: &Routine, parameter: &RoutineParameter) -> crate::Table {
     let name = parameter.name.clone().unwrap_or_default();
-    crate::Table {
-        id: 0,
-        data_id: 0,
-        version: 0,
-        database: routine.database,
-        schema: routine.schema,
-        name: routine.name.clone(),
-        owner: routine.owner,
-        unlogged: false,
-        on_commit: crate::OnCommit::Preserve,
-        columns: vec![Column::plain(1, &name, parameter.ty.clone())],
-        next_column: 2,
-        primary: crate::Index { unique: true, ..crate::Index::plain(0, "") },
-        indexes: Vec::new(),
-        next_index: 1,
-        families: Vec::new(),
-        next_family: 0,
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
-        moving: None,
-        vacated: false,
-        grants: Vec::new(),
-        comment: None,
-        materialized: None,
-    }
+    let column = Column::plain(1, &name, parameter.ty.clone());
+    crate::Table::of_column(
+        column,
+        (routine.database, routine.schema),
+        &routine.name,
+        routine.owner,
+    )
 }

@@ -68,7 +68,7 @@ impl BodyStatement {
 
     /// Whether it reads or changes rows, so that it has a plan.
     pub(crate) fn is_planned(&self) -> bool {
-        is_planned(&self.statement)
+        self.statement.is_of_rows()
     }
 
     /// Its plan for these parameters.
@@ -104,18 +104,6 @@ impl BodyStatement {
         *self.plan.lock() = Some(Arc::new(kept));
         Ok(plan)
     }
-}
-
-/// Whether a statement reads or changes rows.
-fn is_planned(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Query(_)
-            | Statement::QueryWithChanges { .. }
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-    )
 }
 
 /// The value of a plan that is one expression which waits for nothing.

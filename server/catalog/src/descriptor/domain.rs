@@ -16,8 +16,7 @@ use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
-use super::index::Index;
-use super::table::{OnCommit, Table};
+use super::table::Table;
 use super::{Grant, Id, StoredExpr};
 
 /// A domain.
@@ -94,31 +93,6 @@ impl Domain {
     /// The table whose one column stands for VALUE in the domain's conditions. No catalog has it.
     pub fn row(&self, column: &str, ty: SqlType) -> Table {
         let value = Column { modifier: self.modifier, ..Column::plain(1, column, ty) };
-        Table {
-            id: 0,
-            data_id: 0,
-            version: 0,
-            database: self.database,
-            schema: self.schema,
-            name: self.name.clone(),
-            owner: self.owner,
-            unlogged: false,
-            on_commit: OnCommit::Preserve,
-            columns: vec![value],
-            next_column: 2,
-            primary: Index { unique: true, ..Index::plain(0, "") },
-            indexes: Vec::new(),
-            next_index: 1,
-            families: Vec::new(),
-            next_family: 0,
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            referenced_by: Vec::new(),
-            moving: None,
-            vacated: false,
-            materialized: None,
-            grants: Vec::new(),
-            comment: None,
-        }
+        Table::of_column(value, (self.database, self.schema), &self.name, self.owner)
     }
 }

@@ -112,6 +112,36 @@ pub struct Check {
 }
 
 impl Table {
+    /// A table of one column, which stands for a value in expressions. No catalog has it.
+    pub fn of_column(column: Column, (database, schema): (Id, Id), name: &str, owner: Id) -> Self {
+        Self {
+            id: 0,
+            data_id: 0,
+            version: 0,
+            database,
+            schema,
+            name: name.to_owned(),
+            owner,
+            unlogged: false,
+            on_commit: OnCommit::Preserve,
+            columns: vec![column],
+            next_column: 2,
+            primary: Index { unique: true, ..Index::plain(0, "") },
+            indexes: Vec::new(),
+            next_index: 1,
+            families: Vec::new(),
+            next_family: 0,
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+            moving: None,
+            vacated: false,
+            materialized: None,
+            grants: Vec::new(),
+            comment: None,
+        }
+    }
+
     /// What PostgreSQL calls its kind.
     pub fn kind(&self) -> &'static str {
         if self.materialized.is_some() { "materialized view" } else { "table" }

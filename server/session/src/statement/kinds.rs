@@ -34,16 +34,7 @@ pub(crate) fn is_repeatable(statement: &Statement) -> bool {
 
 /// Whether the planner takes this statement.
 pub(crate) fn is_planned(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Query(_)
-            | Statement::QueryWithChanges { .. }
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Merge(_)
-            | Statement::Explain(_)
-    )
+    statement.is_of_rows() || matches!(statement, Statement::Explain(_))
 }
 
 /// Whether a failed block takes this statement.

@@ -560,3 +560,18 @@ pub struct RowLock {
     /// `NOWAIT` or `SKIP LOCKED`.
     pub wait: Option<NonBlock>,
 }
+
+impl Statement {
+    /// Whether it reads or changes rows, so that it has a plan.
+    pub fn is_of_rows(&self) -> bool {
+        matches!(
+            self,
+            Statement::Query(_)
+                | Statement::QueryWithChanges { .. }
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
+        )
+    }
+}
