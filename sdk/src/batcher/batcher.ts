@@ -2,7 +2,7 @@
  * The batcher: rows from any number of callers, joined into multi-row statements.
  *
  * ```text
- *   add ─► (room?) ─► Queue: lanes by template, one row a key ─► sendBatch ─► each add settles
+ *   add ─► (room?) ─► Queue: lanes by columns, one row a key ─► sendBatch ─► each add settles
  *                        ▲                                        │
  *               BatchTuner: rows of a batch, statements in flight ◄┘ how fast it was
  * ```

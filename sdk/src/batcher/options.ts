@@ -65,8 +65,8 @@ export interface BatcherOptions {
   readonly waitingRowsMax?: number | undefined;
   /** Bytes that may wait before `add` does. Default 64 MiB; 1 KiB to 4 GiB. */
   readonly waitingBytesMax?: number | undefined;
-  /** How often a batch is sent at most when it meets retry errors or a lost connection whose
-   * outcome is known. Default 20; 1 to 1000. */
+  /** How often a batch is sent at most: again after retry errors, or after a lost connection when
+   * it is known that nothing was stored. Default 20; 1 to 1000. */
   readonly attemptsMax?: number | undefined;
   /** Milliseconds for all attempts of a batch. Default 30 000; 1 to 86 400 000. */
   readonly deadlineMs?: number | undefined;

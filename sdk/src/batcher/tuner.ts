@@ -4,9 +4,8 @@
  * Hill climbing on measured throughput: it tries neighbours of the best setting so far. It keeps a
  * setting that is better by more than the noise, and goes on in that direction. When no neighbour
  * is better it stays, and tries again later, or soon after the throughput has changed by itself.
- * What is clearly better is kept at once; what may be chance is measured against the best once
- * more, in turn, since servers and clients stall for a moment now and then. It learns only while
- * rows are waiting: a batcher with nothing to do has no throughput worth comparing.
+ * A clear gain is kept at once. A small gain is measured again, in turn with the best, because
+ * servers and clients stall now and then. It learns only while rows are waiting: a batcher with nothing to do has no throughput worth comparing.
  *
  * ```text
  *   trial ─ clearly better ─► keep, the same step again …     settled ── hold for holdMs ──► trials

@@ -118,43 +118,31 @@ fn timestamps(call: &Call<'_>, zoned: bool) -> Result<Rows> {
     })))
 }
 
-/// The elements of an array, of all its dimensions.
-fn flatten(datum: &Datum, out: &mut Vec<Datum>) {
+/// The elements of a value: those of an array, of all its dimensions; none of NULL.
+fn elements(datum: &Datum) -> &[Datum] {
     match datum {
-        Datum::Array(array) => {
-            out.extend(array.items.iter().cloned());
-        }
-        Datum::Null => {}
-        other => out.push(other.clone()),
+        Datum::Array(array) => &array.items,
+        Datum::Null => &[],
+        other => std::slice::from_ref(other),
     }
 }
 
 /// One column an array, the shorter ones padded with NULL.
 fn unnest(call: &Call<'_>) -> Result<Rows> {
-    let columns: Vec<Vec<Datum>> = call
-        .args
-        .iter()
-        .map(|arg| {
-            let mut items = Vec::new();
-            flatten(arg, &mut items);
-            items
-        })
-        .collect();
-    let length = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let columns = call.args.to_vec();
+    let length = columns.iter().map(|column| elements(column).len()).max().unwrap_or(0);
+    let item = |column: &Datum, index: usize| elements(column).get(index).cloned();
     rows((0..length).map(move |index| {
-        columns.iter().map(|items| items.get(index).cloned().unwrap_or(Datum::Null)).collect()
+        columns.iter().map(|column| item(column, index).unwrap_or(Datum::Null)).collect()
     }))
 }
 
 fn expand_array(call: &Call<'_>) -> Result<Rows> {
-    let mut items = Vec::new();
-    flatten(call.datum(0), &mut items);
-    rows(
-        items
-            .into_iter()
-            .enumerate()
-            .map(|(index, item)| Row::from([item, Datum::Int(index as i64 + 1)])),
-    )
+    let array = call.datum(0).clone();
+    rows((0..elements(&array).len()).map(move |index| {
+        let item = elements(&array).get(index).cloned().unwrap_or(Datum::Null);
+        Row::from([item, Datum::Int(index as i64 + 1)])
+    }))
 }
 
 fn generate_subscripts(call: &Call<'_>) -> Result<Rows> {

@@ -41,7 +41,7 @@ pub struct InsertOperator {
     foreign_keys: ForeignKeys,
     /// Primary keys of rows that this statement has written, for rows that would come twice.
     written: HashSet<Key>,
-    /// Whether the new keys are free is looked at later.
+    /// Uniqueness is checked at the barrier or the commit.
     deferred_unique_checks: bool,
     /// UPSERT needs nothing of the rows that it replaces.
     blind: bool,
@@ -201,7 +201,7 @@ impl InsertOperator {
         proposed.into_iter().map(|p| self.put(p)).collect()
     }
 
-    /// DO NOTHING: rows in the way of which nothing is; `arbiters` empty means any index.
+    /// DO NOTHING inserts the rows that conflict with nothing; `arbiters` empty means any index.
     async fn insert_free(
         &mut self,
         proposed: Vec<Proposed>,
@@ -468,8 +468,8 @@ fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
         && keys_are_exact(&plan.table)
 }
 
-/// Whether an UPSERT gives every column of rows that nothing else points at but by their primary
-/// key, so that what was there before does not matter.
+/// Whether an UPSERT sets every column of a table without secondary indexes. Then the old row
+/// need not be read.
 fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
     let OnConflict::Upsert(targets) = &plan.on_conflict else { return false };
     let mut columns = plan.table.columns.iter().enumerate();

@@ -9,7 +9,7 @@ pub struct TikvOptions {
     pub retry_for: Duration,
     /// How long one answer of a store is waited for.
     pub request_timeout: Duration,
-    /// How long a lock outlives the last sign of life of its gateway.
+    /// How long a lock outlives the last heartbeat of its gateway.
     pub lock_ttl: Duration,
     /// How long PD keeps what is read here, after this gateway has last said so. Who is stopped for
     /// longer may find its snapshots gone.

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use braid_builtins::{Call, Environment, Eval};
 use braid_types::array::{ArrayOfArrays, UnlikeArrays};
 use braid_types::cast::CastEnv;
-use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
+use braid_types::{Datum, Error, Json, Result, SqlState, SqlType, work};
 
 use crate::tree::expr::{
     CallExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr,
@@ -262,10 +262,25 @@ fn call_plain(
             let bytes = args.iter().map(shallow_bytes).sum();
             work::spend_bytes(bytes)?;
             let call = Call { env, types, returns: &call.returns, args };
-            if bytes < LARGE_BYTES { function(&call) } else { work::aside(|| function(&call)) }
+            counted(if bytes < LARGE_BYTES {
+                function(&call)
+            } else {
+                work::aside(|| function(&call))
+            })
         }
         Eval::Special(_) => Err(Error::internal("a waiting function reached the plain evaluator")),
     }
+}
+
+/// A large result counts as work, and must fit into the statement's memory.
+fn counted(result: Result<Datum>) -> Result<Datum> {
+    let value = result?;
+    let bytes = shallow_bytes(&value);
+    if bytes >= LARGE_BYTES {
+        work::spend_bytes(bytes)?;
+        work::afford(bytes)?;
+    }
+    Ok(value)
 }
 
 /// About as many bytes as a function goes over, as far as that is known without a look inside.
@@ -274,6 +289,10 @@ fn shallow_bytes(value: &Datum) -> usize {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
         Datum::Array(array) => array.items.len() * size_of::<Datum>(),
+        Datum::Json(json) => match &**json {
+            Json::Raw(text) | Json::String(text) => text.len(),
+            _ => 0,
+        },
         _ => 0,
     }
 }
@@ -290,7 +309,7 @@ pub fn cast_datum(value: &Datum, cast: &CastExpr, env: &dyn Environment) -> Resu
     work::spend_bytes(bytes)?;
     let cast_env = CastEnv { settings: env.settings(), now_micros: env.transaction_micros() };
     let run = || braid_types::cast::cast(value, &cast.from, &cast.to, cast.explicit, &cast_env);
-    if bytes < LARGE_BYTES { run() } else { work::aside(run) }
+    counted(if bytes < LARGE_BYTES { run() } else { work::aside(run) })
 }
 
 /// AND (`stop` false) and OR (`stop` true).
@@ -379,6 +398,7 @@ pub fn quantified_array(
     let mut pair = [left, Datum::Null];
     let mut unknown = false;
     for item in &array.items {
+        work::tick()?;
         pair[1] = item.clone();
         match eval(&q.compare, &pair, cx)?.as_bool() {
             Some(value) if value != q.all => return Ok(Datum::Bool(value)),

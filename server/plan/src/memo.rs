@@ -1,4 +1,4 @@
-//! What an executor works out of a node once and keeps with the plan, which runs many times.
+//! A cache on a plan node for what an executor derives from it: a plan runs many times.
 //!
 //! The planner neither fills nor reads it. A copy of a node starts without one, because a copy is
 //! usually changed.

@@ -11,9 +11,10 @@ use bigdecimal::num_bigint::{BigInt, Sign};
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::net::Inet;
 use crate::numeric::rounding;
+use crate::scratch::Scratch;
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned,
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned, work,
 };
 
 fn malformed() -> Error {
@@ -258,9 +259,10 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
         return Err(array::too_many_dimensions(count));
     }
     let length = array::check_dimensions(&dimensions)?;
-    let mut items = Vec::new();
+    let (mut items, mut scratch) = (Vec::new(), Scratch::default());
     for _ in 0..length {
-        items.push(decode_field(element, reader)?);
+        work::tick()?;
+        items.push(scratch.keep(decode_field(element, reader)?)?);
     }
     Ok(Array::from_dimensions(element.clone(), &dimensions, items))
 }
@@ -449,6 +451,7 @@ fn encode_array(ty: &SqlType, array: &Array, out: &mut Vec<u8>) {
         out.extend_from_slice(&dimension.lower.to_be_bytes());
     }
     for item in &array.items {
+        work::note(1);
         encode_field(&array.element, item, out);
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::array::Dimension;
 use crate::floats::{compare_floats, hash_float};
 use crate::numeric::from_f64_exact;
-use crate::{EnumLabel, Json, Numeric, SqlType, enums};
+use crate::{EnumLabel, Json, Numeric, SqlType, enums, work};
 
 /// A row of datums.
 pub type Row = Vec<Datum>;
@@ -378,6 +378,7 @@ impl Hash for Datum {
             Datum::Array(value) => {
                 value.items.len().hash(state);
                 for item in &value.items {
+                    work::note(1);
                     match (&value.element, item) {
                         (SqlType::Char(_), Datum::Text(text)) => {
                             text.trim_end_matches(' ').hash(state);

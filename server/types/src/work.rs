@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! loops of plain functions    spend(units)?       the statement's stop, every 100 µs or so
+//! loops that cannot fail      note(units)         the next look finds the stop
 //! loops of async functions    breathe().await?    the same, and other tasks get their turn
 //! one long library call       aside(|| …)         other tasks go on, on another thread
 //! buffers that grow           take(bytes)?        counted against the statement's memory
@@ -195,6 +196,16 @@ pub fn spend(units: u32) -> Result<()> {
     })
 }
 
+/// Counts units of work in code that cannot fail, such as a comparison of values. A statement that
+/// is to stop does so at the next call of another function of this room.
+#[inline]
+pub fn note(units: u32) {
+    if spend(units).is_err() {
+        UNITS_LEFT.set(1);
+        IS_DUE.set(true);
+    }
+}
+
 /// Counts the work of going over that many bytes; fails once the statement is to stop.
 #[inline]
 pub fn spend_bytes(bytes: usize) -> Result<()> {
@@ -359,6 +370,17 @@ mod tests {
         assert!(count <= u64::from(2 * LOOK_UNITS));
         // The frame has gone with the poll.
         check().expect("no statement");
+    }
+
+    #[test]
+    fn a_stop_that_code_without_errors_meets_is_found_by_the_next_look() {
+        let switch = Arc::new(Switch(AtomicBool::new(true)));
+        let mut work = Box::pin(async {
+            note(2 * LOOK_UNITS);
+            (is_overdue(), tick())
+        });
+        let polled = once(&switch, ENDLESS, work.as_mut());
+        assert!(matches!(polled, Polled::Ready((true, Err(_)))));
     }
 
     #[test]

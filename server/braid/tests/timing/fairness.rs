@@ -113,7 +113,8 @@ fn readers_that_say_so_never_wait() {
     });
 }
 
-/// Statements that would compute for minutes, in every way that there is. `large` has 3,000 rows.
+/// Statements that would compute for minutes, in every way that there is. `large` has 3,000 rows,
+/// `other` as well.
 const ENDLESS: &[&str] = &[
     "SELECT count(*) FROM generate_series(1, 100000000000)",
     "SELECT count(*) FROM large a, large b, large c WHERE a.v + b.v + c.v = -1",
@@ -143,13 +144,38 @@ const ENDLESS: &[&str] = &[
      WHERE repeat('ab', 200000) LIKE '%' || repeat('ab', 500 + g) || 'c'",
     "SELECT count(*) FROM large a WHERE
      (SELECT count(*) FROM large b, large c WHERE b.v + c.v < a.v - 10000000) > 0",
+    // Arrays, whose comparisons cannot fail.
+    "SELECT count(*) FROM generate_series(1, 1000000) AS g
+     WHERE array_fill(1, ARRAY[1000000 + g]) = array_fill(1, ARRAY[1000000 + g])",
+    "SELECT count(*) FROM generate_series(1, 1000000) AS g
+     WHERE array_fill(1, ARRAY[300000 + g]) && array_fill(2, ARRAY[300000 + g])",
+    "SELECT count(*) FROM generate_series(1, 1000000) AS g
+     WHERE array_fill(3, ARRAY[300000 + g]) <@ (array_fill(1, ARRAY[300000 + g]) || 3)",
+    "SELECT count(*) FROM generate_series(1, 1000000) AS g
+     WHERE 5 = ANY (array_fill(1, ARRAY[1000000 + g]))",
+    "SELECT count(('{' || repeat('1,', 300000 + g) || '1}')::int[]::text[]::text)
+     FROM generate_series(1, 1000000) AS g",
+    "SELECT count(x) FROM generate_series(1, 1000000) AS g, unnest(array_fill(1, ARRAY[500000 + g])) x",
+    "SELECT crypt('x', gen_salt('bf', 31))",
+    // Changes, definitions and blocks.
+    "INSERT INTO large SELECT a.id, 1, 1 FROM large a, large b, large c WHERE a.v + b.v + c.v = -1",
+    "UPDATE large a SET v = 0 WHERE
+     (SELECT count(*) FROM large b, large c WHERE b.v + c.v < a.v - 10000000) > 0",
+    "DELETE FROM large a WHERE
+     (SELECT count(*) FROM large b, large c WHERE b.v + c.v < a.v - 10000000) > 0",
+    "CREATE TABLE made AS SELECT g FROM generate_series(1, 100000000000) AS g WHERE g < 0",
+    "ALTER TABLE other ADD CHECK (length(replace(repeat('ab', 3000000 + v), 'a', 'cc')) > 0)",
+    "CREATE INDEX ON other (length(replace(repeat('ab', 3000000 + v), 'a', 'cc')))",
+    "DO $$ BEGIN LOOP NULL; END LOOP; END $$",
 ];
 
 async fn large(server: &Server) -> Client {
     let root = connect(server.sql_url(), None).await;
     root.batch_execute(
         "CREATE TABLE large (id int PRIMARY KEY, v int NOT NULL, w int NOT NULL);
-         INSERT INTO large SELECT g, g, g % 3 FROM generate_series(1, 3000) AS g",
+         INSERT INTO large SELECT g, g, g % 3 FROM generate_series(1, 3000) AS g;
+         CREATE TABLE other (v int PRIMARY KEY);
+         INSERT INTO other SELECT g FROM generate_series(1, 3000) AS g",
     )
     .await
     .expect("the table");

@@ -1,6 +1,7 @@
 //! Making JSON: `to_json`, `json_build_object`, `json_object`, `row_to_json`, …
 
 use braid_types::json::edit;
+use braid_types::scratch::Scratch;
 use braid_types::{Datum, Error, Json, Result, SqlState};
 
 use super::convert::{to_json_text, to_jsonb, to_key};
@@ -62,10 +63,12 @@ fn build_object_binary(call: &Call<'_>) -> Result<Datum> {
         return Err(odd_arguments("jsonb"));
     }
     let mut members: Vec<(Box<str>, Json)> = Vec::new();
+    let mut scratch = Scratch::default();
     for index in (0..call.args.len()).step_by(2) {
         let null = null_key(index + 1, true);
         let key = to_key(call.ty(index), call.datum(index), call.env, null)?;
         let value = to_jsonb(call.ty(index + 1), call.datum(index + 1), call.env)?;
+        scratch.add(key.len() + value.size_bytes())?;
         members.push((key.into(), value));
     }
     Ok(Datum::json(Json::object(members)))
@@ -85,7 +88,12 @@ fn build_array(call: &Call<'_>) -> Result<Datum> {
 
 fn build_array_binary(call: &Call<'_>) -> Result<Datum> {
     let items = call.args.iter().zip(call.types);
-    let items = items.map(|(datum, ty)| to_jsonb(ty, datum, call.env));
+    let mut scratch = Scratch::default();
+    let items = items.map(|(datum, ty)| {
+        let item = to_jsonb(ty, datum, call.env)?;
+        scratch.add(item.size_bytes())?;
+        Ok(item)
+    });
     Ok(Datum::json(Json::Array(items.collect::<Result<_>>()?)))
 }
 

@@ -5,7 +5,7 @@ use braid_types::text::{self, DateStyle, FormatSettings};
 use braid_types::{Array, Datum, Error, Json, Result, SqlState, SqlType};
 
 use crate::Environment;
-use crate::registry::call::display;
+use crate::registry::call::{display, may_return};
 
 /// The date or timestamp with `T` between its parts and minutes in its offset.
 fn iso_text(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {
@@ -132,7 +132,10 @@ pub(crate) fn to_jsonb(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Re
         (Datum::Json(value), _) => value.normalised(),
         (Datum::Numeric(value), _) if value.is_finite() => Ok(Json::Number(value.clone())),
         (Datum::Array(array), _) => array_json(&array.items, array, 0, env),
-        (Datum::Text(value), _) if ty.is_string() => Ok(Json::string(value.as_ref())),
+        (Datum::Text(value), _) if ty.is_string() => {
+            may_return(value.len())?;
+            Ok(Json::string(value.as_ref()))
+        }
         _ => {
             let mut out = Vec::new();
             to_json_text(ty, datum, env, false, &mut out);

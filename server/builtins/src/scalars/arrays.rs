@@ -87,6 +87,7 @@ fn append(call: &Call<'_>) -> Result<Datum> {
     if array.lower > 1 && i64::from(array.lower) + array.items.len() as i64 > i64::from(i32::MAX) {
         return Err(crate::registry::call::out_of_range("integer"));
     }
+    may_return((array.items.len() + 1) * size_of::<Datum>())?;
     let mut items = array.items.clone();
     items.push(call.datum(1).clone());
     Ok(array_of(call, array.lower, items))
@@ -96,6 +97,7 @@ fn prepend(call: &Call<'_>) -> Result<Datum> {
     let Some(array) = to_grow(call, 1)? else {
         return Ok(array_of(call, 1, vec![call.datum(0).clone()]));
     };
+    may_return((array.items.len() + 1) * size_of::<Datum>())?;
     let mut items = vec![call.datum(0).clone()];
     items.extend(array.items.iter().cloned());
     Ok(array_of(call, array.lower, items))
@@ -137,6 +139,7 @@ fn concatenate(call: &Call<'_>) -> Result<Datum> {
     }
     dimensions[0].length += added;
     array::check_dimensions(&dimensions)?;
+    may_return((left.items.len() + right.items.len()) * size_of::<Datum>())?;
     let items = left.items.iter().chain(&right.items).cloned().collect();
     if call.returns.is_vector() {
         return Ok(array_of(call, 0, items));
@@ -232,6 +235,7 @@ fn fill(call: &Call<'_>) -> Result<Datum> {
     }
     let count = array::check_dimensions(&dimensions)?;
     may_return(count.saturating_mul(call.datum(0).size_bytes()))?;
+    work::spend_bytes(count * size_of::<Datum>())?;
     let items = vec![call.datum(0).clone(); count];
     Ok(Array::from_dimensions(element_type(call), &dimensions, items).into())
 }
@@ -248,17 +252,33 @@ fn trim(call: &Call<'_>) -> Result<Datum> {
     if call.returns.is_vector() { Ok(array_of(call, 0, kept.items)) } else { Ok(kept.into()) }
 }
 
-fn contains(outer: &Array, inner: &Array) -> bool {
-    inner
-        .items
-        .iter()
-        .all(|wanted| !wanted.is_null() && outer.items.iter().any(|item| same(outer, item, wanted)))
+/// Whether an array has an item, which is not NULL.
+fn has(array: &Array, wanted: &Datum) -> Result<bool> {
+    for item in &array.items {
+        work::tick()?;
+        if same(array, item, wanted) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-fn overlaps(left: &Array, right: &Array) -> bool {
-    left.items
-        .iter()
-        .any(|one| !one.is_null() && right.items.iter().any(|other| same(left, one, other)))
+fn contains(outer: &Array, inner: &Array) -> Result<Datum> {
+    for wanted in &inner.items {
+        if wanted.is_null() || !has(outer, wanted)? {
+            return Ok(Datum::Bool(false));
+        }
+    }
+    Ok(Datum::Bool(true))
+}
+
+fn overlaps(left: &Array, right: &Array) -> Result<Datum> {
+    for item in left.items.iter().filter(|item| !item.is_null()) {
+        if has(right, item)? {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(Datum::Bool(false))
 }
 
 fn null_count(call: &Call<'_>, nulls: bool) -> Result<Datum> {
@@ -314,15 +334,9 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("array_fill(anyelement, int4[]) -> anyarray lax", fill);
     registry.add("array_fill(anyelement, int4[], int4[]) -> anyarray lax", fill);
     registry.add("trim_array(anyarray, int4) -> anyarray", trim);
-    registry.add("@>(anyarray, anyarray) -> bool", |c| {
-        Ok(Datum::Bool(contains(c.array(0)?, c.array(1)?)))
-    });
-    registry.add("<@(anyarray, anyarray) -> bool", |c| {
-        Ok(Datum::Bool(contains(c.array(1)?, c.array(0)?)))
-    });
-    registry.add("&&(anyarray, anyarray) -> bool", |c| {
-        Ok(Datum::Bool(overlaps(c.array(0)?, c.array(1)?)))
-    });
+    registry.add("@>(anyarray, anyarray) -> bool", |c| contains(c.array(0)?, c.array(1)?));
+    registry.add("<@(anyarray, anyarray) -> bool", |c| contains(c.array(1)?, c.array(0)?));
+    registry.add("&&(anyarray, anyarray) -> bool", |c| overlaps(c.array(0)?, c.array(1)?));
     registry.add("num_nulls(variadic any) -> int4 lax", |c| null_count(c, true));
     registry.add("num_nonnulls(variadic any) -> int4 lax", |c| null_count(c, false));
 }

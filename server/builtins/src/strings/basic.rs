@@ -224,6 +224,7 @@ fn overlay(call: &Call<'_>) -> Result<Datum> {
     }
     let before = slice(value, 0, Some((start - 1) as usize));
     let after = start.saturating_add(length) - 1;
+    may_return(value.len() + new.len())?;
     text(format!("{before}{new}{}", slice(value, after.max(0) as usize, None)))
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Not here: its encryption (`encrypt`, `pgp_…`), and passwords by DES.
 
-use braid_types::{Datum, Error, Result};
+use blowfish::Blowfish;
+use braid_types::{Datum, Error, Result, work};
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -20,8 +21,12 @@ const BCRYPT_DIGITS: &[u8; 64] =
 const BCRYPT_PASSWORD_MAX: usize = 72;
 /// Rounds of bcrypt, as a power of two, unless the caller says otherwise.
 const BCRYPT_COST: u32 = 6;
-/// The cost that is carried out at most: a hash cannot be cancelled halfway.
-const BCRYPT_COST_MAX: u32 = 16;
+/// Units of work of one round of bcrypt, which takes about 40 µs.
+const BCRYPT_ROUND_UNITS: u32 = 100;
+/// What bcrypt encrypts with the key that it has made.
+const BCRYPT_TEXT: &[u8; 24] = b"OrpheanBeholderScryDoubt";
+/// How many times it does so.
+const BCRYPT_ENCRYPTIONS: usize = 64;
 /// Rounds of md5-crypt.
 const MD5_ROUNDS: usize = 1000;
 /// How many random bytes one call gives at most.
@@ -167,15 +172,34 @@ fn bcrypt_hash(password: &str, version: &str, rest: &str) -> Result<String> {
     let (cost, salt) = rest.split_once('$').ok_or_else(wrong)?;
     let rounds = cost.parse::<u32>().ok().filter(|c| cost.len() == 2 && (4..=31).contains(c));
     let (cost, salt) = (rounds.ok_or_else(wrong)?, bcrypt_salt(salt).ok_or_else(wrong)?);
-    if cost > BCRYPT_COST_MAX {
-        return Err(unsupported(&format!("2^{cost} rounds")));
-    }
     let mut key = password.as_bytes().to_vec();
     key.push(0);
     key.truncate(BCRYPT_PASSWORD_MAX);
-    let hash = bcrypt::bcrypt(cost, salt, &key);
+    let hash = work::aside(|| bcrypt(cost, &salt, &key))?;
     let (salt, hash) = (bcrypt_base64(&salt), bcrypt_base64(&hash[..23]));
     Ok(format!("{version}{cost:02}${salt}{hash}"))
+}
+
+/// Provos and Mazières, "A Future-Adaptable Password Scheme". The loop of 2^cost rounds stops with
+/// its statement, so every cost is allowed.
+fn bcrypt(cost: u32, salt: &[u8; 16], key: &[u8]) -> Result<Vec<u8>> {
+    let mut state: Blowfish = Blowfish::bc_init_state();
+    state.salted_expand_key(salt, key);
+    for _ in 0..1_u32 << cost {
+        work::spend(BCRYPT_ROUND_UNITS)?;
+        state.bc_expand_key(key);
+        state.bc_expand_key(salt);
+    }
+    let mut hash = Vec::with_capacity(BCRYPT_TEXT.len());
+    for block in BCRYPT_TEXT.chunks_exact(8) {
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let mut pair = [word(&block[..4]), word(&block[4..])];
+        for _ in 0..BCRYPT_ENCRYPTIONS {
+            pair = state.bc_encrypt(pair);
+        }
+        hash.extend(pair.iter().flat_map(|word| word.to_be_bytes()));
+    }
+    Ok(hash)
 }
 
 /// The `crypt` of FreeBSD with MD5.

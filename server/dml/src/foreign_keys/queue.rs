@@ -20,7 +20,7 @@ struct State {
     tables: HashMap<Id, Arc<CascadeTable>>,
     /// Some table of the run has foreign keys, or is pointed at.
     is_used: bool,
-    /// Whether keys are free that the statement has put is looked at later.
+    /// The statement's new keys are checked for duplicates later.
     deferred_unique_checks: bool,
     /// The run may write keys of deferrable constraints that are checked at its end.
     checks_keys: bool,
@@ -66,7 +66,7 @@ impl Queue {
         self.0.lock().tables.contains_key(&table)
     }
 
-    /// Asks.
+    /// Queues events.
     pub fn push(&self, events: &mut Vec<Event>) {
         self.0.lock().events.append(events);
     }

@@ -25,8 +25,8 @@ const BATCH_BYTES_FACTOR: u64 = 3;
 /// Free disk space is checked again after this time, or after this many bytes were written.
 const ROOM_KNOWN: Duration = Duration::from_millis(10);
 const ROOM_KNOWN_BYTES: u64 = 1 << 20;
-/// Old entries of the index of recent writes that a commit forgets at once, besides twice as many
-/// as it has added itself, up to a limit: forgetting a million is not for the next one to wait for.
+/// Old entries of the index of recent writes that a commit forgets, besides twice as many as it
+/// has added. The limit keeps the next commit from waiting while a million are forgotten.
 const FORGET_MIN: usize = 64;
 const FORGET_ADDED_MAX: usize = 512;
 /// Old entries that are forgotten at once while nobody waits.

@@ -1,9 +1,9 @@
 //! Prewrite: every region at once, each until it is done or has failed for good.
 //!
 //! A prewrite that meets a living lock takes a pessimistic lock on the key instead: TiKV's lock
-//! manager then queues it and finds deadlocks, which it does not for prewrites. The same is done
-//! when a key was written since the transaction began, for then only a lock at a newer timestamp
-//! lets it be written.
+//! manager then queues it and finds deadlocks, which it does not for prewrites. A key that was
+//! written since the transaction began is locked too: only a lock at a newer timestamp permits the
+//! write.
 //!
 //! A key that the transaction believes to hold is different: what it writes may have been computed
 //! from the value that came with the lock. If TiKV does not have that very lock any more, others

@@ -60,7 +60,7 @@ async fn beat(cluster: &Arc<Cluster>, registry: &TransactionRegistry) {
                     transaction.lose_primary(start, &primary);
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "a sign of life failed"),
+                Err(error) => tracing::warn!(%error, "a heartbeat failed"),
             }
         })
         .collect();

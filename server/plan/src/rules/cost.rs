@@ -1,7 +1,7 @@
-//! What ways to read and to join cost, in rows that a scan reads.
+//! Costs of access paths and join methods. The unit is a row that a scan reads.
 //!
 //! The numbers were measured on TPC-H beside each other, in memory: a row of a scan takes 0.15 µs.
-//! Rules that choose between ways compare these costs; estimates of rows come from `estimate`.
+//! Rules that choose between them compare these costs; estimates of rows come from `estimate`.
 
 use braid_catalog::{Catalog, IndexState};
 

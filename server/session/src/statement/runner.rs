@@ -130,7 +130,7 @@ async fn run_or_queue(
     match session.settle_new_keys().await {
         Ok(()) => result,
         Err(error) => {
-            // Nothing of it has left: a flush settles as well.
+            // Nothing of it was sent to the client: a flush settles as well.
             client.rewind(start);
             Err(error)
         }

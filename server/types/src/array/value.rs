@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Dimension;
-use crate::{Array, Datum, SqlType};
+use crate::{Array, Datum, SqlType, work};
 
 impl Array {
     /// An array of one dimension whose first subscript is 1.
@@ -59,6 +59,7 @@ impl Array {
     /// PostgreSQL's array order: elements, then their number, then dimensions, then bounds.
     pub fn compare(&self, other: &Self) -> Ordering {
         for (left, right) in self.items.iter().zip(&other.items) {
+            work::note(1);
             let order = left.compare_typed(right, &self.element);
             if order != Ordering::Equal {
                 return order;

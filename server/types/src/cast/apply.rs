@@ -2,7 +2,8 @@
 
 use super::{CastEnv, NoCast, numbers, times};
 use crate::net::Inet;
-use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned};
+use crate::scratch::Scratch;
+use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned, work};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
 /// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
@@ -85,10 +86,14 @@ fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>
     if array.element == *target {
         return Ok(datum.clone());
     }
+    let mut scratch = Scratch::default();
     let items = array
         .items
         .iter()
-        .map(|item| cast(item, &array.element, target, explicit, env))
+        .map(|item| {
+            work::tick()?;
+            scratch.keep(cast(item, &array.element, target, explicit, env)?)
+        })
         .collect::<Result<Vec<_>>>()?;
     Ok(array.with_items(target.clone(), items).into())
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::is_blank;
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions, too_many_dimensions};
-use crate::{Datum, Error, Result, SqlState, SqlType};
+use crate::scratch::Scratch;
+use crate::{Datum, Error, Result, SqlState, SqlType, work};
 
 fn malformed(text: &str, detail: &str) -> Error {
     Error::new(SqlState::InvalidTextRepresentation, format!("malformed array literal: \"{text}\""))
@@ -26,7 +27,7 @@ pub(super) fn parse_array(
     }
     let mut scan = Scan::new(text, body);
     scan.run()?;
-    let Scan { items, lengths, .. } = scan;
+    let Scan { items, lengths, mut scratch, .. } = scan;
     let dimensions: Vec<Dimension> = if given.is_empty() {
         lengths.iter().map(|length| Dimension { lower: 1, length: *length }).collect()
     } else if given.iter().map(|dimension| dimension.length).eq(lengths) {
@@ -35,9 +36,10 @@ pub(super) fn parse_array(
         return Err(malformed(text, "Specified array dimensions do not match array contents."));
     };
     check_dimensions(&dimensions)?;
-    let parsed = items.into_iter().map(|item| match item {
-        None => Ok(Datum::Null),
-        Some(item) => parse_item(&item),
+    let parsed = items.into_iter().map(|item| {
+        work::tick()?;
+        let item = item.map_or(Ok(Datum::Null), |item| parse_item(&item))?;
+        scratch.keep(item)
     });
     let items = parsed.collect::<Result<Vec<_>>>()?;
     Ok(Array::from_dimensions(element.clone(), &dimensions, items))
@@ -133,6 +135,8 @@ struct Scan<'a> {
     /// The lengths of the dimensions, as the first closed brace of each depth has them.
     lengths: Vec<usize>,
     items: Vec<Option<String>>,
+    /// Counts the items.
+    scratch: Scratch,
 }
 
 impl<'a> Scan<'a> {
@@ -145,6 +149,7 @@ impl<'a> Scan<'a> {
             counts: Vec::new(),
             lengths: Vec::new(),
             items: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -239,6 +244,9 @@ impl<'a> Scan<'a> {
         }
         let item = if first == '"' { Some(self.quoted()?) } else { self.bare(first)? };
         self.seen = if first == '"' { Seen::Quoted } else { Seen::Element };
+        work::tick()?;
+        let bytes = item.as_ref().map_or(0, String::capacity);
+        self.scratch.add(size_of::<Option<String>>() + bytes)?;
         self.items.push(item);
         if let Some(count) = self.counts.last_mut() {
             *count += 1;
@@ -317,6 +325,7 @@ pub(super) fn format_array(
     let lengths: Vec<usize> = array.inner.iter().map(|dimension| dimension.length).collect();
     let mut item_text = Vec::new();
     let mut format_item = |item: &Datum, out: &mut Vec<u8>| {
+        work::note(1);
         if item.is_null() {
             out.extend_from_slice(b"NULL");
             return;

@@ -63,3 +63,23 @@ fn operations_answer_as_postgres_answers() {
     }
     assert!(faults.is_empty(), "{} differ:\n{}", faults.len(), faults.join("\n"));
 }
+
+/// The largest numbers of digits that PostgreSQL sends: each comes back as it went.
+#[test]
+fn binary_numbers_have_as_many_digits_as_text() {
+    let fraction = "7".repeat(16_383);
+    for text in [
+        "9".repeat(131_072),
+        format!("{}.{fraction}", "8".repeat(131_072)),
+        format!("0.{}1", "0".repeat(16_382)),
+        format!("-1{}", "0".repeat(131_071)),
+    ] {
+        let ty = SqlType::Numeric(None);
+        let datum = Datum::Numeric(Numeric::parse(&text).expect("a number"));
+        let mut bytes = Vec::new();
+        braid_types::binary::encode(&ty, &datum, &mut bytes);
+        let back = braid_types::binary::decode(&ty, &bytes).expect("what was sent");
+        let shown = braid_types::text::to_string(&ty, &back, &FormatSettings::default());
+        assert!(shown == text, "{} digits", text.len());
+    }
+}

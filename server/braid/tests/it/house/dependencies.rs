@@ -86,3 +86,19 @@ fn every_dependency_is_used() {
     found.sort();
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
+
+/// `test = false` of a library spares a second compilation. Unit tests in it would not run.
+#[test]
+fn libraries_that_are_not_tested_have_no_unit_tests() {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join("server")).expect("the folder of the crates") {
+        let folder = entry.expect("an entry").path();
+        let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let library = manifest.split("\n[").find(|section| section.starts_with("lib]"));
+        let is_untested = library.is_some_and(|lib| lib.contains("test = false"));
+        if is_untested && sources(&folder.join("src")).contains("#[test]") {
+            found.push(folder.display().to_string());
+        }
+    }
+    assert!(found.is_empty(), "unit tests that do not run: {found:?}");
+}

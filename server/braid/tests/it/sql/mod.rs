@@ -4,6 +4,7 @@ mod copy_binary;
 mod errors;
 mod golden;
 mod interleaved_joins;
+mod limits;
 mod random_joins;
 mod random_queries;
 mod slt;

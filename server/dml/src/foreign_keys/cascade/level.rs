@@ -1,7 +1,7 @@
-//! One level of questions: everything is read first, then they are answered one after the other,
-//! in memory.
+//! One level of checks and actions: everything is read first. Then they are done one after the
+//! other, in memory.
 //!
-//! An answer sees what the ones before it have changed ([`Changes`] over what was read), as
+//! An action sees what the ones before it have changed ([`Changes`] over what was read), as
 //! PostgreSQL's triggers see the statements of those that fired before. The level's rows are
 //! written together at its end.
 

@@ -253,7 +253,7 @@ async fn an_asynchronous_commit_that_took_long_is_confirmed_by_its_primary() {
     }
 }
 
-/// Of two transactions one has its primary in a region that does not answer signs of life.
+/// Of two transactions one has its primary in a region that does not answer heartbeats.
 #[tokio::test]
 async fn a_region_that_does_not_answer_costs_no_other_transaction_its_locks() {
     let cluster = two_regions();
