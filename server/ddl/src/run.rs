@@ -5,7 +5,7 @@ use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
 use crate::names::temporary::{is_of_temporary, names_temporary};
-use crate::online::{move_index, move_table, validate_rows};
+use crate::online::{closed_table, move_index, move_table, validate_rows};
 use crate::roles::{default_privileges, grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
@@ -93,6 +93,14 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     {
         return Ok("ALTER TABLE".to_owned());
     }
+    if let Statement::AlterTable(alter) = statement
+        && cx.implicit
+        && !cx.txn().is_read_only()
+        && closed_table::is_needed(cx)
+        && !names_temporary(cx, &alter.name)
+    {
+        return closed_table::run(cx, statement, alter).await;
+    }
     let cancel = cx.exec.cancel.clone();
     tokio::select! {
         biased;
@@ -101,7 +109,11 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     }
 }
 
-async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+/// Carries out a statement in the transaction of its context, which somebody else commits.
+pub(crate) async fn run_in_transaction(
+    statement: &Statement,
+    cx: &mut DdlContext<'_>,
+) -> Result<String> {
     if let Statement::Analyze(tables) = statement {
         return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
     }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use braid_catalog::Id;
 use braid_exec::{
     BoxedOperator, Evaluator, ExecContext, Execution, ExecutionState, OuterRow, RowChange,
-    RowChanges,
+    RowChanges, from_kv,
 };
+use braid_kv::RetryReason;
 use braid_plan::PlannedStatement;
 use braid_types::{Datum, Result};
 use futures_util::future::BoxFuture;
@@ -18,12 +20,23 @@ use crate::merge::MergeOperator;
 use crate::update::UpdateOperator;
 
 /// Prepares a run of a planned statement, be it a query or a change of rows. Nothing is read yet.
+/// Fails with a retry error while a definition has closed one of its tables to writers.
 pub fn start(
     plan: Arc<PlannedStatement>,
     params: Arc<Vec<Datum>>,
     cx: Arc<ExecContext>,
 ) -> Result<Execution> {
+    refuse_closed(&plan, &cx)?;
     Execution::start(plan, params, cx, || Arc::new(StatementChanges::default()))
+}
+
+/// A retry error if the statement may change rows of a table that is closed to writers.
+fn refuse_closed(plan: &PlannedStatement, cx: &ExecContext) -> Result<()> {
+    let is_closed = |table: &Id| cx.catalog.table(*table).is_some_and(|t| t.closed_by.is_some());
+    if plan.is_write && plan.tables.iter().any(is_closed) {
+        return Err(from_kv(braid_kv::Error::retry(RetryReason::TableClosed, None)));
+    }
+    Ok(())
 }
 
 /// What changes rows in one run: the operators share the queue of questions to foreign keys.

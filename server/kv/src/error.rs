@@ -17,6 +17,8 @@ pub enum RetryReason {
     SpanChanged,
     /// A table or another object that the transaction relied on has changed.
     SchemaChanged,
+    /// A definition has closed a table to writers for a while.
+    TableClosed,
     /// The snapshot is so old that its reads can no longer be checked.
     TooOld,
     /// The store has lost a lock of the transaction, so others may have changed the row.
@@ -27,11 +29,12 @@ pub enum RetryReason {
 
 impl RetryReason {
     /// Every reason, in the order in which metrics list them.
-    pub const ALL: [RetryReason; 7] = [
+    pub const ALL: [RetryReason; 8] = [
         RetryReason::WriteConflict,
         RetryReason::ReadChanged,
         RetryReason::SpanChanged,
         RetryReason::SchemaChanged,
+        RetryReason::TableClosed,
         RetryReason::TooOld,
         RetryReason::LockLost,
         RetryReason::Injected,
@@ -44,6 +47,7 @@ impl RetryReason {
             RetryReason::ReadChanged => "read_changed",
             RetryReason::SpanChanged => "span_changed",
             RetryReason::SchemaChanged => "schema_changed",
+            RetryReason::TableClosed => "table_closed",
             RetryReason::TooOld => "too_old",
             RetryReason::LockLost => "lock_lost",
             RetryReason::Injected => "injected",

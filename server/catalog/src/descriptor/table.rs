@@ -60,6 +60,10 @@ pub struct Table {
     /// Whether the range of its own, from which its rows have moved away, still has to be emptied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vacated: bool,
+    /// The gateway of a definition that reads or rewrites all rows. Until the definition ends,
+    /// other statements that would change rows wait. Only over stores that lock no spans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_by: Option<u64>,
     /// Of a materialized view: the query whose rows it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<Box<Materialized>>,
@@ -136,6 +140,7 @@ impl Table {
             referenced_by: Vec::new(),
             moving: None,
             vacated: false,
+            closed_by: None,
             materialized: None,
             grants: Vec::new(),
             comment: None,

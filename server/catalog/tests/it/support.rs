@@ -93,6 +93,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         referenced_by: Vec::new(),
         moving: None,
         vacated: false,
+        closed_by: None,
         materialized: None,
         grants: vec![Grant {
             role: PUBLIC,

@@ -3,6 +3,7 @@
 //! `steps` runs one step as a transaction; `unfinished` takes over the steps of gateways that are
 //! gone.
 
+pub(crate) mod closed_table;
 pub(crate) mod dropped;
 pub(crate) mod index;
 pub(crate) mod left_over;

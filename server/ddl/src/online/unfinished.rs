@@ -6,6 +6,8 @@
 //! entries. The store frees their space later, in the background. A table that was being moved
 //! stays where it is. What either has below others' rows is left over (`left_over`).
 //!
+//! A table that was closed to writers is opened again.
+//!
 //! With several gateways each piece of unfinished work names its gateway. When the lease of that
 //! gateway has ended, another one takes the work over ([`take_over`]) and continues it ([`go_on`]).
 //! Since the announcement, writers have maintained the index, written both places or checked the
@@ -101,7 +103,7 @@ pub async fn take_over(
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
-    let mut taken = Vec::new();
+    let (mut taken, mut opened) = (Vec::new(), false);
     let catalog = draft.catalog().clone();
     for table in catalog.tables().iter() {
         let mut changed = Table::clone(table);
@@ -125,13 +127,16 @@ pub async fn take_over(
                 whats.push(What::ForeignKey(key.id));
             }
         }
-        if !whats.is_empty() {
+        // Its definition has not committed, so nothing of it is there.
+        let closed_by = changed.closed_by.take_if(|gateway| gone.contains(&Some(*gateway)));
+        opened |= closed_by.is_some();
+        if !whats.is_empty() || closed_by.is_some() {
             draft.put(changed);
         }
         let database = table.database;
         taken.extend(whats.into_iter().map(|what| TakenOver { database, table: table.id, what }));
     }
-    if taken.is_empty() {
+    if taken.is_empty() && !opened {
         txn.rollback().await;
         return Ok(taken);
     }
@@ -154,7 +159,9 @@ fn unfinished(table: &Table) -> Vec<Option<u64>> {
     let building = table.indexes.iter().filter(|index| index.state == IndexState::Building);
     let adding = table.foreign_keys.iter().filter(|key| key.unfinished);
     let moving = table.moving.iter().map(|moving| moving.mover);
-    building.map(|index| index.builder).chain(adding.map(|key| key.adder)).chain(moving).collect()
+    let closed = table.closed_by.into_iter().map(Some);
+    let at_work = building.map(|index| index.builder).chain(adding.map(|key| key.adder));
+    at_work.chain(moving).chain(closed).collect()
 }
 
 async fn remove(

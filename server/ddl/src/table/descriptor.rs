@@ -179,6 +179,7 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         referenced_by: Vec::new(),
         moving: None,
         vacated: false,
+        closed_by: None,
         materialized: None,
         grants: Vec::new(),
         comment: None,

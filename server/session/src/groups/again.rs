@@ -15,7 +15,7 @@ use crate::groups::state::Step;
 use crate::retry::deadline::{note_rerun, pause};
 use crate::retry::driver::{Repeat, rerun, run_until_done};
 use crate::retry::limits::Limits;
-use crate::retry::reason::{TooManyAttempts, is_restart};
+use crate::retry::reason::{TooManyAttempts, is_closed, is_restart};
 use crate::session::Session;
 use crate::statement::execute::start_statement;
 use crate::statement::portal::Running;
@@ -114,7 +114,9 @@ impl Repeat for InOrder<'_> {
     }
 
     fn may_repeat(&mut self, error: &Error) -> bool {
-        is_restart(error) && self.session.shared.advisory.may_run_again(Some(self.seq), error)
+        is_restart(error)
+            && !is_closed(error)
+            && self.session.shared.advisory.may_run_again(Some(self.seq), error)
     }
 
     async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {

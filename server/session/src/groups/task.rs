@@ -19,7 +19,7 @@ use crate::compute::Pool;
 use crate::engine::Engine;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
-use crate::retry::reason::is_restart;
+use crate::retry::reason::{is_closed, is_restart};
 
 /// Rows asked for at a time; such statements have none to give.
 const BATCH_ROWS: usize = 1024;
@@ -136,6 +136,7 @@ impl Repeat for Queued<'_> {
     fn may_repeat(&mut self, error: &Error) -> bool {
         // At REPEATABLE READ others may have read at the snapshot that would have to move.
         is_restart(error)
+            && !is_closed(error)
             && self.job.cx.txn.isolation() != Isolation::RepeatableRead
             && self.job.cx.services.advisory_locks().may_run_again(Some(self.seq), error)
     }

@@ -14,8 +14,14 @@ use std::time::Duration;
 use braid_types::{Error, Result};
 use tokio::time::Instant;
 
-use crate::retry::reason::is_lock_refused;
+use crate::retry::reason::{is_closed, is_lock_refused};
 use crate::session::Session;
+
+/// The pause before a statement looks again whether its table is open to writers, times the number
+/// of the attempt.
+const CLOSED_PAUSE: Duration = Duration::from_millis(20);
+/// The longest such pause. The failed attempt may hold its locks meanwhile.
+const CLOSED_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// A message that is part of a request is here: its time runs, unless it runs already.
 pub(crate) fn begin_request(session: &mut Session) {
@@ -65,5 +71,13 @@ pub(crate) async fn pause(session: &Session, attempt: u32) -> Result<()> {
 /// Counts an error that its client is spared, and waits before the next attempt.
 pub(crate) async fn note_rerun(session: &Session, error: &Error, attempt: u32) -> Result<()> {
     session.shared.count_server_retry(error);
+    if is_closed(error) {
+        let cancel = &session.shared.entry.cancel;
+        tokio::select! {
+            biased;
+            error = cancel.stopped() => return Err(error),
+            () = tokio::time::sleep((CLOSED_PAUSE * attempt).min(CLOSED_PAUSE_MAX)) => {}
+        }
+    }
     pause(session, attempt).await
 }

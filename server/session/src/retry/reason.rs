@@ -25,6 +25,11 @@ pub(crate) fn is_deadlock(error: &Error) -> bool {
     matches!(error.cause(), Some(Kv::Deadlock { .. }))
 }
 
+/// Whether a definition has closed a table to writers, which the statement has to wait for.
+pub(crate) fn is_closed(error: &Error) -> bool {
+    reason(error) == Some(RetryReason::TableClosed)
+}
+
 /// Whether it was asked for by `inject_retry_errors_enabled`, for the client to see.
 pub(crate) fn is_injected(error: &Error) -> bool {
     reason(error) == Some(RetryReason::Injected)

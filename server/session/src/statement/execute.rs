@@ -22,7 +22,7 @@ use crate::notices::send_warnings;
 use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
-use crate::retry::reason::is_restart;
+use crate::retry::reason::{is_closed, is_restart};
 use crate::session::Session;
 use crate::statement::commands::explain::{explained_execute, start_explained};
 use crate::statement::context::exec_context;
@@ -150,7 +150,8 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     session.shared.raised.lock().clear();
     let open = ensure_open(session);
     // What routines have changed has higher numbers, which only a new beginning takes back.
-    if is_restart(&error) && !has_nested(open, seq) {
+    // A closed table is not waited for with locks: its definition may wait for these.
+    if is_restart(&error) && !is_closed(&error) && !has_nested(open, seq) {
         let txn = open.txn.clone();
         match txn.restarts().statement(seq).await {
             Ok(next) => {

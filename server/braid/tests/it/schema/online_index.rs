@@ -176,10 +176,6 @@ const ALTERS: [&str; 9] = [
 
 #[test]
 fn an_alter_table_that_reads_every_row_ends_beside_writers() {
-    // Over TiKV writers are not locked out.
-    if store::is_tikv() {
-        return;
-    }
     run(async {
         let server = Server::start(Config::new());
         let client = connect(server.sql_url(), None).await;
@@ -192,6 +188,10 @@ fn an_alter_table_that_reads_every_row_ends_beside_writers() {
             writers.push(tokio::spawn(write(own, worker, stop.clone(), done.clone())));
         }
         for sql in ALTERS {
+            // Over TiKV a definition in a block is only run again.
+            if store::is_tikv() && sql.starts_with("BEGIN") {
+                continue;
+            }
             let before = done.load(Ordering::Relaxed);
             let altered = tokio::time::timeout(PATIENCE, client.batch_execute(sql)).await;
             altered.expect("ends beside writers").unwrap_or_else(|e| panic!("{sql}: {e:?}"));
@@ -201,17 +201,9 @@ fn an_alter_table_that_reads_every_row_ends_beside_writers() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         }
-        // It waits for who came before, but not for ever.
-        let holder = connect(server.sql_url(), None).await;
-        for sql in
-            ["INSERT INTO items VALUES (-1, 0)", "BEGIN", "UPDATE items SET grp = 1 WHERE id = -1"]
-        {
-            holder.batch_execute(sql).await.expect("holds a row");
+        if !store::is_tikv() {
+            waits_for_earlier_writers(&server, &client).await;
         }
-        client.batch_execute("SET lock_timeout = '200ms'").await.expect("is set");
-        let error = client.batch_execute(ALTERS[2]).await.expect_err("waits for the row");
-        assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{error:?}");
-        holder.batch_execute("ROLLBACK").await.expect("is rolled back");
         stop.store(true, Ordering::Release);
         for writer in writers {
             writer.await.expect("a writer without surprises");
@@ -219,6 +211,20 @@ fn an_alter_table_that_reads_every_row_ends_beside_writers() {
         let findings = first_column(&client, "CHECK TABLE items").await;
         assert_eq!(findings, Vec::<String>::new());
     });
+}
+
+/// It waits for who came before, but not for ever.
+async fn waits_for_earlier_writers(server: &Server, client: &Client) {
+    let holder = connect(server.sql_url(), None).await;
+    for sql in
+        ["INSERT INTO items VALUES (-1, 0)", "BEGIN", "UPDATE items SET grp = 1 WHERE id = -1"]
+    {
+        holder.batch_execute(sql).await.expect("holds a row");
+    }
+    client.batch_execute("SET lock_timeout = '200ms'").await.expect("is set");
+    let error = client.batch_execute(ALTERS[2]).await.expect_err("waits for the row");
+    assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{error:?}");
+    holder.batch_execute("ROLLBACK").await.expect("is rolled back");
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! The entries are those of one snapshot. What writers have put or deleted since then stands. That
 //! is right as it is for an index that is not unique: each of its keys belongs to one row, and its
 //! writer has maintained it. A unique key may have moved from a row of the snapshot to a row of a
-//! concurrent writer. That writer did not see the first entry. [`settle`] looks at all rows that such a
-//! key has had, under the rules of an ordinary transaction.
+//! concurrent writer. That writer did not see the first entry. [`settle`] looks at all rows that
+//! such a key has had, under the rules of an ordinary transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
