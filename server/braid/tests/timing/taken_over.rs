@@ -170,3 +170,53 @@ fn a_backfill_goes_on_where_a_killed_gateway_has_come() {
         }
     });
 }
+
+/// How often statements of a client's gateway have met a closed table.
+async fn closed_retries(client: &Client) -> i64 {
+    let sql = "SELECT coalesce(sum(value), 0)::INT8 FROM braid_internal.metrics
+               WHERE name LIKE '%retries_total' AND labels::text LIKE '%table_closed%'";
+    first_column(client, sql).await[0].parse().expect("a number")
+}
+
+#[test]
+fn a_table_that_a_killed_gateway_has_closed_is_opened() {
+    run(async {
+        let mut cluster = Cluster::start(2);
+        let client = cluster.connect(0).await;
+        let sql = "CREATE TABLE many (id INT8 PRIMARY KEY, grp INT8);
+                   INSERT INTO many SELECT i, 0 FROM generate_series(1, 20000) AS i";
+        client.batch_execute(sql).await.expect("a filled table");
+        let writer = cluster.connect(0).await;
+        let writing = tokio::spawn(async move {
+            for id in 1.. {
+                let sql = format!("UPDATE many SET grp = grp + 1 WHERE id = {id} % 20000 + 1");
+                insist(&writer, &sql).await;
+            }
+        });
+        let altering = cluster.connect(1).await;
+        let altering = tokio::spawn(async move {
+            altering.batch_execute("ALTER TABLE many ADD COLUMN r FLOAT8 DEFAULT random()").await
+        });
+        let until = Instant::now() + PATIENCE;
+        while closed_retries(&client).await == 0 {
+            assert!(Instant::now() < until, "the table was never closed");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        cluster.servers[1].kill();
+        let killed = Instant::now();
+        assert!(altering.await.expect("no panic").is_err(), "was altered: use more rows");
+        let before: i64 =
+            first_column(&client, "SELECT sum(grp) FROM many").await[0].parse().expect("a number");
+        loop {
+            let sum = first_column(&client, "SELECT sum(grp) FROM many").await;
+            if sum[0].parse::<i64>().expect("a number") > before {
+                break;
+            }
+            assert!(killed.elapsed() < LEASE * 4, "the table stays closed");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        writing.abort();
+        assert!(client.batch_execute("SELECT r FROM many").await.is_err(), "half of it is there");
+        assert_sound(&client, "many").await;
+    });
+}
