@@ -16,10 +16,8 @@ import {
   top,
 } from '../../examples/iot-worker/steps.mjs';
 import { Lanes } from './lanes.mjs';
-import { buildServerTests, LANES, serverTests, testsOverTikv } from './server.mjs';
+import { buildServerTests, isSmall, LANES, serverTests, testsOverTikv } from './server.mjs';
 
-/** Whether this run is of the default size: see `server/docs/testing.md`. */
-const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
 /** Name and outcome of each part, for the summary. */
 const parts = [];
 const print = (line) => process.stdout.write(`   ${line}\n`);

@@ -24,26 +24,40 @@ export const ON_EVERY_STORE = [
 export const BRIEFLY_OVER_TIKV = [
   'transactions::commit_tokens',
   'transactions::conflicts',
-  'sql::errors',
   'schema::foreign_keys',
   'transactions::groups',
+  'transactions::lock_waits',
+  'schema::online_foreign_key',
+  'schema::range_delete',
+  'transactions::sessions',
+];
+
+/** The same, for the larger sizes of the whole: plans and answers that hardly see the store. */
+const SELDOM_OVER_TIKV = [
+  'sql::errors',
   'plans::insert_plans',
   'sql::interleaved_joins',
   'plans::literal_plans',
-  'transactions::lock_waits',
-  'schema::online_foreign_key',
   'plans::predictions',
-  'schema::range_delete',
-  'transactions::sessions',
   'sql::slt',
   'sql::wire',
 ];
 
-/** Test binaries at a time: many tests wait for a server, a lock or a pause and leave a core idle. */
-export const LANES = 2;
+/** Whether this run is of the default size: see `server/docs/testing.md`. */
+export const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
 
-/** Binaries of tests of moments and time limits: they run beside nothing else. */
+/**
+ * Programs of tests at a time: many tests wait for a server, a lock or a pause and leave a core idle.
+ * The larger sizes are not in a hurry, and their tests compute more.
+ */
+export const LANES = isSmall ? 3 : 2;
+
+/**
+ * Binaries of tests of moments and time limits: they run beside nothing else. Most of the time they wait
+ * for a limit, so three run at a time.
+ */
 const ALONE = ['braid/timing'];
+const ALONE_THREADS = '3';
 
 /** The binary that takes longest: it takes the first free lane. */
 const LONGEST = 'braid/it';
@@ -102,14 +116,16 @@ class Sums {
  */
 export async function testsOverTikv(binary, further = [], lanes = new Lanes(LANES)) {
   const env = { BRAID_TEST_STORE: 'tikv' };
-  const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
   const always = [...further, ...ON_EVERY_STORE];
   // In the small size both lists are of that size: one run of each binary does for both.
   const runs = isSmall
     ? [{ only: [...always, ...BRIEFLY_OVER_TIKV], env }]
     : [
         { only: always, env },
-        { only: BRIEFLY_OVER_TIKV, env: { ...env, BRAID_TEST_SIZE: 'small' } },
+        {
+          only: [...BRIEFLY_OVER_TIKV, ...SELDOM_OVER_TIKV],
+          env: { ...env, BRAID_TEST_SIZE: 'small' },
+        },
       ];
   // PostgreSQL is the same whatever store the server has.
   const outcomes = await Promise.allSettled(
@@ -181,9 +197,10 @@ export async function serverTests(
   };
   const runOne = async ({ executable, folder, title }, path) => {
     const prefix = `${title}${label} | `;
+    const threads = ALONE.includes(title) ? { RUST_TEST_THREADS: ALONE_THREADS } : {};
     const { code, output } = await run(executable, args, {
       cwd: folder,
-      env: settings(path),
+      env: { ...settings(path), ...threads },
       prefix,
     });
     sums.add(`${title}${label}`, code, output);
