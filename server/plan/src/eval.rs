@@ -81,7 +81,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
         }
         Expr::Extreme(greatest, list) => {
             let values = list.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
-            Ok(extreme(*greatest, values))
+            Ok(extreme(*greatest, values, &expr.ty()))
         }
         Expr::InList(e, list) => {
             let value = eval_ref(e, row, cx)?;
@@ -343,12 +343,12 @@ pub fn is_distinct(left: &Datum, right: &Datum) -> bool {
 }
 
 /// The greatest or least value; NULLs do not count.
-pub fn extreme(greatest: bool, values: Vec<Datum>) -> Datum {
+pub fn extreme(greatest: bool, values: Vec<Datum>, ty: &SqlType) -> Datum {
     values
         .into_iter()
         .filter(|value| !value.is_null())
         .reduce(|best, value| {
-            let ordering = value.compare(&best);
+            let ordering = value.compare_typed(&best, ty);
             let better = if greatest { ordering.is_gt() } else { ordering.is_lt() };
             if better { value } else { best }
         })

@@ -363,9 +363,9 @@ pub(crate) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<
     })
 }
 
-/// Sort keys over distinct rows must be part of them.
-pub(crate) fn distinct(node: Node, on: Vec<Expr>) -> Node {
-    Node::Distinct(Box::new(Distinct { input: node, on }))
+/// DISTINCT over rows of these types, or DISTINCT ON.
+pub(crate) fn distinct(node: Node, on: Vec<Expr>, types: Vec<SqlType>) -> Node {
+    Node::Distinct(Box::new(Distinct { input: node, on, types }))
 }
 
 /// A sort, unless there is nothing to sort by.
