@@ -15,13 +15,14 @@ use super::operators::{
 };
 use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
+use crate::bind::from::presence::row_if_present;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
 };
 use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
 use crate::bind::refusals::UnknownColumn;
-use crate::bind::scope::columns::ScopeColumn;
+use crate::bind::scope::columns::{Scope, ScopeColumn};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
@@ -181,7 +182,7 @@ fn bind_identifier(
             if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
                 binder.note_name(ast, Reference::Row(column.item.0));
             }
-            return whole_row(binder, level.scope.columns_of(None, &name));
+            return whole_row(binder, level.scope, (None, &name));
         }
         scopes = level.parent;
     }
@@ -194,11 +195,13 @@ fn bind_identifier(
     variable.unwrap_or_else(|| Err(missing_column(binder, None, &name)))
 }
 
-pub(crate) fn whole_row<'s>(
+/// The whole row of a table, which is NULL where an outer join found none.
+pub(crate) fn whole_row(
     binder: &mut Binder<'_>,
-    columns: impl Iterator<Item = &'s ScopeColumn>,
+    scope: &Scope,
+    (schema, table): (Option<&str>, &str),
 ) -> Result<Expr> {
-    let columns: Vec<&ScopeColumn> = columns.collect();
+    let columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
     if let [column] = columns[..]
         && column.is_row
     {
@@ -206,7 +209,9 @@ pub(crate) fn whole_row<'s>(
     }
     let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
     let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
-    record(items, fields)
+    let presence = scope.tables.iter().find(|known| known.is_named(schema, table));
+    let presence = presence.and_then(|table| table.presence.clone());
+    Ok(row_if_present(record(items, fields)?, presence))
 }
 
 /// A column that the client named; 42501 if it may not read the target of its change.

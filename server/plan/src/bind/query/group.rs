@@ -10,7 +10,7 @@ use super::select::output_reference;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{call_operator, check_equality, coerce};
 use crate::bind::expr::scalar::bind_expr;
-use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::columns::{Scope, ScopeTable, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx, GroupingCall};
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
@@ -330,6 +330,15 @@ fn replace_computed(e: &mut Expr, calls: &[(Slot, Expr)]) {
     });
 }
 
+/// What messages call a column of FROM: `t.*` for what says whether a row of `t` is there.
+fn shown_column(slot: Slot, scope: &Scope) -> Option<String> {
+    let column = scope.columns.iter().find(|column| column.slot == slot);
+    column.map(|column| format!("{}.{}", column.table, column.name)).or_else(|| {
+        let says = |table: &&ScopeTable| table.presence.as_ref().is_some_and(|p| p.0 == slot);
+        scope.tables.iter().find(says).map(|table| format!("{}.*", table.name))
+    })
+}
+
 /// 42803 for an input column that is neither grouped nor inside an aggregate.
 fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, Error)> {
     let (columns, inside) = match e {
@@ -338,8 +347,7 @@ fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, E
         _ => (Vec::new(), false),
     };
     for (slot, _) in columns.iter().filter(|(slot, _)| !known.contains(slot)) {
-        let Some(column) = scope.columns.iter().find(|c| c.slot == *slot) else { continue };
-        let name = format!("{}.{}", column.table, column.name);
+        let Some(name) = shown_column(*slot, scope) else { continue };
         let message = if inside {
             format!("subquery uses ungrouped column \"{name}\" from outer query")
         } else {

@@ -357,7 +357,7 @@ fn distinct_on(
 
 /// The relation whose whole row an item of a select list is, as in `SELECT t FROM t`.
 fn row_source(ast: &Ast, expr: &Expr, scope: &Scope) -> Option<Id> {
-    let (Ast::Identifier(ident), Expr::Row(..)) = (ast, expr) else { return None };
+    let (Ast::Identifier(ident), Expr::Row(..) | Expr::Case(_)) = (ast, expr) else { return None };
     let name = braid_sql::fold(ident);
     scope.tables.iter().find(|table| table.name == name)?.relation.as_ref()?;
     let column = scope.columns.iter().find(|column| column.table == name)?;
