@@ -71,13 +71,9 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             eval(&case.otherwise, row, cx)
         }
         Expr::Coalesce(list) => {
-            for e in list {
-                let value = eval(e, row, cx)?;
-                if !value.is_null() {
-                    return Ok(value);
-                }
-            }
-            Ok(Datum::Null)
+            let values = list.iter().map(|e| eval(e, row, cx));
+            let mut known = values.filter(|value| !matches!(value, Ok(Datum::Null)));
+            known.next().unwrap_or(Ok(Datum::Null))
         }
         Expr::Extreme(greatest, list) => {
             let values = list.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
@@ -109,9 +105,10 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             Ok(Datum::Record(items.into()))
         }
         Expr::Field(record, place, _) => field(&*eval_ref(record, row, cx)?, *place),
-        Expr::Column(slot, _) => {
+        Expr::Column(slot, _) | Expr::Local(slot, _) => {
             Err(Error::internal(format!("column slot {slot} was not laid out")))
         }
+        Expr::Let(once) => eval(&once.with(&*eval_ref(&once.value, row, cx)?), row, cx),
         Expr::Subquery(_) | Expr::Routine(_) => Err(Error::internal("an expression waits")),
     }
 }
