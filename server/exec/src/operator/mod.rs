@@ -10,6 +10,7 @@ pub(crate) mod exprs;
 pub(crate) mod instrument;
 pub(crate) mod join;
 pub(crate) mod key_form;
+pub(crate) mod postponed;
 pub(crate) mod reservation;
 pub(crate) mod scan;
 pub(crate) mod sort;
