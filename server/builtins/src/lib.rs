@@ -28,7 +28,10 @@ mod strings;
 mod system;
 mod window;
 
-pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, RowOrder, resolve_aggregate};
+pub use aggregate::{
+    Accumulator, Aggregate, ResolvedAggregate, RowOrder, hypothetical, is_ordered_set,
+    resolve_aggregate,
+};
 pub use names::input_functions::input_function;
 pub use names::parameters::{Parameter, parameters};
 pub use names::procedures::{Operator, Procedure, arg_oid, operators, procedures};
