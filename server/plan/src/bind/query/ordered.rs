@@ -174,13 +174,19 @@ fn bind_limit(
             while let Node::ProjectSet(set) = sort {
                 sort = &set.input;
             }
-            let Node::Sort(sort) = sort else {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "WITH TIES cannot be specified without ORDER BY clause",
-                ));
+            // DISTINCT ON sorts by ORDER BY, and then by what this lacks.
+            if let Node::Distinct(distinct) = sort {
+                sort = &distinct.input;
+            }
+            let wanted = order_by(query)?.len();
+            let keys = match sort {
+                Node::Sort(sort) if wanted > 0 => &sort.keys,
+                _ => {
+                    let message = "WITH TIES cannot be specified without ORDER BY clause";
+                    return Err(Error::new(SqlState::SyntaxError, message));
+                }
             };
-            ties = sort.keys.iter().map(|key| key.expr.clone()).collect();
+            ties = keys.iter().take(wanted).map(|key| key.expr.clone()).collect();
         }
     }
     let limit = bind_limit_expr(binder, limit, "LIMIT", parent)?;
