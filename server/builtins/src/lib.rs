@@ -28,7 +28,10 @@ mod strings;
 mod system;
 mod window;
 
-pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, RowOrder, resolve_aggregate};
+pub use aggregate::{
+    Accumulator, Aggregate, ResolvedAggregate, RowOrder, hypothetical, is_ordered_set,
+    resolve_aggregate,
+};
 pub use names::input_functions::input_function;
 pub use names::parameters::{Parameter, parameters};
 pub use names::procedures::{Operator, Procedure, arg_oid, operators, procedures};
@@ -36,8 +39,8 @@ pub use names::pseudo_types::{PSEUDO_TYPES, PseudoType};
 pub use names::reg::{cast_reg, function_oid, is_reg_cast};
 pub use names::type_names::{row_array_type, row_type};
 pub use registry::function::{
-    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, RelationCounter,
-    Returns, RoutineText, Rows, SetFunction, Special, Volatility,
+    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, PrivilegedKind,
+    RelationCounter, Returns, RoutineText, Rows, SetFunction, Special, Volatility,
 };
 pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, choose, resolve_function, resolve_operator,

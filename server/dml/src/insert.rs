@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use braid_catalog::IndexNumber;
 use braid_exec::{
-    BoxedOperator, Evaluator, MemoryReservation, NewKeys, Operator, Reader, key_bytes, row_bytes,
+    BoxedOperator, Evaluator, MemoryReservation, NewKeys, Operator, Postponed, Reader, key_bytes,
+    row_bytes,
 };
 use braid_kv::{Isolation, Key, LockRequest};
 use braid_plan::{Expr, Insert, OnConflict};
@@ -49,6 +50,8 @@ pub struct InsertOperator {
     held: MemoryReservation,
     /// The keys in `written`.
     written_held: MemoryReservation,
+    /// The error of a row after those that are to be written first.
+    failed: Postponed,
     done: bool,
 }
 
@@ -98,6 +101,7 @@ impl InsertOperator {
             held: MemoryReservation::new(&evaluator.run),
             written_held: MemoryReservation::new(&evaluator.run),
             evaluator,
+            failed: Postponed::default(),
             done: false,
         })
     }
@@ -146,7 +150,15 @@ impl InsertOperator {
 
     /// The next rows to be written, as many as are checked and put at once.
     async fn gather(&mut self) -> Result<Vec<Proposed>> {
+        self.failed.check()?;
         let mut proposed = Vec::new();
+        if let Err(error) = self.gather_into(&mut proposed).await {
+            self.failed.keep(error, !proposed.is_empty())?;
+        }
+        Ok(proposed)
+    }
+
+    async fn gather_into(&mut self, proposed: &mut Vec<Proposed>) -> Result<()> {
         while proposed.len() < ROWS_AT_ONCE {
             let Some(batch) = self.input.next().await? else {
                 self.done = true;
@@ -167,7 +179,7 @@ impl InsertOperator {
             }
             self.held.take(bytes)?;
         }
-        Ok(proposed)
+        Ok(())
     }
 
     fn keys_of(&self, proposed: &[Proposed]) -> Vec<UniqueKey> {

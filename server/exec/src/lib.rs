@@ -41,6 +41,7 @@ pub use notifications::{
     Listening, Notification, PendingNotifications, change_listening, notify, pending_notifications,
 };
 pub use operator::eval::Evaluator;
+pub use operator::postponed::Postponed;
 pub use operator::reservation::MemoryReservation;
 pub use operator::scan::multi_scan::{MultiScan, first_batches};
 pub use operator::scan::reader::{KeyBounds, Reader};

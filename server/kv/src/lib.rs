@@ -37,7 +37,8 @@
 //! - A statement sees writes of lower statement numbers, never its own, unless it asks with
 //!   [`Seq::after`]. Numbers are never used twice.
 //! - Read-set entries hold what the store returned, before own writes were laid over it, and
-//!   survive [`Transaction::rollback_to`].
+//!   survive [`Transaction::rollback_to`]. Checks of statements that are taken back do so at
+//!   SERIALIZABLE only.
 //! - Must-not-exist duties lie apart from the buffer.
 //! - Keys of a [`LocalKeyspace`] never reach the store: not as reads, locks, checks or writes.
 //! - A commit is committed, to be retried, or unknown: three types, not three messages.

@@ -71,17 +71,13 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             eval(&case.otherwise, row, cx)
         }
         Expr::Coalesce(list) => {
-            for e in list {
-                let value = eval(e, row, cx)?;
-                if !value.is_null() {
-                    return Ok(value);
-                }
-            }
-            Ok(Datum::Null)
+            let values = list.iter().map(|e| eval(e, row, cx));
+            let mut known = values.filter(|value| !matches!(value, Ok(Datum::Null)));
+            known.next().unwrap_or(Ok(Datum::Null))
         }
         Expr::Extreme(greatest, list) => {
             let values = list.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
-            Ok(extreme(*greatest, values))
+            Ok(extreme(*greatest, values, &expr.ty()))
         }
         Expr::InList(e, list) => {
             let value = eval_ref(e, row, cx)?;
@@ -109,9 +105,10 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             Ok(Datum::Record(items.into()))
         }
         Expr::Field(record, place, _) => field(&*eval_ref(record, row, cx)?, *place),
-        Expr::Column(slot, _) => {
+        Expr::Column(slot, _) | Expr::Local(slot, _) => {
             Err(Error::internal(format!("column slot {slot} was not laid out")))
         }
+        Expr::Let(once) => eval(&once.with(&*eval_ref(&once.value, row, cx)?), row, cx),
         Expr::Subquery(_) | Expr::Routine(_) => Err(Error::internal("an expression waits")),
     }
 }
@@ -362,12 +359,12 @@ pub fn is_distinct(left: &Datum, right: &Datum) -> bool {
 }
 
 /// The greatest or least value; NULLs do not count.
-pub fn extreme(greatest: bool, values: Vec<Datum>) -> Datum {
+pub fn extreme(greatest: bool, values: Vec<Datum>, ty: &SqlType) -> Datum {
     values
         .into_iter()
         .filter(|value| !value.is_null())
         .reduce(|best, value| {
-            let ordering = value.compare(&best);
+            let ordering = value.compare_typed(&best, ty);
             let better = if greatest { ordering.is_gt() } else { ordering.is_lt() };
             if better { value } else { best }
         })

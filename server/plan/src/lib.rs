@@ -39,8 +39,8 @@ pub use planned::{PlannedStatement, plan, plan_call, plan_refresh};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
-    CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr,
-    RoutineExpr, Slot, SubqueryExpr, SubqueryKind,
+    CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, LetExpr,
+    QuantifiedExpr, RoutineExpr, Slot, SubqueryExpr, SubqueryKind,
 };
 pub use tree::node::*;
 pub use tree::range::{RangeDelete, Refusal};

@@ -167,6 +167,9 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
                 return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
             }
             Some(query) => plan(&Statement::Query(query.clone()), cx)?,
+            None if create.as_execute.is_some() => {
+                return Err(Error::unsupported("EXPLAIN of CREATE TABLE AS EXECUTE"));
+            }
             None => return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"(\"")),
         },
         Statement::CreateView(create) if create.materialized => match options.analyze {

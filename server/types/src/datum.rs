@@ -289,7 +289,11 @@ impl Datum {
                         return order;
                     }
                 }
-                compare_rows(a, b)
+                let known = fields.len();
+                match (a.get(known..), b.get(known..)) {
+                    (Some(a), Some(b)) => compare_rows(a, b),
+                    _ => a.len().cmp(&b.len()),
+                }
             }
             _ => self.compare(other),
         }
@@ -379,12 +383,7 @@ impl Hash for Datum {
                 value.items.len().hash(state);
                 for item in &value.items {
                     work::note(1);
-                    match (&value.element, item) {
-                        (SqlType::Char(_), Datum::Text(text)) => {
-                            text.trim_end_matches(' ').hash(state);
-                        }
-                        _ => item.hash(state),
-                    }
+                    hash_typed(item, &value.element, state);
                 }
             }
             Datum::Enum(label) => label.order.hash(state),
@@ -394,5 +393,48 @@ impl Hash for Datum {
                 }
             }
         }
+    }
+}
+
+/// Hashes a value as [`Datum::compare_typed`] compares it.
+fn hash_typed<H: Hasher>(value: &Datum, ty: &SqlType, state: &mut H) {
+    match (ty, value) {
+        (SqlType::Char(_), Datum::Text(text)) => text.trim_end_matches(' ').hash(state),
+        (SqlType::Record(types), Datum::Record(fields)) => {
+            for (place, field) in fields.iter().enumerate() {
+                match types.get(place) {
+                    Some((_, ty)) => hash_typed(field, ty, state),
+                    None => field.hash(state),
+                }
+            }
+        }
+        _ => value.hash(state),
+    }
+}
+
+/// Whether values of the type that are equal may differ in blanks. Arrays compare and hash by the
+/// type of their elements themselves.
+pub fn ignores_blanks(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Char(_) => true,
+        SqlType::Record(fields) => fields.iter().any(|(_, ty)| ignores_blanks(ty)),
+        _ => false,
+    }
+}
+
+/// Takes the blanks away that do not count in a value of this type.
+pub fn strip_blanks(value: &mut Datum, ty: &SqlType) {
+    match (ty, value) {
+        (SqlType::Char(_), Datum::Text(text)) if text.ends_with(' ') => {
+            *text = text.trim_end_matches(' ').into();
+        }
+        (SqlType::Record(fields), Datum::Record(values)) if ignores_blanks(ty) => {
+            let mut stripped = values.to_vec();
+            for (value, (_, ty)) in stripped.iter_mut().zip(fields) {
+                strip_blanks(value, ty);
+            }
+            *values = stripped.into();
+        }
+        _ => {}
     }
 }

@@ -37,7 +37,7 @@ pub mod unsigned;
 pub mod work;
 
 pub use array::Dimension;
-pub use datum::{Array, Datum, Interval, Row, compare_rows};
+pub use datum::{Array, Datum, Interval, Row, compare_rows, ignores_blanks, strip_blanks};
 pub use enums::{EnumLabel, EnumType};
 pub use error::{Error, Result, SqlState};
 pub use floats::compare_floats;

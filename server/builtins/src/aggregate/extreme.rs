@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Result, SqlType, ignores_blanks};
 
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
@@ -19,7 +19,10 @@ impl Accumulator for Extreme {
         if next.is_null() {
             return Ok(());
         }
-        if self.best.is_null() || next.compare_typed(&self.best, &self.ty) == self.wanted {
+        let order = next.compare_typed(&self.best, &self.ty);
+        // Of equal values the last one counts; of `char(n)` the first.
+        let is_better = order == self.wanted || (order.is_eq() && !ignores_blanks(&self.ty));
+        if self.best.is_null() || is_better {
             self.best = next.clone();
         }
         Ok(())

@@ -7,12 +7,15 @@
 mod collect;
 mod count;
 mod extreme;
+mod hypothetical;
 mod json;
 mod ordered_set;
 mod statistics;
 mod sum;
 
 use braid_types::{Datum, Result, SqlType};
+
+pub use hypothetical::hypothetical;
 
 use crate::registry::resolve::{
     Candidate, Selection, ambiguous_function, bind_one, no_function, select,
@@ -104,6 +107,11 @@ pub(crate) struct AggregateSignature {
     pub(crate) args: Vec<Arg>,
     pub(crate) variadic: bool,
     pub(crate) returns: Returns,
+}
+
+/// Whether an aggregate needs WITHIN GROUP, as far as its name says.
+pub fn is_ordered_set(name: &str) -> bool {
+    matches!(name, "mode" | "percentile_cont" | "percentile_disc") || hypothetical(name).is_some()
 }
 
 /// What resolution found.

@@ -9,23 +9,25 @@ use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 /// The most frequent value; of several the first in order.
-#[derive(Default)]
 struct Mode {
     best: Option<(Datum, u64)>,
     current: Option<(Datum, u64)>,
+    ty: SqlType,
 }
 
 impl Accumulator for Mode {
     fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
         let Some(value) = args.last().filter(|value| !value.is_null()) else { return Ok(()) };
-        let count = match &self.current {
-            Some((current, count)) if current == value => count + 1,
-            _ => 1,
+        let (value, count) = match self.current.take() {
+            Some((current, count)) if current.compare_typed(value, &self.ty).is_eq() => {
+                (current, count + 1)
+            }
+            _ => (value.clone(), 1),
         };
-        self.current = Some((value.clone(), count));
         if self.best.as_ref().is_none_or(|(_, most)| count > *most) {
             self.best = Some((value.clone(), count));
         }
+        self.current = Some((value, count));
         Ok(())
     }
 
@@ -114,7 +116,10 @@ fn percentile(args: &[SqlType], continuous: bool) -> Box<dyn Accumulator> {
 }
 
 pub(crate) fn register(registry: &mut Registry) {
-    registry.aggregate("mode(anyelement) -> anyelement", |_, _| Box::<Mode>::default());
+    registry.aggregate("mode(anyelement) -> anyelement", |args, _| {
+        let ty = args.last().cloned().unwrap_or(SqlType::Unknown);
+        Box::new(Mode { best: None, current: None, ty })
+    });
     for signature in [
         "percentile_cont(float8, float8) -> float8",
         "percentile_cont(float8, interval) -> interval",

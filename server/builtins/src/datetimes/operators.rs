@@ -128,26 +128,40 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("/(interval, float8) -> interval", |c| {
         Ok(Datum::Interval(c.interval(0)?.checked_div(c.float(1)?)?))
     });
+    register_overlaps(registry);
+}
+
+fn register_overlaps(registry: &mut Registry) {
     for signature in [
         "overlaps(timestamp, timestamp, timestamp, timestamp) -> bool lax",
         "overlaps(timestamptz, timestamptz, timestamptz, timestamptz) -> bool lax",
         "overlaps(time, time, time, time) -> bool lax",
+        "overlaps(timetz, timetz, timetz, timetz) -> bool lax",
     ] {
         registry.add(signature, overlaps);
     }
     for signature in [
         "overlaps(timestamp, interval, timestamp, interval) -> bool lax",
+        "overlaps(timestamp, timestamp, timestamp, interval) -> bool lax",
+        "overlaps(timestamp, interval, timestamp, timestamp) -> bool lax",
         "overlaps(timestamptz, interval, timestamptz, interval) -> bool stable lax",
+        "overlaps(timestamptz, timestamptz, timestamptz, interval) -> bool stable lax",
+        "overlaps(timestamptz, interval, timestamptz, timestamptz) -> bool stable lax",
+        "overlaps(time, interval, time, interval) -> bool lax",
+        "overlaps(time, time, time, interval) -> bool lax",
+        "overlaps(time, interval, time, time) -> bool lax",
     ] {
         registry.add(signature, overlaps_lengths);
     }
 }
 
-/// `(start, length) OVERLAPS (start, length)`.
+/// `OVERLAPS` where a pair is a start and a length.
 fn overlaps_lengths(call: &Call<'_>) -> Result<Datum> {
-    let end = |at: usize| match call.datum(at + 1) {
-        Datum::Interval(length) if !call.is_null(at) => later(call, at, *length),
-        _ => Ok(Datum::Null),
+    let end = |at: usize| match (call.datum(at), call.datum(at + 1)) {
+        (Datum::Null, Datum::Interval(_)) => Ok(Datum::Null),
+        (Datum::Time(start), Datum::Interval(length)) => Ok(Datum::Time(time_plus(*start, length))),
+        (_, Datum::Interval(length)) => later(call, at, *length),
+        (_, end) => Ok(end.clone()),
     };
     let args = [call.datum(0).clone(), end(0)?, call.datum(2).clone(), end(2)?];
     overlaps(&Call { env: call.env, types: call.types, returns: call.returns, args: &args })

@@ -227,7 +227,21 @@ fn hyperbolic_arc_cosine(call: &Call<'_>) -> Result<Datum> {
     if value < 1.0 {
         return Err(input_out_of_range());
     }
-    Ok(Datum::Float(value.acosh()))
+    // Twice a larger value may be infinite, and the root is the value itself.
+    Ok(Datum::Float(match value > LARGE {
+        true => value.ln() + std::f64::consts::LN_2,
+        false => value.acosh(),
+    }))
+}
+
+/// Above this number `x * x + 1` is `x * x`.
+const LARGE: f64 = 268_435_456.0;
+
+fn hyperbolic_arc_sine(value: f64) -> f64 {
+    match value.abs() > LARGE && value.is_finite() {
+        true => (value.abs().ln() + std::f64::consts::LN_2).copysign(value),
+        false => value.asinh(),
+    }
 }
 
 thread_local! {
@@ -389,7 +403,7 @@ fn register_trigonometry(registry: &mut Registry) {
     registry.add("sinh(float8) -> float8", |c| map(c, f64::sinh));
     registry.add("cosh(float8) -> float8", |c| map(c, f64::cosh));
     registry.add("tanh(float8) -> float8", |c| map(c, f64::tanh));
-    registry.add("asinh(float8) -> float8", |c| map(c, f64::asinh));
+    registry.add("asinh(float8) -> float8", |c| map(c, hyperbolic_arc_sine));
     registry.add("acosh(float8) -> float8", hyperbolic_arc_cosine);
     registry.add("atanh(float8) -> float8", hyperbolic_arc_tangent);
 }

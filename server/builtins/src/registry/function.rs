@@ -279,6 +279,16 @@ pub trait Lookup: Send + Sync {
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>>;
     /// Whether a role has a privilege on a relation; an unknown relation or privilege is an error.
     fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool>;
+    /// Whether a role (or `public`) has one of these privileges, with commas between them, on an
+    /// object that is no relation; `None` if there is none. 22023 for an unknown privilege.
+    fn has_object_privilege(
+        &self,
+        _role: &str,
+        _object: (PrivilegedKind, u32),
+        _privileges: &str,
+    ) -> Result<Option<bool>> {
+        Ok(Some(true))
+    }
     /// An estimate of the size of a table or index in bytes.
     fn relation_size(&self, oid: u32) -> i64;
     /// An estimate of the bytes of a table's indexes.
@@ -305,6 +315,19 @@ pub trait Lookup: Send + Sync {
     fn object_identity(&self, _catalog: u32, _oid: u32, _column: i32) -> Option<ObjectIdentity> {
         None
     }
+}
+
+/// The kinds of objects beside relations that have privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrivilegedKind {
+    /// A schema.
+    Schema,
+    /// A database.
+    Database,
+    /// A function or procedure.
+    Routine,
+    /// A type.
+    Type,
 }
 
 /// A function or procedure of a user in words.

@@ -1,13 +1,12 @@
 //! The `has_…_privilege` functions, with and without a role before the object.
 //!
-//! Privileges exist on relations only: a schema, database, function or type that exists may be
-//! used by everybody.
+//! Languages, tablespaces and foreign servers have no privileges: everybody may use them.
 
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::Call;
 use crate::registry::call::cast_any;
 use crate::registry::tables::Registry;
+use crate::{Call, PrivilegedKind};
 
 /// The role asked for, and where the object's argument stands.
 fn role(call: &Call<'_>, object_args: usize) -> Result<Option<(String, usize)>> {
@@ -71,18 +70,31 @@ fn missing(state: SqlState, what: &str, name: &str) -> Error {
     Error::new(state, format!("{what} \"{name}\" does not exist"))
 }
 
-fn schema(call: &Call<'_>) -> Result<Datum> {
-    let Some((_, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+/// The number of an object that is given by name or by number.
+fn object(call: &Call<'_>, at: usize, kind: PrivilegedKind) -> Result<u32> {
     let lookup = call.env.lookup();
-    match call.datum(at) {
-        Datum::Text(name) if lookup.schema_oid(name).is_none() => {
-            Err(missing(SqlState::InvalidSchemaName, "schema", name))
-        }
-        Datum::Int(oid) if lookup.schema_name(u32::try_from(*oid).unwrap_or(0)).is_none() => {
-            Ok(Datum::Null)
-        }
-        _ => Ok(Datum::Bool(true)),
+    let cast = |ty: &SqlType| {
+        let oid = cast_any(call.datum(at), &SqlType::Text, ty, call.env)?;
+        Ok(u32::try_from(oid.as_int().unwrap_or(0)).unwrap_or(0))
+    };
+    match (call.datum(at), kind) {
+        (Datum::Text(name), PrivilegedKind::Schema) => lookup
+            .schema_oid(name)
+            .ok_or_else(|| missing(SqlState::InvalidSchemaName, "schema", name)),
+        (Datum::Text(name), PrivilegedKind::Database) => lookup
+            .database_oid(name)
+            .ok_or_else(|| missing(SqlState::InvalidCatalogName, "database", name)),
+        (Datum::Text(_), PrivilegedKind::Routine) => cast(&SqlType::Regprocedure),
+        (Datum::Text(_), PrivilegedKind::Type) => cast(&SqlType::Regtype),
+        (oid, _) => Ok(u32::try_from(oid.as_int().unwrap_or(0)).unwrap_or(0)),
     }
+}
+
+fn on_object(call: &Call<'_>, kind: PrivilegedKind) -> Result<Datum> {
+    let Some((role, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    let oid = object(call, at, kind)?;
+    let answer = call.env.lookup().has_object_privilege(&role, (kind, oid), call.text(at + 1)?)?;
+    Ok(answer.map_or(Datum::Null, Datum::Bool))
 }
 
 fn anything(call: &Call<'_>) -> Result<Datum> {
@@ -129,10 +141,13 @@ pub(super) fn register(registry: &mut Registry) {
         "oid, text",
         "oid, int2"
     );
-    privilege!("has_schema_privilege", schema, "text", "oid");
+    privilege!("has_schema_privilege", |c| on_object(c, PrivilegedKind::Schema), "text", "oid");
+    privilege!("has_database_privilege", |c| on_object(c, PrivilegedKind::Database), "text", "oid");
+    privilege!("has_function_privilege", |c| on_object(c, PrivilegedKind::Routine), "text", "oid");
+    privilege!("has_type_privilege", |c| on_object(c, PrivilegedKind::Type), "text", "oid");
     privilege!(
-        "has_database_privilege|has_function_privilege|has_type_privilege|has_language_privilege|\
-         has_tablespace_privilege|has_server_privilege|has_foreign_data_wrapper_privilege",
+        "has_language_privilege|has_tablespace_privilege|has_server_privilege|\
+         has_foreign_data_wrapper_privilege",
         anything,
         "text",
         "oid"

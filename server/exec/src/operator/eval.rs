@@ -125,6 +125,10 @@ impl Evaluator {
                 }
                 Expr::Subquery(subquery) => self.subquery(subquery, row).await,
                 Expr::Routine(call) => self.routine(call, row).await,
+                Expr::Let(once) => {
+                    let value = self.waiting(&once.value, row).await?;
+                    self.waiting(&once.with(&value), row).await
+                }
                 other => self.by_parts(other, row).await,
             }
         })

@@ -9,6 +9,8 @@ pub(crate) mod eval;
 pub(crate) mod exprs;
 pub(crate) mod instrument;
 pub(crate) mod join;
+pub(crate) mod key_form;
+pub(crate) mod postponed;
 pub(crate) mod reservation;
 pub(crate) mod scan;
 pub(crate) mod sort;
@@ -111,7 +113,7 @@ pub fn build(
         }
         Node::LockRows(n) => Box::new(LockRowsOperator::new(input(&n.input)?, n, evaluator)?),
         Node::Limit(n) => Box::new(LimitOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Distinct(n) => Box::new(DistinctOperator::new(input(&n.input)?, &n.on, evaluator)),
+        Node::Distinct(n) => Box::new(DistinctOperator::new(input(&n.input)?, n, evaluator)),
         Node::SetOp(n) => {
             Box::new(SetOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator))
         }

@@ -142,7 +142,8 @@ impl Transaction {
     }
 
     /// Takes back the writes of statements that began after the savepoint. Locks, the read set
-    /// and the statement numbers stay.
+    /// and the statement numbers stay. Below SERIALIZABLE their checks go too: these prove that the
+    /// writes are allowed, and say nothing else.
     ///
     /// Must-not-exist duties of those statements go as well, so a caller that has told its client
     /// anything about them calls [`Writes::check_new_keys`] before.
@@ -150,6 +151,10 @@ impl Transaction {
         let mut state = self.core.lock_state();
         state.buffer.rollback_to(savepoint.buffer);
         state.local.rollback_to(savepoint.local);
+        if self.core.isolation() != Isolation::Serializable {
+            let newest = savepoint.seq.number();
+            state.checks.retain(|check| check.statement <= newest);
+        }
         self.core.deferred.rollback_to(savepoint.seq);
     }
 

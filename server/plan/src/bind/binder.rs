@@ -30,6 +30,8 @@ pub struct Binder<'a> {
     pub(super) domain_depth: usize,
     /// Nested expressions, to bound recursion.
     expr_depth: usize,
+    /// How many local values are around what is being bound.
+    pub(super) locals: u32,
     /// The next select is a branch of a set operation, which decides the types of its literals.
     pub(super) keep_unknown: bool,
     /// The WINDOW clause of the select being bound.
@@ -110,6 +112,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             domain_depth: 0,
             expr_depth: 0,
+            locals: 0,
             keep_unknown: false,
             windows: NamedWindows::new(),
             has_sequence_calls: false,

@@ -12,7 +12,7 @@ use super::change::update::bind_update;
 use super::expr::scalar::bind_expr;
 use super::from::range_table::in_range;
 use super::query::ordered::bind_query;
-use super::query::with::{bind_cte, cte_columns, refuse_duplicate};
+use super::query::with::{bind_cte, cte_columns, materialized, refuse_duplicate};
 use super::scope::columns::{CteDefinition, Scope, Scopes};
 use super::scope::context::ExprCx;
 use crate::context::StatementKind;
@@ -83,7 +83,10 @@ fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
         let earlier = with.ctes.iter().take(place).map(|cte| &cte.alias.name);
         refuse_duplicate(&cte.alias.name, earlier)?;
         ctes.extend(match &cte.body {
-            CteBody::Query(query) => bind_cte(binder, &cte.alias, query, with.recursive, None)?,
+            CteBody::Query(query) => {
+                let bound = bind_cte(binder, &cte.alias, query, with.recursive, None)?;
+                materialized(bound, cte.materialized.as_ref())
+            }
             CteBody::Statement(statement) => {
                 if let Statement::Merge(_) = **statement {
                     return Err(Error::new(
@@ -99,7 +102,7 @@ fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
                 let id = binder.id();
                 let columns = cte_columns(&cte.alias, &name, &bound.columns)?;
                 binder.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
-                vec![Cte { id, name, plan: bound.root, recursive: None, changes_data: true }]
+                vec![Cte { changes_data: true, ..Cte::new(id, name, bound.root) }]
             }
         });
     }

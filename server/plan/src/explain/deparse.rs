@@ -72,6 +72,10 @@ pub(crate) fn show_expr<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Ro
         Expr::Input(place, _) => shown_name(describer, rows.input.get(*place)),
         Expr::Outer(place, _) => shown_name(describer, rows.outer.get(*place)),
         Expr::Param(place, _) => format!("${}", place + 1),
+        Expr::Local(level, _) => {
+            let mut known = describer.locals.iter().rev();
+            known.find(|(at, _)| at == level).map(|(_, text)| text.clone()).unwrap_or_default()
+        }
         Expr::Compare(op, a, b) => {
             format!(
                 "({} {} {})",
@@ -137,9 +141,8 @@ fn show_longer<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -
         Expr::Case(case) => {
             let mut text = String::from("CASE");
             for (when, then) in &case.whens {
-                let (when, then) =
-                    (show_expr(describer, when, rows), show_expr(describer, then, rows));
-                text.push_str(&format!(" WHEN {when} THEN {then}"));
+                let when = show_expr(describer, when, rows);
+                text.push_str(&format!(" WHEN {when} THEN {}", show_expr(describer, then, rows)));
             }
             format!("{text} ELSE {} END", show_expr(describer, &case.otherwise, rows))
         }
@@ -187,6 +190,13 @@ fn show_longer<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -
             out
         }
         Expr::Subquery(subquery) => show_subquery(describer, subquery, rows),
+        Expr::Let(once) => {
+            let value = show_expr(describer, &once.value, rows);
+            describer.locals.push((once.level, value));
+            let text = show_expr(describer, &once.body, rows);
+            describer.locals.pop();
+            text
+        }
         Expr::Routine(call) => {
             let args: Vec<String> =
                 call.args.iter().map(|arg| show_expr(describer, arg, rows)).collect();

@@ -82,6 +82,7 @@ pub fn describe(root: &Node, cx: &Describing<'_>) -> Operator {
         known: HashSet::new(),
         labels: HashMap::new(),
         counts: [0, 0],
+        locals: Vec::new(),
     };
     describe_node(&mut describer, root, &[]).0
 }
@@ -103,6 +104,8 @@ pub struct Describer<'a> {
     known: HashSet<u32>,
     labels: HashMap<u32, String>,
     counts: [u32; 2],
+    /// The local values around what is being shown, with their levels.
+    pub(super) locals: Vec<(u32, String)>,
 }
 
 /// Describes an operator, its inputs and the subqueries of its expressions.

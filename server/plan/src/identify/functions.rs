@@ -11,7 +11,7 @@ use super::exprs::{bound_type, identify_condition, identify_expr, identify_known
 use super::operators::operand_types;
 use super::queries::{identify_query, identify_sort_keys, identify_window};
 use super::{Identifier, unstorable};
-use crate::bind::string_of;
+use crate::bind::{common_type, string_of};
 
 /// Arguments with the casts that the function needs.
 pub(crate) fn identify_typed_arguments(
@@ -152,14 +152,15 @@ fn identify_list(
             args.iter().map(|e| identify_known(identifier, e)).collect::<Result<Vec<_>>>()?
         }
         _ => {
-            let types =
-                args.iter().map(|e| bound_type(identifier, e)).collect::<Result<Vec<_>>>()?;
+            let types = args.iter().map(|e| bound_type(identifier, e));
+            let types = types.collect::<Result<Vec<_>>>()?;
             let mut all = types.clone();
             for key in &function.within_group {
                 all.push(bound_type(identifier, &key.expr)?);
             }
             let wanted = match variadic {
                 Some(_) => shown_types(&braid_builtins::resolve_variadic(name, &all)?),
+                None if all.len() > types.len() => ordered_set_types(name, &all)?,
                 None => wanted_types(name, &all)?,
             };
             identify_cast_arguments(identifier, &args, &types, &wanted)?
@@ -180,6 +181,17 @@ fn identify_list(
             .push(FunctionArgumentClause::OrderBy(identify_sort_keys(identifier, order)?));
     }
     Ok(result)
+}
+
+/// The types that an aggregate with WITHIN GROUP casts its arguments to. `all` are the types of
+/// these, then those of what is sorted by. A hypothetical value shares the type of its key.
+fn ordered_set_types(name: &str, all: &[SqlType]) -> Result<Vec<SqlType>> {
+    if braid_builtins::hypothetical(name).is_none() {
+        return wanted_types(name, all);
+    }
+    let (values, keys) = all.split_at(all.len() / 2);
+    let pairs = values.iter().zip(keys);
+    pairs.map(|(a, b)| common_type(&[b.clone(), a.clone()], "WITHIN GROUP")).collect()
 }
 
 /// The arguments with `VARIADIC` before the last one, if the call has it.

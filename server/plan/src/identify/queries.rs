@@ -191,8 +191,11 @@ fn identify_select(
         result.distinct = Some(Distinct::On(identify_keys(identifier, list)?));
     }
     if let GroupByExpr::Expressions(list, modifiers) = &select.group_by {
-        result.group_by =
-            GroupByExpr::Expressions(identify_keys(identifier, list)?, modifiers.clone());
+        let (is_distinct, items) = braid_sql::grouping_items(list);
+        let mut keys: Vec<Ast> =
+            is_distinct.then(braid_sql::distinct_grouping).into_iter().collect();
+        keys.extend(identify_keys(identifier, items)?);
+        result.group_by = GroupByExpr::Expressions(keys, modifiers.clone());
     }
     for (window, original) in result.named_window.iter_mut().zip(&select.named_window) {
         if let (NamedWindowExpr::WindowSpec(spec), Some(bound)) =

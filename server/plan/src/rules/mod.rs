@@ -35,7 +35,9 @@ use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    // These two look into subqueries by themselves.
+    let mut root = root;
+    // These look into subqueries by themselves.
+    prune_columns::drop_unread_markers(&mut root);
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
     let catalog = binder.context().catalog.clone();
     finish(root, &catalog)

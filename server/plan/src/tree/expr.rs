@@ -15,7 +15,7 @@ use braid_catalog::{Routine, RoutineVolatility};
 use braid_types::{Datum, SqlType};
 
 pub use super::compare_op::CompareOp;
-pub use super::domain_rules::DomainRules;
+pub use super::local::LetExpr;
 use super::node::Node;
 use super::subscript::SubscriptExpr;
 
@@ -57,7 +57,8 @@ pub enum Expr {
     IsBool(Box<Expr>, Option<bool>),
     /// `IS DISTINCT FROM`
     IsDistinct(Box<Expr>, Box<Expr>),
-    /// `CASE WHEN … THEN …`; a simple CASE is rewritten into comparisons.
+    /// `CASE WHEN … THEN …`; a simple CASE is rewritten into comparisons, which read an operand
+    /// that is to be computed once as a local value.
     Case(Box<CaseExpr>),
     /// `COALESCE`
     Coalesce(Vec<Expr>),
@@ -81,6 +82,10 @@ pub enum Expr {
     Subquery(Box<SubqueryExpr>),
     /// A call of a function of a user.
     Routine(Box<RoutineExpr>),
+    /// A value that is computed once and read several times.
+    Let(Box<LetExpr>),
+    /// The value of the [`Expr::Let`] of this level around it.
+    Local(u32, SqlType),
 }
 
 /// A function or operator and its arguments, cast as resolution asked.
@@ -129,6 +134,22 @@ pub struct DomainExpr {
     pub expr: Expr,
     /// What it has to satisfy.
     pub rules: Arc<DomainRules>,
+}
+
+/// What the values of a domain have to satisfy.
+pub struct DomainRules {
+    /// The domain.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its name as messages show it.
+    pub shown: String,
+    /// The name of its schema.
+    pub schema: String,
+    /// Whether NULL is no value.
+    pub not_null: bool,
+    /// Names and conditions, over the value as [`Expr::Input`].
+    pub checks: Vec<(String, Expr)>,
 }
 
 /// `CASE`
@@ -222,6 +243,7 @@ impl Expr {
             | Expr::Input(_, ty)
             | Expr::Outer(_, ty)
             | Expr::Param(_, ty)
+            | Expr::Local(_, ty)
             | Expr::Row(_, ty)
             | Expr::Field(_, _, ty) => ty.clone(),
             Expr::Compare(..)
@@ -244,6 +266,7 @@ impl Expr {
             Expr::Subscript(part) => part.ty.clone(),
             Expr::Subquery(subquery) => subquery.ty.clone(),
             Expr::Routine(call) => call.ty.clone(),
+            Expr::Let(once) => once.body.ty(),
         }
     }
 
@@ -254,7 +277,8 @@ impl Expr {
             | Expr::Column(..)
             | Expr::Input(..)
             | Expr::Outer(..)
-            | Expr::Param(..) => {}
+            | Expr::Param(..)
+            | Expr::Local(..) => {}
             Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) => {
                 f(a);
                 f(b);
@@ -288,6 +312,10 @@ impl Expr {
                 f(&q.array);
             }
             Expr::Subscript(part) => part.children().for_each(f),
+            Expr::Let(once) => {
+                f(&once.value);
+                f(&once.body);
+            }
             Expr::Subquery(subquery) => {
                 if let SubqueryKind::Quantified { left, .. } = &subquery.kind {
                     left.iter().for_each(&mut *f);
@@ -304,7 +332,8 @@ impl Expr {
             | Expr::Column(..)
             | Expr::Input(..)
             | Expr::Outer(..)
-            | Expr::Param(..) => {}
+            | Expr::Param(..)
+            | Expr::Local(..) => {}
             Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) => {
                 f(a);
                 f(b);
@@ -338,6 +367,10 @@ impl Expr {
                 f(&mut q.array);
             }
             Expr::Subscript(part) => part.children_mut().for_each(f),
+            Expr::Let(once) => {
+                f(&mut once.value);
+                f(&mut once.body);
+            }
             Expr::Subquery(subquery) => {
                 if let SubqueryKind::Quantified { left, .. } = &mut subquery.kind {
                     left.iter_mut().for_each(&mut *f);
@@ -507,6 +540,7 @@ impl Expr {
                 a == b
             }
             (Expr::Param(a, _), Expr::Param(b, _)) => a == b,
+            (Expr::Local(a, _), Expr::Local(b, _)) => a == b,
             (Expr::Compare(a, ..), Expr::Compare(b, ..)) => a == b,
             (Expr::Call(a), Expr::Call(b)) => {
                 std::ptr::eq(a.function, b.function)

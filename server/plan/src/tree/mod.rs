@@ -3,8 +3,8 @@
 pub(crate) mod access;
 pub(crate) mod cascades;
 mod compare_op;
-mod domain_rules;
 pub(crate) mod expr;
+mod local;
 pub(crate) mod node;
 pub(crate) mod range;
 pub(crate) mod row_change;

@@ -411,6 +411,8 @@ pub struct Distinct {
     pub input: Node,
     /// DISTINCT ON expressions; empty: the whole row.
     pub on: Vec<Expr>,
+    /// The types of the whole row, if that is compared.
+    pub types: Vec<SqlType>,
 }
 
 /// The set operations.
@@ -437,6 +439,8 @@ pub struct SetOp {
     pub right: Node,
     /// The output.
     pub slots: Vec<Slot>,
+    /// Its types.
+    pub types: Vec<SqlType>,
 }
 
 /// WITH.
@@ -459,8 +463,12 @@ pub struct Cte {
     pub plan: Node,
     /// The recursive term, which reads the working table, and whether it is UNION (not ALL).
     pub recursive: Option<(Node, bool)>,
+    /// The types of the rows of a recursive one.
+    pub types: Vec<SqlType>,
     /// It changes data: runs to its end even if nobody reads it.
     pub changes_data: bool,
+    /// Whether MATERIALIZED or NOT MATERIALIZED is written.
+    pub materialized: Option<bool>,
 }
 
 /// The rows of a WITH entry.
@@ -476,6 +484,14 @@ pub struct CteScan {
     pub working: bool,
     /// Estimated rows, 0 if nothing is known.
     pub rows: f64,
+}
+
+impl Cte {
+    /// An entry that only reads and does not name itself.
+    pub fn new(id: u32, name: String, plan: Node) -> Self {
+        let (recursive, types, materialized) = (None, Vec::new(), None);
+        Self { id, name, plan, recursive, types, changes_data: false, materialized }
+    }
 }
 
 impl Node {

@@ -1,6 +1,8 @@
 //! Tables, their constraints and indexes.
 
-use super::{DataType, DropBehavior, Expr, Ident, ObjectName, Query, SequenceOption, Span};
+use super::{
+    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, SequenceOption, Span,
+};
 
 /// `CREATE TABLE`.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +31,8 @@ pub struct CreateTable {
     pub like: Vec<CreateTableLike>,
     /// `AS query`.
     pub as_query: Option<Box<Query>>,
+    /// `AS EXECUTE name (…)`: the query is that of a prepared statement.
+    pub as_execute: Option<Execute>,
     /// The column names of `CREATE TABLE t (a, b) AS …`.
     pub as_columns: Vec<Ident>,
     /// `WITH NO DATA`.
@@ -55,6 +59,7 @@ impl CreateTable {
             interleave: None,
             like: Vec::new(),
             as_query: None,
+            as_execute: None,
             as_columns: Vec::new(),
             with_no_data: false,
             options: Vec::new(),

@@ -12,6 +12,7 @@ use super::expr::{print_expr, print_row_type, shown_column_name};
 use super::items::{print_from, print_name, print_name_list};
 use super::printer::{INDENT_ITEM, INDENT_STEP, Printer, unprintable};
 use super::range::{cte_names, enter_from, output_names};
+use crate::rewrite::grouping::grouping_items;
 
 /// A query inside the ones around it. `columns` are the names that its columns must have;
 /// `visible` says whether anybody sees their names.
@@ -275,6 +276,10 @@ fn print_select(
         && !list.is_empty()
     {
         printer.clause(" GROUP BY ", -INDENT_STEP, INDENT_STEP, 1);
+        let (is_distinct, list) = grouping_items(list);
+        if is_distinct {
+            printer.push("DISTINCT ");
+        }
         print_keys(printer, list, &select.projection)?;
     }
     if let Some(condition) = &select.having {

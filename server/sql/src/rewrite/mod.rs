@@ -2,6 +2,7 @@
 
 pub(crate) mod exclusion;
 pub(crate) mod from_items;
+pub(crate) mod grouping;
 pub(crate) mod parenthesized;
 pub(crate) mod sample;
 pub(crate) mod shape;

@@ -10,6 +10,7 @@
 //!   for an interval, but its type is that of the ordering column;
 //! - `TABLESAMPLE …`: [`super::sample`];
 //! - `EXCLUDE …` of a window frame: [`super::exclusion`];
+//! - `GROUP BY DISTINCT …`: [`super::grouping`];
 //! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
@@ -22,7 +23,7 @@ use braid_types::{Error, Result, SqlState};
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{position, word};
-use super::{exclusion, from_items};
+use super::{exclusion, from_items, grouping};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
 use crate::limits;
@@ -110,7 +111,8 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             Token::SemiColon => counts = Counts::default(),
             Token::Word(word) if word.quote_style.is_none() => {
                 survey.rewrite |= counts.word(&word.value)
-                    || word.value == "as" && from_items::may_precede_as(previous);
+                    || word.value == "as" && from_items::may_precede_as(previous)
+                    || grouping::may_be_quantifier(&word.value, previous);
             }
             _ => {}
         }
@@ -229,6 +231,7 @@ fn other_form(
         Some("rows") => return Ok(from_items::rows_from(tokens, at, out)),
         Some("tablesample") => return Ok(rewrite_sample(tokens, at, out)),
         Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
+        Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
         _ => {}
     }
     let Some(end) = frame_offset(tokens, at, out.last()) else { return Ok(None) };

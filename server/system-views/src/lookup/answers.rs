@@ -1,6 +1,6 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
-use braid_builtins::{Lookup, ObjectIdentity, RoutineText};
+use braid_builtins::{Lookup, ObjectIdentity, PrivilegedKind, RoutineText};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -11,6 +11,7 @@ use crate::lookup::definition::{
     index_definition, unique_definition,
 };
 use crate::lookup::object_identity::object_identity;
+use crate::lookup::object_privileges;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
@@ -204,6 +205,18 @@ impl Lookup for CatalogLookup {
             }
         }
         Ok(false)
+    }
+
+    fn has_object_privilege(
+        &self,
+        role: &str,
+        object: (PrivilegedKind, u32),
+        privileges: &str,
+    ) -> Result<Option<bool>> {
+        if !object_privileges::exists(&self.catalog, object.0, object.1) {
+            return Ok(None);
+        }
+        object_privileges::has_privilege(&self.catalog, role, object, privileges).map(Some)
     }
 
     fn relation_size(&self, oid: u32) -> i64 {

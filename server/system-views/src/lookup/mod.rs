@@ -4,6 +4,7 @@ mod answers;
 mod catalog_lookup;
 pub(crate) mod definition;
 pub(crate) mod object_identity;
+mod object_privileges;
 mod routine_text;
 
 pub use catalog_lookup::CatalogLookup;

@@ -66,6 +66,9 @@ fn check_supported(create: &CreateTable) -> Result<()> {
     let not_yet = |what: &str| {
         Err(Error::new(SqlState::FeatureNotSupported, format!("{what} not supported yet")))
     };
+    if create.as_execute.is_some() {
+        return not_yet("CREATE TABLE AS EXECUTE is");
+    }
     if create.interleave.is_some() && create.as_query.is_some() {
         return not_yet("INTERLEAVE in CREATE TABLE AS is");
     }

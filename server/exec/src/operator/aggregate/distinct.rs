@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use braid_plan::Expr;
+use braid_plan::Distinct;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
@@ -17,6 +18,8 @@ use crate::operator::{BoxedOperator, Operator};
 pub struct DistinctOperator {
     input: BoxedOperator,
     on: Exprs,
+    /// The form of what is compared: of the row, or of the values of ON.
+    form: KeyForm,
     last: Option<Row>,
     seen: HashSet<Row>,
     held: MemoryReservation,
@@ -25,15 +28,34 @@ pub struct DistinctOperator {
 
 impl DistinctOperator {
     /// Distinct rows of an input.
-    pub fn new(input: BoxedOperator, on: &[Expr], evaluator: Evaluator) -> Self {
+    pub fn new(input: BoxedOperator, node: &Distinct, evaluator: Evaluator) -> Self {
+        let form = match node.on.is_empty() {
+            true => KeyForm::new(&node.types),
+            false => KeyForm::of_exprs(&node.on),
+        };
         Self {
             input,
-            on: Exprs::new(on.to_vec()),
+            on: Exprs::new(node.on.clone()),
+            form,
             last: None,
             seen: HashSet::new(),
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
         }
+    }
+
+    /// Whether no row before was equal to this one.
+    fn is_new(&mut self, row: &Row) -> Result<bool> {
+        if self.form.is_plain() && self.seen.contains(row) {
+            return Ok(false);
+        }
+        let key = self.form.key(row);
+        let bytes = row_bytes(&key);
+        let is_new = self.seen.insert(key);
+        if is_new {
+            self.held.take(bytes)?;
+        }
+        Ok(is_new)
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -42,14 +64,13 @@ impl DistinctOperator {
             let mut kept = Vec::new();
             for row in batch {
                 if self.on.is_empty() {
-                    if !self.seen.contains(&row) {
-                        self.held.take(row_bytes(&row))?;
-                        self.seen.insert(row.clone());
+                    if self.is_new(&row)? {
                         kept.push(row);
                     }
                     continue;
                 }
-                let keys = self.on.eval(&self.evaluator, &row).await?;
+                let mut keys = self.on.eval(&self.evaluator, &row).await?;
+                self.form.apply(&mut keys);
                 if self.last.as_ref() != Some(&keys) {
                     self.last = Some(keys);
                     kept.push(row);

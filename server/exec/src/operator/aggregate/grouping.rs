@@ -6,16 +6,18 @@
 
 mod columns;
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use braid_builtins::{Accumulator, RowOrder};
 use braid_plan::{AggregateCall, AggregateNode, Expr};
-use braid_types::{Datum, Result, Row, work};
+use braid_types::{Datum, Result, Row, SqlType, work};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
@@ -37,6 +39,8 @@ pub struct AggregateOperator {
 /// The groups of one grouping set: numbers by key.
 struct GroupingSet {
     places: Vec<usize>,
+    /// The form of its keys.
+    form: KeyForm,
     table: Table,
 }
 
@@ -60,6 +64,8 @@ struct Call {
     filter: Exprs,
     keys: Exprs,
     order: Directions,
+    /// The form of its arguments.
+    form: KeyForm,
     /// Its state grows with each row.
     grows: bool,
     /// The order of its rows can be told from its result.
@@ -81,13 +87,15 @@ struct BuildSide {
 
 impl Call {
     fn new(call: &AggregateCall) -> Self {
+        let form = KeyForm::new(&call.types);
         Self {
             args: Exprs::new(call.args.clone()),
             filter: Exprs::new(call.filter.iter().cloned().collect()),
             keys: key_exprs(&call.order),
             order: Directions::new(&call.order),
             grows: call.aggregate.grows,
-            ordered: call.aggregate.row_order != RowOrder::Ignored,
+            ordered: call.aggregate.row_order != RowOrder::Ignored || !form.is_plain(),
+            form,
             call: call.clone(),
         }
     }
@@ -138,20 +146,31 @@ impl Call {
         if self.call.distinct && kept.seen.contains(scratch) {
             return Ok(0);
         }
+        let key = self.call.distinct.then(|| self.form.key(scratch));
+        if key.as_ref().is_some_and(|key| !self.form.is_plain() && kept.seen.contains(key)) {
+            return Ok(0);
+        }
         let bytes = row_bytes(scratch);
         let args = std::mem::take(scratch);
-        if !self.call.distinct {
+        let Some(key) = key else {
             let keys = self.keys.eval(evaluator, row).await?;
             let bytes = bytes + row_bytes(&keys);
             kept.rows.push((keys, args));
             return Ok(bytes);
-        }
+        };
         if self.ordered {
             let keys = self.keys.eval(evaluator, row).await?;
-            kept.rows.push((keys, args.clone()));
+            kept.rows.push((keys, args));
         }
-        kept.seen.insert(args);
+        kept.seen.insert(key);
         Ok(bytes * 2)
+    }
+
+    /// The order of the arguments of two rows.
+    fn compare_args(&self, a: &[Datum], b: &[Datum]) -> Ordering {
+        let pairs = a.iter().zip(b).zip(&self.call.types);
+        let mut orders = pairs.map(|((a, b), ty)| a.compare_typed(b, ty));
+        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     async fn finish(&self, state: State, run: &ExecutionState) -> Result<Datum> {
@@ -171,7 +190,7 @@ impl Call {
         let rows = sort(run, rows, |(a, x): &(Row, Row), (b, y): &(Row, Row)| {
             let order = self.order.compare(a, b);
             // DISTINCT sorts by its arguments.
-            if order.is_eq() && self.call.distinct { x.cmp(y) } else { order }
+            if order.is_eq() && self.call.distinct { self.compare_args(x, y) } else { order }
         })
         .await?;
         for (_, args) in &rows {
@@ -183,13 +202,14 @@ impl Call {
 }
 
 impl GroupingSet {
-    fn new(places: Vec<usize>) -> Self {
+    fn new(places: Vec<usize>, types: &[SqlType]) -> Self {
+        let form = KeyForm::new(places.iter().filter_map(|place| types.get(*place)));
         let table = match places.len() {
             0 => Table::Whole(None),
             1 => Table::One(HashMap::new()),
             _ => Table::Many(HashMap::new()),
         };
-        Self { places, table }
+        Self { places, form, table }
     }
 
     /// The number of the group of this row, or `next` if it is a new one with this key.
@@ -205,17 +225,24 @@ impl GroupingSet {
                 if let Some(group) = table.get(value) {
                     return (*group, None);
                 }
-                table.insert(value.clone(), next);
+                let mut key = [value.clone()];
+                self.form.apply(&mut key);
+                let [key] = key;
+                if let Some(group) = (!self.form.is_plain()).then(|| table.get(&key)).flatten() {
+                    return (*group, None);
+                }
+                table.insert(key, next);
                 (next, Some(vec![value.clone()]))
             }
             Table::Many(table) => {
                 scratch.clear();
                 scratch.extend(self.places.iter().map(|place| values[*place].clone()));
+                self.form.apply(scratch);
                 if let Some(group) = table.get(scratch.as_slice()) {
                     return (*group, None);
                 }
                 table.insert(scratch.clone(), next);
-                (next, Some(scratch.clone()))
+                (next, Some(self.places.iter().map(|place| values[*place].clone()).collect()))
             }
         }
     }
@@ -224,10 +251,11 @@ impl GroupingSet {
 impl AggregateOperator {
     /// Groups of an input.
     pub fn new(input: BoxedOperator, node: &AggregateNode, evaluator: Evaluator) -> Self {
+        let types: Vec<SqlType> = node.group.iter().map(|(_, e)| e.ty()).collect();
         let sets = if node.sets.is_empty() {
-            vec![GroupingSet::new((0..node.group.len()).collect())]
+            vec![GroupingSet::new((0..node.group.len()).collect(), &types)]
         } else {
-            node.sets.iter().cloned().map(GroupingSet::new).collect()
+            node.sets.iter().map(|places| GroupingSet::new(places.clone(), &types)).collect()
         };
         Self {
             input,

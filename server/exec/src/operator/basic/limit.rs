@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::key_form::KeyForm;
 use crate::operator::{BoxedOperator, Operator};
 
 /// LIMIT and OFFSET; asks its input for nothing once it has enough.
@@ -14,6 +15,8 @@ pub struct LimitOperator {
     limit: Option<Expr>,
     offset: Option<Expr>,
     ties: Exprs,
+    /// The form in which ties are compared.
+    form: KeyForm,
     evaluator: Evaluator,
     started: bool,
     done: bool,
@@ -32,6 +35,7 @@ impl LimitOperator {
             limit: node.limit.clone(),
             offset: node.offset.clone(),
             ties: Exprs::new(node.ties.clone()),
+            form: KeyForm::of_exprs(&node.ties),
             evaluator,
             started: false,
             done: false,
@@ -65,6 +69,13 @@ impl LimitOperator {
         Ok(None)
     }
 
+    /// What a row must share with the last one to stay.
+    async fn tie(&mut self, row: &Row) -> Result<Row> {
+        let mut keys = self.ties.eval(&self.evaluator, row).await?;
+        self.form.apply(&mut keys);
+        Ok(keys)
+    }
+
     async fn cut(&mut self, batch: &mut Vec<Row>) -> Result<()> {
         let Some(remaining) = self.remaining else { return Ok(()) };
         let within = usize::try_from(remaining).unwrap_or(usize::MAX).min(batch.len());
@@ -79,10 +90,10 @@ impl LimitOperator {
             return Ok(());
         }
         if let Some(last) = within.checked_sub(1) {
-            self.last = Some(self.ties.eval(&self.evaluator, &batch[last]).await?);
+            self.last = Some(self.tie(&batch[last]).await?);
         }
         for i in within..batch.len() {
-            let keys = self.ties.eval(&self.evaluator, &batch[i]).await?;
+            let keys = self.tie(&batch[i]).await?;
             if self.last.as_ref() != Some(&keys) {
                 batch.truncate(i);
                 self.done = true;

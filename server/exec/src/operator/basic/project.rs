@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
@@ -19,6 +20,7 @@ pub struct FilterOperator {
     predicates: Exprs,
     /// Rows to be looked at one by one.
     pending: std::vec::IntoIter<Row>,
+    failed: Postponed,
     evaluator: Evaluator,
 }
 
@@ -26,7 +28,8 @@ impl FilterOperator {
     /// A filter over an input.
     pub fn new(input: BoxedOperator, predicates: &[Expr], evaluator: Evaluator) -> Self {
         let predicates = Exprs::new(predicates.to_vec());
-        Self { input, predicates, pending: Vec::new().into_iter(), evaluator }
+        let (pending, failed) = (Vec::new().into_iter(), Postponed::default());
+        Self { input, predicates, pending, failed, evaluator }
     }
 
     /// The next row that satisfies them. A LIMIT above may want no more.
@@ -47,9 +50,10 @@ impl FilterOperator {
         if self.predicates.acts_per_row {
             return self.one().await;
         }
+        self.failed.check()?;
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
-            let batch = keep(batch, &self.predicates, &self.evaluator).await?;
+            let batch = keep(batch, &self.predicates, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
@@ -58,11 +62,12 @@ impl FilterOperator {
     }
 }
 
-/// The rows of a batch that satisfy every predicate.
+/// The rows of a batch that satisfy every predicate, up to the first one on which one fails.
 pub async fn keep(
     mut batch: Vec<Row>,
     predicates: &Exprs,
     evaluator: &Evaluator,
+    failed: &mut Postponed,
 ) -> Result<Vec<Row>> {
     if predicates.is_empty() {
         return Ok(batch);
@@ -70,9 +75,16 @@ pub async fn keep(
     // In place: the rows that are kept move to the front.
     let mut kept = 0;
     for at in 0..batch.len() {
-        if predicates.hold(evaluator, &batch[at]).await? {
-            batch.swap(kept, at);
-            kept += 1;
+        match predicates.hold(evaluator, &batch[at]).await {
+            Ok(false) => {}
+            Ok(true) => {
+                batch.swap(kept, at);
+                kept += 1;
+            }
+            Err(error) => {
+                failed.keep(error, kept > 0)?;
+                break;
+            }
         }
         if predicates.waits {
             evaluator.run.breathe().await?;
@@ -96,6 +108,7 @@ pub struct ProjectOperator {
     moves: Option<Vec<usize>>,
     /// Input rows whose values were too large for the last batch.
     pending: std::vec::IntoIter<Row>,
+    failed: Postponed,
     held: MemoryReservation,
     evaluator: Evaluator,
 }
@@ -108,7 +121,8 @@ impl ProjectOperator {
             places.iter().enumerate().all(|(i, place)| !places[..i].contains(place))
         });
         let held = MemoryReservation::new(&evaluator.run);
-        Self { input, exprs, moves, pending: Vec::new().into_iter(), held, evaluator }
+        let (pending, failed) = (Vec::new().into_iter(), Postponed::default());
+        Self { input, exprs, moves, pending, failed, held, evaluator }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -120,6 +134,7 @@ impl ProjectOperator {
             }
             return Ok(Some(batch));
         }
+        self.failed.check()?;
         self.held.clear();
         if self.pending.len() == 0 {
             let Some(batch) = self.input.next().await? else { return Ok(None) };
@@ -129,7 +144,13 @@ impl ProjectOperator {
         let mut batch = Vec::with_capacity(self.pending.len());
         let mut bytes = 0;
         for row in self.pending.by_ref() {
-            let row = self.exprs.eval(&self.evaluator, &row).await?;
+            let row = match self.exprs.eval(&self.evaluator, &row).await {
+                Ok(row) => row,
+                Err(error) => {
+                    self.failed.keep(error, !batch.is_empty())?;
+                    break;
+                }
+            };
             bytes += row_bytes(&row);
             batch.push(row);
             if bytes > BATCH_BYTES || self.exprs.acts_per_row {
@@ -160,6 +181,6 @@ impl Operator for ProjectOperator {
     }
 
     fn is_done(&self) -> bool {
-        self.pending.len() == 0 && self.input.is_done()
+        self.pending.len() == 0 && !self.failed.is_waiting() && self.input.is_done()
     }
 }

@@ -1,5 +1,6 @@
 //! UNION, INTERSECT and EXCEPT. NULLs are equal to each other here.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use braid_plan::{SetOp, SetOpKind};
@@ -8,6 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
+use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
@@ -21,6 +23,7 @@ pub struct SetOperator {
     second: bool,
     /// UNION: what was given. The others: the right side's rows and how many are left of each.
     rows: HashMap<Row, u64>,
+    form: KeyForm,
     held: MemoryReservation,
     evaluator: Evaluator,
 }
@@ -40,6 +43,7 @@ impl SetOperator {
             right,
             second: false,
             rows: HashMap::new(),
+            form: KeyForm::new(&node.types),
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
         }
@@ -53,7 +57,8 @@ impl SetOperator {
             self.second = true;
             while let Some(batch) = self.right.next().await? {
                 self.evaluator.run.breathe().await?;
-                for row in batch {
+                for mut row in batch {
+                    self.form.apply(&mut row);
                     let bytes = row_bytes(&row);
                     let count = self.rows.entry(row).or_insert(0);
                     if *count == 0 {
@@ -85,6 +90,8 @@ impl SetOperator {
     /// Whether a row of the left side is part of the result.
     fn keeps(&mut self, row: &Row) -> Result<bool> {
         let intersect = self.kind == SetOpKind::Intersect;
+        let key = key(&self.form, row);
+        let row = key.as_ref();
         if let Some(count) = self.rows.get_mut(row) {
             match (intersect, self.all) {
                 (true, false) => {
@@ -125,8 +132,9 @@ impl SetOperator {
             }
             let mut kept = Vec::new();
             for row in batch {
-                if !self.rows.contains_key(&row) {
-                    self.remember(&row)?;
+                let key = key(&self.form, &row);
+                if !self.rows.contains_key(key.as_ref()) {
+                    self.remember(&key)?;
                     kept.push(row);
                 }
             }
@@ -134,6 +142,14 @@ impl SetOperator {
                 return Ok(Some(kept));
             }
         }
+    }
+}
+
+/// What stands for a row among those that are equal to it.
+fn key<'r>(form: &KeyForm, row: &'r Row) -> Cow<'r, Row> {
+    match form.is_plain() {
+        true => Cow::Borrowed(row),
+        false => Cow::Owned(form.key(row)),
     }
 }
 

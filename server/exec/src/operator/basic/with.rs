@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use crate::memory::row_bytes;
 use crate::operator::cte_rows::CteRows;
 use crate::operator::eval::Evaluator;
+use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator, OuterRow, build};
 
@@ -47,8 +48,8 @@ struct Source {
 struct Recursion {
     term: Arc<Node>,
     outer: OuterRow,
-    /// UNION: everything given so far.
-    seen: Option<HashSet<Row>>,
+    /// UNION: everything given so far, in the form in which it is compared.
+    seen: Option<(HashSet<Row>, KeyForm)>,
     /// What the next round reads.
     next: Vec<Row>,
 }
@@ -59,7 +60,7 @@ impl CteState {
             Box::new(Recursion {
                 term: run.copy(term),
                 outer: outer.clone(),
-                seen: distinct.then(HashSet::new),
+                seen: distinct.then(|| (HashSet::new(), KeyForm::new(&cte.types))),
                 next: Vec::new(),
             })
         });
@@ -91,8 +92,8 @@ impl CteState {
             match next {
                 Some(mut batch) => {
                     if let Some(recursion) = &mut source.recursion {
-                        if let Some(seen) = &mut recursion.seen {
-                            batch.retain(|row| seen.insert(row.clone()));
+                        if let Some((seen, form)) = &mut recursion.seen {
+                            batch.retain(|row| seen.insert(form.key(row)));
                         }
                         recursion.next.extend(batch.iter().cloned());
                     }

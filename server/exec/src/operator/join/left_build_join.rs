@@ -22,6 +22,7 @@ use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::join::build_side::{BuildSide, Keys};
 use crate::operator::join::plain_join::{PAIRS_PER_CHECK, fill_pair};
+use crate::operator::postponed::Postponed;
 use crate::operator::reservation::broken;
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
@@ -43,6 +44,7 @@ pub struct LeftBuildJoinOperator {
     /// Where the left rows are being given out.
     rest: usize,
     pairs: usize,
+    failed: Postponed,
 }
 
 impl LeftBuildJoinOperator {
@@ -70,17 +72,27 @@ impl LeftBuildJoinOperator {
             matches: 0,
             rest: 0,
             pairs: 0,
+            failed: Postponed::default(),
         })
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.left.load(&self.evaluator, true).await?;
+        self.failed.check()?;
         let mut out = Vec::new();
+        if let Err(error) = self.fill(&mut out).await {
+            self.failed.keep(error, !out.is_empty())?;
+        }
+        Ok((!out.is_empty()).then_some(out))
+    }
+
+    /// Adds the rows of the next batch.
+    async fn fill(&mut self, out: &mut Vec<Row>) -> Result<()> {
+        self.left.load(&self.evaluator, true).await?;
         while out.len() < BATCH_ROWS && !self.right_done {
             self.look().await?;
             if let Some((row, at)) = self.current.take() {
                 match self.kind {
-                    JoinKind::Left => self.give_pairs(row, at, &mut out).await?,
+                    JoinKind::Left => self.give_pairs(row, at, out).await?,
                     _ => self.mark(&row, at).await?,
                 }
             } else if let Some(row) = self.rows.next() {
@@ -98,9 +110,9 @@ impl LeftBuildJoinOperator {
             }
         }
         if self.right_done {
-            self.give_left(&mut out);
+            self.give_left(out);
         }
-        Ok((!out.is_empty()).then_some(out))
+        Ok(())
     }
 
     /// Whether no further right row changes anything.

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
+use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
@@ -44,6 +45,7 @@ pub struct LookupJoinOperator {
     held: MemoryReservation,
     result_held: MemoryReservation,
     counts: ScanCounts,
+    failed: Postponed,
 }
 
 /// How the right side is read.
@@ -105,13 +107,18 @@ impl LookupJoinOperator {
             held: MemoryReservation::new(&evaluator.run),
             result_held: MemoryReservation::new(&evaluator.run),
             counts: ScanCounts::new(&evaluator.run, scan),
+            failed: Postponed::default(),
         }))
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
-            while self.looked_up.left.len() > 0 {
-                let rows = self.join_some().await?;
+            while self.looked_up.left.len() > 0 || self.failed.is_waiting() {
+                self.failed.check()?;
+                let mut rows = Vec::new();
+                if let Err(error) = self.join_some(&mut rows).await {
+                    self.failed.keep(error, !rows.is_empty())?;
+                }
                 if !rows.is_empty() {
                     return Ok(Some(rows));
                 }
@@ -151,9 +158,8 @@ impl LookupJoinOperator {
     }
 
     /// Joins left rows with what was looked up for them, until there is a batch.
-    async fn join_some(&mut self) -> Result<Vec<Row>> {
+    async fn join_some(&mut self, result: &mut Vec<Row>) -> Result<()> {
         let LookedUp { left: lefts, spans, found } = &mut self.looked_up;
-        let mut result = Vec::new();
         let mut bytes = 0;
         self.result_held.clear();
         while result.len() < BATCH_ROWS
@@ -193,7 +199,7 @@ impl LookupJoinOperator {
                 _ => {}
             }
         }
-        Ok(result)
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::join::build_side::{BuildSide, Keys, Lateral};
+use crate::operator::postponed::Postponed;
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// How many pairs are looked at between two checks for a cancel request.
@@ -31,6 +32,7 @@ pub struct JoinOperator {
     /// Where the unmatched right rows are being given out.
     rest: usize,
     pairs: usize,
+    failed: Postponed,
 }
 
 enum Right {
@@ -79,6 +81,7 @@ impl JoinOperator {
             current: None,
             rest: 0,
             pairs: 0,
+            failed: Postponed::default(),
         }
     }
 
@@ -87,16 +90,25 @@ impl JoinOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        self.failed.check()?;
+        let mut out = Vec::new();
+        if let Err(error) = self.fill(&mut out).await {
+            self.failed.keep(error, !out.is_empty())?;
+        }
+        Ok((!out.is_empty()).then_some(out))
+    }
+
+    /// Adds the rows of the next batch.
+    async fn fill(&mut self, out: &mut Vec<Row>) -> Result<()> {
         let mark = self.keeps_right();
         if let Right::BuildSide(kept) = &mut self.right
             && (kept.is_hashed() || mark)
         {
             kept.load(&self.evaluator, mark).await?;
             if kept.rows.is_empty() && needs_match(self.kind) {
-                return Ok(None);
+                return Ok(());
             }
         }
-        let mut out = Vec::new();
         while out.len() < BATCH_ROWS {
             // A left row counts as much as a pair.
             self.pairs += 1;
@@ -105,8 +117,8 @@ impl JoinOperator {
             }
             if self.current.is_some() {
                 match self.right {
-                    Right::BuildSide(_) => self.kept_pairs(&mut out).await?,
-                    Right::Lateral(_) => self.lateral_pairs(&mut out).await?,
+                    Right::BuildSide(_) => self.kept_pairs(out).await?,
+                    Right::Lateral(_) => self.lateral_pairs(out).await?,
                 }
                 continue;
             }
@@ -124,11 +136,11 @@ impl JoinOperator {
                 }
                 continue;
             }
-            if !self.unmatched_right(&mut out) {
+            if !self.unmatched_right(out) {
                 break;
             }
         }
-        Ok((!out.is_empty()).then_some(out))
+        Ok(())
     }
 
     async fn start(&mut self, row: Row) -> Result<()> {

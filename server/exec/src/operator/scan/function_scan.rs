@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::postponed::Postponed;
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// A call, ready to be started again and again.
@@ -175,6 +176,7 @@ pub struct ProjectSetOperator {
     evaluator: Evaluator,
     rows: std::vec::IntoIter<Row>,
     current: Option<(Row, Vec<Running>)>,
+    failed: Postponed,
 }
 
 impl ProjectSetOperator {
@@ -186,11 +188,21 @@ impl ProjectSetOperator {
             evaluator,
             rows: Vec::new().into_iter(),
             current: None,
+            failed: Postponed::default(),
         }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        self.failed.check()?;
         let mut batch = Vec::new();
+        if let Err(error) = self.fill(&mut batch).await {
+            self.failed.keep(error, !batch.is_empty())?;
+        }
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+
+    /// Adds the rows of the next batch.
+    async fn fill(&mut self, batch: &mut Vec<Row>) -> Result<()> {
         self.evaluator.run.breathe().await?;
         while batch.len() < BATCH_ROWS {
             let Some((row, running)) = &mut self.current else {
@@ -217,7 +229,7 @@ impl ProjectSetOperator {
                 self.current = None;
             }
         }
-        Ok((!batch.is_empty()).then_some(batch))
+        Ok(())
     }
 }
 

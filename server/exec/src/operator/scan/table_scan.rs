@@ -19,6 +19,7 @@ use futures_util::future::BoxFuture;
 use crate::operator::column_source::ColumnSource;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
+use crate::operator::postponed::Postponed;
 use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 use crate::operator::scan::row_lock::RowLocker;
@@ -78,6 +79,7 @@ pub struct ScanOperator {
     partial: RowAssembler,
     by_columns: Option<Box<columns::ByColumns>>,
     counts: ScanCounts,
+    failed: Postponed,
 }
 
 impl ScanOperator {
@@ -108,6 +110,7 @@ impl ScanOperator {
             entries: None,
             partial: RowAssembler::default(),
             by_columns: None,
+            failed: Postponed::default(),
         })
     }
 
@@ -131,6 +134,7 @@ impl ScanOperator {
             if self.left == Some(0) {
                 return Ok(None);
             }
+            self.failed.check()?;
             let found = if self.points {
                 self.next_points().await?
             } else if self.layout.secondary.is_some() {
@@ -197,7 +201,7 @@ impl ScanOperator {
         let (mut found_keys, mut found) = (Vec::new(), Vec::with_capacity(rows.len()));
         for (primary_key, row) in primary_keys.into_iter().zip(rows) {
             if let Some(row) = row
-                && self.evaluator.holds_now(&self.filter, &row)?
+                && self.failed.passes(self.evaluator.holds_now(&self.filter, &row))
             {
                 if self.locker.is_some() {
                     found_keys.push(primary_key);
@@ -251,7 +255,7 @@ impl ScanOperator {
         let Some(batch) = self.next_entries(keys_only).await? else {
             let mut result = (Vec::new(), Vec::new());
             let Some((key, row)) = self.partial.finish() else { return Ok(None) };
-            self.keep(key, row, &mut result)?;
+            self.keep(key, row, &mut result);
             return Ok(Some(result));
         };
         let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
@@ -262,18 +266,17 @@ impl ScanOperator {
         for (key, value) in batch.iter() {
             let complete = self.partial.add(&self.layout.reader.decoder, key, value)?;
             if let Some((key, row)) = complete {
-                self.keep(key, row, &mut result)?;
+                self.keep(key, row, &mut result);
             }
         }
         Ok(Some(result))
     }
 
-    fn keep(&self, key: Key, row: Row, result: &mut (Vec<Key>, Vec<Row>)) -> Result<()> {
-        if self.evaluator.holds_now(&self.filter, &row)? {
+    fn keep(&mut self, key: Key, row: Row, result: &mut (Vec<Key>, Vec<Row>)) {
+        if self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
             result.0.push(key);
             result.1.push(row);
         }
-        Ok(())
     }
 
     async fn next_by_index(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
@@ -290,7 +293,7 @@ impl ScanOperator {
             let mut rows = Vec::with_capacity(entries);
             for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
                 let row = decoder.decode(key, value)?;
-                if self.evaluator.holds_now(&self.filter, &row)? {
+                if self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
                     rows.push(row);
                 }
             }
@@ -315,7 +318,7 @@ impl ScanOperator {
             let (now, later) = open.split_at(open.len().min(wanted - result.len()));
             open = later;
             for locked in locker.rows(&self.evaluator, now).await?.into_iter().flatten() {
-                if self.evaluator.holds_now(&self.filter, &locked.row)? {
+                if self.failed.passes(self.evaluator.holds_now(&self.filter, &locked.row)) {
                     result.push(locked.row);
                 }
             }
@@ -330,7 +333,8 @@ impl Operator for ScanOperator {
     }
 
     fn is_done(&self) -> bool {
-        self.points && self.open.as_ref().is_some_and(Vec::is_empty)
+        let all_read = self.points && self.open.as_ref().is_some_and(Vec::is_empty);
+        all_read && !self.failed.is_waiting()
     }
 
     fn columns(&mut self) -> Option<&mut dyn ColumnSource> {

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use crate::operator::basic::project::keep;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::kept_view::{KeptView, no_column};
 use crate::operator::{BATCH_ROWS, Operator};
@@ -23,6 +24,7 @@ pub struct VirtualScanOperator {
     filter: Exprs,
     evaluator: Evaluator,
     rows: Option<Rows>,
+    failed: Postponed,
     held: MemoryReservation,
 }
 
@@ -69,6 +71,7 @@ impl VirtualScanOperator {
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
             rows: None,
+            failed: Postponed::default(),
         }
     }
 
@@ -157,12 +160,13 @@ impl VirtualScanOperator {
         if self.rows.is_none() {
             self.rows = Some(self.read().await?);
         }
+        self.failed.check()?;
         while let Some(rows) = &mut self.rows
             && !rows.is_empty()
         {
             self.evaluator.run.breathe().await?;
             let batch = rows.batch(&self.places)?;
-            let batch = keep(batch, &self.filter, &self.evaluator).await?;
+            let batch = keep(batch, &self.filter, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }

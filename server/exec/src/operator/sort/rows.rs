@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use braid_plan::{Expr, SortKey};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Result, Row, SqlType, ignores_blanks};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
@@ -16,17 +16,21 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
 /// The directions of sort keys.
 pub struct Directions(Vec<Direction>);
 
-#[derive(Clone, Copy)]
 struct Direction {
     descending: bool,
     nulls_first: bool,
+    /// The type of the key, if values alone do not say how they compare.
+    ty: Option<SqlType>,
 }
 
 impl Directions {
     /// The directions of these keys.
     pub fn new(keys: &[SortKey]) -> Self {
-        let one =
-            |key: &SortKey| Direction { descending: key.descending, nulls_first: key.nulls_first };
+        let one = |key: &SortKey| Direction {
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+            ty: Some(key.expr.ty()).filter(ignores_blanks),
+        };
         Self(keys.iter().map(one).collect())
     }
 
@@ -59,10 +63,15 @@ impl Directions {
 }
 
 impl Direction {
-    fn compare(self, a: &Datum, b: &Datum) -> Ordering {
+    fn compare(&self, a: &Datum, b: &Datum) -> Ordering {
         match (a.is_null(), b.is_null()) {
-            (false, false) if self.descending => b.compare(a),
-            (false, false) => a.compare(b),
+            (false, false) => {
+                let order = match &self.ty {
+                    None => a.compare(b),
+                    Some(ty) => a.compare_typed(b, ty),
+                };
+                if self.descending { order.reverse() } else { order }
+            }
             (true, true) => Ordering::Equal,
             (true, false) if self.nulls_first => Ordering::Less,
             (false, true) if !self.nulls_first => Ordering::Less,

@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
@@ -29,6 +30,7 @@ const ROWS_PER_CHECK: usize = 4096;
 pub struct WindowOperator {
     input: BoxedOperator,
     partition: Exprs,
+    form: KeyForm,
     keys: Exprs,
     order: Directions,
     calls: Vec<Call>,
@@ -54,6 +56,7 @@ impl WindowOperator {
         Self {
             input,
             partition: Exprs::new(node.partition.clone()),
+            form: KeyForm::of_exprs(&node.partition),
             keys: key_exprs(&node.order),
             order: Directions::new(&node.order),
             calls: node.calls.iter().map(|(_, c)| call(c)).collect(),
@@ -69,7 +72,8 @@ impl WindowOperator {
             self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in batch {
-                let partition = self.partition.eval(&self.evaluator, &row).await?;
+                let mut partition = self.partition.eval(&self.evaluator, &row).await?;
+                self.form.apply(&mut partition);
                 let keys = self.keys.eval(&self.evaluator, &row).await?;
                 bytes += row_bytes(&row) + row_bytes(&partition) + row_bytes(&keys);
                 bytes += self.calls.len() * size_of::<Datum>();

@@ -34,13 +34,8 @@ pub(crate) fn bind_arbiters(
         ConflictTarget::Constraint(ident) => {
             let name = braid_sql::fold(ident);
             let mut indexes = table.all_indexes();
-            let index = indexes.find(|index| index.declares_unique() && index.name == name);
-            let index = index.ok_or_else(|| {
-                Error::new(
-                    SqlState::UndefinedObject,
-                    format!("constraint \"{name}\" for table \"{}\" does not exist", table.name),
-                )
-            })?;
+            let index = indexes.find(|index| index.constraint.is_some() && index.name == name);
+            let index = index.ok_or_else(|| no_arbiter(table, &name))?;
             refuse_deferrable([index])?;
             return Ok(vec![index.number]);
         }
@@ -62,6 +57,17 @@ pub(crate) fn bind_arbiters(
         ));
     }
     Ok(found.iter().map(|index| index.number).collect())
+}
+
+/// 42809 for a constraint without an index, 42704 if there is no constraint of that name.
+fn no_arbiter(table: &Table, name: &str) -> Error {
+    let is_check = table.checks.iter().any(|check| check.name == name);
+    if is_check || table.foreign_keys.iter().any(|key| key.name == name) {
+        let message = "constraint in ON CONFLICT clause has no associated index";
+        return Error::new(SqlState::WrongObjectType, message);
+    }
+    let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+    Error::new(SqlState::UndefinedObject, message)
 }
 
 /// 55000 if one of these indexes is a deferrable constraint: rows with equal keys may be there.

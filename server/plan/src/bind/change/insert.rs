@@ -24,14 +24,15 @@ use crate::bind::from::privileges::{check_select, guarding};
 use crate::bind::from::range_table::enter_range;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
+use crate::bind::query::output::set_nodes;
 use crate::bind::query::set_operation::type_literals;
 use crate::bind::scope::columns::{Scope, Scopes};
-use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Insert, Node, OnConflict, Values};
+use crate::tree::node::{Insert, Node, OnConflict, Project, Values};
 
 /// A column that gets a value, or a part of it.
 pub(super) struct Target {
@@ -201,6 +202,8 @@ fn insert_rows(
     let extra = rows.first().and_then(|row| row.get(targets.len()));
     check_width(&insert.columns, targets.len(), width, extra.map_or(0, start_of))?;
     let mut bound = Vec::with_capacity(rows.len());
+    // A single row may become as many as a set-returning function gives.
+    let mut collector = Collector { allow_windows: rows.len() == 1, ..Collector::default() };
     for row in rows {
         if row.len() != width {
             return Err(Error::new(
@@ -217,7 +220,9 @@ fn insert_rows(
                 default_of(binder, column)?
             } else {
                 check_overriding(insert.overriding, table, target.place)?;
-                let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "VALUES"))?;
+                let collector = Some(&mut collector);
+                let mut cx = ExprCx { scopes, clause: "VALUES", collector };
+                let e = bind_expr(binder, ast, &mut cx)?;
                 if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                     default_of(binder, column)?
                 } else {
@@ -228,12 +233,21 @@ fn insert_rows(
         }
         bound.push(values);
     }
+    if !collector.windows.is_empty() {
+        let message = "window functions are not allowed in VALUES";
+        return Err(Error::new(SqlState::WindowingError, message));
+    }
     let slots: Vec<Slot> = (0..width).map(|_| binder.slot()).collect();
     let types = bound.first().map(|row| row.iter().map(Expr::ty).collect::<Vec<_>>());
     let columns = slots.iter().zip(types.unwrap_or_default());
     let given = columns.map(|(slot, ty)| Expr::Column(*slot, ty)).collect();
     let values = full_row(binder, table, targets, given)?;
-    Ok((Node::Values(Values { slots, rows: bound, repeats: None }), values))
+    if collector.sets.is_empty() {
+        return Ok((Node::Values(Values { slots, rows: bound, repeats: None }), values));
+    }
+    let input = set_nodes(Node::one_row(), collector.sets);
+    let exprs = slots.into_iter().zip(bound.into_iter().flatten()).collect();
+    Ok((Node::Project(Box::new(Project { input, exprs })), values))
 }
 
 fn insert_query(

@@ -9,6 +9,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::bind::Binder;
 use crate::bind::binder::Refresh;
 use crate::bind::from::items::{bind_from, cross_join, find_relation, table_scan};
+use crate::bind::from::presence::passed_columns;
 use crate::bind::from::range_table::enter_range;
 use crate::bind::query::select::returning_items;
 use crate::bind::scope::columns::{Scope, Scopes};
@@ -111,15 +112,7 @@ pub(crate) fn target_first(
     if from.is_empty() {
         return input;
     }
-    let column =
-        |c: &crate::bind::scope::columns::ScopeColumn| (c.slot, Expr::Column(c.slot, c.ty.clone()));
-    let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(scope.columns.len());
-    for column in scope.columns.iter().map(column) {
-        if exprs.iter().all(|(slot, _)| *slot != column.0) {
-            exprs.push(column);
-        }
-    }
-    Node::Project(Box::new(Project { input, exprs }))
+    Node::Project(Box::new(Project { input, exprs: passed_columns(scope) }))
 }
 
 /// RETURNING's columns, and its expressions with their slots.

@@ -4,19 +4,20 @@ use std::borrow::Cow;
 
 use braid_builtins::ResolvedAggregate;
 use braid_sql::ast::{Expr as Ast, Function, OrderByExpr};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{coerce_argument, coerce_bool};
+use super::operators::{coerce_argument, coerce_bool, compare_exprs, unify};
 use super::scalar::bind_expr;
 use crate::bind::Binder;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{
     AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, OuterQuery, misplaced,
 };
+use crate::bind::scope::places::start_of;
 use crate::rules::walk;
-use crate::tree::expr::{Expr, Slot};
+use crate::tree::expr::{CaseExpr, CompareOp, Expr, Slot};
 use crate::tree::node::{AggregateCall, SortKey};
 
 /// How messages call `GROUPING`.
@@ -30,13 +31,15 @@ pub(crate) fn aggregate_function(
     arguments: &Arguments<'_>,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
-    if !braid_builtins::is_aggregate(name) {
+    let is_hypothetical =
+        !function.within_group.is_empty() && braid_builtins::hypothetical(name).is_some();
+    if !braid_builtins::is_aggregate(name) && !is_hypothetical {
         return Ok(None);
     }
     if cx.clause == IN_AGGREGATE {
         return Err(misplaced(AGGREGATES, cx.clause));
     }
-    let Some(call) = bind_aggregate(binder, name, function, arguments, cx)? else {
+    let Some((call, direct)) = bind_aggregate(binder, name, function, arguments, cx)? else {
         return Ok(None);
     };
     let slot = binder.slot();
@@ -51,6 +54,7 @@ pub(crate) fn aggregate_function(
     let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
         return Err(misplaced(AGGREGATES, clause));
     };
+    collector.direct_args.extend(direct);
     let known = collector.aggregates.iter().find(|(_, known)| same_aggregate(known, &call));
     if let Some((slot, _)) = known {
         return Ok(Some(Expr::Column(*slot, returns)));
@@ -59,30 +63,60 @@ pub(crate) fn aggregate_function(
     Ok(Some(Expr::Column(slot, returns)))
 }
 
-/// The call with its arguments, which see the rows before grouping.
+/// 42809 for WITHIN GROUP where an aggregate has none, or none where it needs one.
+fn check_within_group(name: &str, function: &Function) -> Result<()> {
+    let message = match (function.within_group.is_empty(), braid_builtins::is_ordered_set(name)) {
+        (true, true) => format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
+        (false, false) => {
+            format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::WrongObjectType, message))
+}
+
+/// The call with its arguments, which see the rows before grouping, and the direct arguments of an
+/// ordered-set aggregate.
 fn bind_aggregate(
     binder: &mut Binder<'_>,
     name: &str,
     function: &Function,
     arguments: &Arguments<'_>,
     cx: &ExprCx<'_, '_>,
-) -> Result<Option<AggregateCall>> {
+) -> Result<Option<(AggregateCall, Vec<Expr>)>> {
     let mut inner = ExprCx::plain(cx.scopes, IN_AGGREGATE);
     let mut args = bind_arguments(binder, &arguments.list, &mut inner)?;
     let mut order = bind_sort_keys(binder, &arguments.order, &mut inner)?;
+    let direct = match function.within_group.is_empty() {
+        true => Vec::new(),
+        false => args.clone(),
+    };
     if !function.within_group.is_empty() {
         // An ordered-set aggregate takes the sorted expression behind its own arguments.
         let within: Vec<&OrderByExpr> = function.within_group.iter().collect();
         order = bind_sort_keys(binder, &within, &mut inner)?;
+        if let Some((aggregate, returns)) = braid_builtins::hypothetical(name) {
+            let filter = bind_filter(binder, function, cx)?;
+            let call = hypothetical_call(binder, (aggregate, returns), args, order)?;
+            return Ok(Some((AggregateCall { filter, ..call }, direct)));
+        }
         args.extend(order.iter().map(|key| key.expr.clone()));
     }
-    let filter = match &function.filter {
-        Some(ast) => {
-            let e = bind_expr(binder, ast, &mut ExprCx::plain(cx.scopes, "FILTER"))?;
-            Some(coerce_bool(binder, e, "FILTER")?)
+    if arguments.distinct {
+        // Two subqueries that are written alike are the same.
+        let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {
+            args.iter().any(|arg| arg.alike(&key.expr))
+                || arguments.list.iter().any(|arg| **arg == written.expr)
+        };
+        if let Some(place) = order.iter().zip(&arguments.order).position(|key| !is_arg(key)) {
+            let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in \
+                           argument list";
+            let error = Error::new(SqlState::InvalidColumnReference, message);
+            let at = arguments.order.get(place).map_or(0, |key| start_of(&key.expr));
+            return Err(error.position(at));
         }
-        None => None,
-    };
+    }
+    let filter = bind_filter(binder, function, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? else {
         return Ok(None);
@@ -93,7 +127,82 @@ fn bind_aggregate(
             format!("{name}(*) must be used to call a parameterless aggregate function"),
         ));
     }
-    aggregate_call(binder, resolved, args, arguments.distinct, filter, order).map(Some)
+    check_within_group(name, function)?;
+    let call = aggregate_call(binder, resolved, args, arguments.distinct, filter, order)?;
+    Ok(Some((call, direct)))
+}
+
+fn bind_filter(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    cx: &ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let Some(ast) = &function.filter else { return Ok(None) };
+    let e = bind_expr(binder, ast, &mut ExprCx::plain(cx.scopes, "FILTER"))?;
+    coerce_bool(binder, e, "FILTER").map(Some)
+}
+
+/// A call of a hypothetical-set aggregate: it is told of each row whether that is before the
+/// hypothetical one (-1), its peer (0) or after it (1).
+fn hypothetical_call(
+    binder: &mut Binder<'_>,
+    (aggregate, returns): (&'static braid_builtins::Aggregate, SqlType),
+    values: Vec<Expr>,
+    mut keys: Vec<SortKey>,
+) -> Result<AggregateCall> {
+    let name = aggregate.name;
+    if values.len() != keys.len() {
+        let mut shown: Vec<String> = values.iter().map(|e| e.ty().bare().display_name()).collect();
+        shown.extend(keys.iter().map(|key| key.expr.ty().bare().display_name()));
+        let message = format!("function {name}({}) does not exist", shown.join(", "));
+        return Err(Error::new(SqlState::UndefinedFunction, message).hint(format!(
+            "To use the hypothetical-set aggregate {name}, the number of hypothetical direct \
+             arguments (here {}) must match the number of ordering columns (here {}).",
+            values.len(),
+            keys.len()
+        )));
+    }
+    let mut place = int4(0);
+    for (value, key) in values.into_iter().zip(&mut keys).rev() {
+        let sorted = std::mem::replace(&mut key.expr, Expr::bool(true));
+        let (pair, _) = unify(binder, vec![sorted, value], "WITHIN GROUP")?;
+        let [sorted, value] = &pair[..] else { return Err(Error::broken("a pair of two")) };
+        key.expr = sorted.clone();
+        place = place_beside(binder, sorted, value, key, place)?;
+    }
+    let ordered = name == "dense_rank";
+    let mut args = vec![place];
+    args.extend(keys.iter().filter(|_| ordered).map(|key| key.expr.clone()));
+    let types = args.iter().map(Expr::ty).collect();
+    let order = if ordered { keys } else { Vec::new() };
+    Ok(AggregateCall { aggregate, args, types, returns, distinct: false, filter: None, order })
+}
+
+/// -1, 1, or `peers` where both are equal: where a value is sorted, seen from another one.
+fn place_beside(
+    binder: &mut Binder<'_>,
+    sorted: &Expr,
+    value: &Expr,
+    key: &SortKey,
+    peers: Expr,
+) -> Result<Expr> {
+    let is_null = |e: &Expr| Expr::IsNull(Box::new(e.clone()));
+    let compare =
+        |binder: &mut Binder<'_>, op| compare_exprs(binder, op, sorted.clone(), value.clone());
+    let (less, greater) = (compare(binder, CompareOp::Lt)?, compare(binder, CompareOp::Gt)?);
+    let of = |first: bool| int4(if first { -1 } else { 1 });
+    let whens = vec![
+        (Expr::And(vec![is_null(sorted), is_null(value)]), peers.clone()),
+        (is_null(sorted), of(key.nulls_first)),
+        (is_null(value), of(!key.nulls_first)),
+        (less, of(!key.descending)),
+        (greater, of(key.descending)),
+    ];
+    Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise: peers, ty: SqlType::Int4 })))
+}
+
+fn int4(number: i64) -> Expr {
+    Expr::Const(Datum::Int(number), SqlType::Int4)
 }
 
 pub(crate) fn aggregate_call(

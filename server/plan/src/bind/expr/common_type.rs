@@ -67,3 +67,66 @@ pub(crate) fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {
     });
     Some(SqlType::Record(fields.collect()))
 }
+
+/// Types whose values compare without a cast.
+pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
+    Some(match ty {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
+        SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
+        | SqlType::Regnamespace
+        | SqlType::Regrole => SqlType::Oid,
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
+        SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        SqlType::Bool
+        | SqlType::Bytes
+        | SqlType::Uuid
+        | SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Interval
+        | SqlType::Jsonb
+        | SqlType::Int2Vector
+        | SqlType::OidVector
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Macaddr
+        | SqlType::Macaddr8
+        | SqlType::InternalChar
+        | SqlType::Enum(_) => ty.clone(),
+        SqlType::Cidr => SqlType::Inet,
+        SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
+        _ => return None,
+    })
+}
+
+/// The type of the left operand of `left = right`, which decides that of NULLIF.
+pub(crate) fn compared_as(left: &SqlType, right: &SqlType) -> SqlType {
+    use SqlType as T;
+    let is_exact = |ty: &T| matches!(ty, T::Int2 | T::Int4 | T::Int8 | T::Numeric(_));
+    let is_moment = |ty: &T| matches!(ty, T::Date | T::Timestamp | T::Timestamptz);
+    match (left.bare(), right.bare()) {
+        (T::Unknown, T::Unknown) => T::Text,
+        (T::Unknown, T::Varchar(_)) => T::Text,
+        (T::Unknown, known) => known,
+        (T::Varchar(_), T::Char(_)) => T::Char(0),
+        (T::Varchar(_), _) | (T::Char(_), T::Text) => T::Text,
+        (a, b) if a == b || b == T::Unknown => a,
+        (a, b) if comparison_class(&a).is_some_and(|a| Some(a) == comparison_class(&b)) => a,
+        (T::Float4, exact) if is_exact(&exact) => T::Float4,
+        (exact, T::Float4) if is_exact(&exact) => T::Float8,
+        (a, b) if is_moment(&a) && is_moment(&b) => a,
+        (a, b) => common_type(&[a.clone(), b], "=").map_or(a, |common| common.bare()),
+    }
+}

@@ -11,7 +11,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::aggregate::{aggregate_function, bind_grouping};
 use super::arguments::{Arguments, arguments, bind_arguments, bind_row_items, place_arguments};
-use super::operators::{call_resolved, coerce, coerce_argument, compare_exprs, unify};
+use super::common_type::compared_as;
+use super::operators::{call_resolved, coerce, coerce_argument, compare_exprs, once, unify};
 use super::scalar::{bind_expr, bind_row, call_function};
 use super::subquery::{bind_array_subquery, stored_clause};
 use super::window::bind_window_function;
@@ -283,14 +284,18 @@ fn construct_array(
             let (Some(b), Some(a), true) = (args.pop(), args.pop(), args.is_empty()) else {
                 return Err(Error::new(SqlState::SyntaxError, "NULLIF needs two arguments"));
             };
-            let equal = compare_exprs(binder, CompareOp::Eq, a.clone(), b)?;
+            // The result has the type that the equality wants of its left operand.
+            let ty = compared_as(&a.ty(), &b.ty());
             let a = match a.ty() {
-                SqlType::Unknown => coerce(binder, a, &SqlType::Text, CastContext::Implicit)?,
-                _ => a,
+                own if own.bare() == ty => a,
+                _ => coerce(binder, a, &ty, CastContext::Implicit)?,
             };
-            let ty = a.ty();
-            let whens = vec![(equal, Expr::null(ty.clone()))];
-            Expr::Case(Box::new(CaseExpr { whens, otherwise: a, ty }))
+            once(binder, a, |binder, a| {
+                let ty = a.ty();
+                let equal = compare_exprs(binder, CompareOp::Eq, a.clone(), b)?;
+                let whens = vec![(equal, Expr::null(ty.clone()))];
+                Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise: a, ty })))
+            })?
         }
         "row" => {
             let items = bind_row_items(binder, &arguments.list, cx)?;

@@ -5,56 +5,13 @@ use braid_catalog::{Id, is_temporary};
 use braid_types::cast::{CastContext, NoCast, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::common_type::common_type;
+use super::common_type::{common_type, comparison_class};
 use super::data_type::compared_type;
 use crate::bind::Binder;
 use crate::bind::from::system_columns::keys_of_places;
 use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
 use crate::rules::{null_operands, walk};
-use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, conjunction};
-
-/// Types whose values compare without a cast.
-fn comparison_class(ty: &SqlType) -> Option<SqlType> {
-    Some(match ty {
-        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
-        SqlType::Oid
-        | SqlType::Regclass
-        | SqlType::Regtype
-        | SqlType::Regproc
-        | SqlType::Regprocedure
-        | SqlType::Regoper
-        | SqlType::Regoperator
-        | SqlType::Regcollation
-        | SqlType::Regnamespace
-        | SqlType::Regrole => SqlType::Oid,
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
-        SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
-        SqlType::Numeric(_) => SqlType::Numeric(None),
-        SqlType::Bool
-        | SqlType::Bytes
-        | SqlType::Uuid
-        | SqlType::Date
-        | SqlType::Time
-        | SqlType::Timestamp
-        | SqlType::Timestamptz
-        | SqlType::Interval
-        | SqlType::Jsonb
-        | SqlType::Int2Vector
-        | SqlType::OidVector
-        | SqlType::Xid8
-        | SqlType::PgLsn
-        | SqlType::Tid
-        | SqlType::Timetz
-        | SqlType::Inet
-        | SqlType::Macaddr
-        | SqlType::Macaddr8
-        | SqlType::InternalChar
-        | SqlType::Enum(_) => ty.clone(),
-        SqlType::Cidr => SqlType::Inet,
-        SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
-        _ => return None,
-    })
-}
+use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, LetExpr, conjunction};
 
 /// 42883 for a type whose values have no order.
 pub(crate) fn check_order(ty: &SqlType) -> Result<()> {
@@ -102,6 +59,24 @@ pub(crate) fn record(items: Vec<Expr>, fields: Vec<(String, SqlType)>) -> Result
             .hint(format!("Records may nest up to {RECORD_DEPTH_MAX} levels.")));
     }
     Ok(Expr::Row(items, ty))
+}
+
+/// What `body` makes of an expression that it may read several times. What waits or is volatile is
+/// computed once.
+pub(crate) fn once(
+    binder: &mut Binder<'_>,
+    value: Expr,
+    body: impl FnOnce(&mut Binder<'_>, Expr) -> Result<Expr>,
+) -> Result<Expr> {
+    if !value.waits() && !value.is_volatile() {
+        return body(binder, value);
+    }
+    let level = binder.locals;
+    let local = Expr::Local(level, value.ty());
+    binder.locals += 1;
+    let body = body(binder, local);
+    binder.locals -= 1;
+    Ok(Expr::Let(Box::new(LetExpr { level, value, body: body? })))
 }
 
 /// Casts implicitly or as an assignment; 42804 if that is not allowed.
@@ -319,13 +294,8 @@ pub(crate) fn compare_exprs(
             *side = cast_expr(binder, taken, &SqlType::Char(0), false)?;
         }
     }
-    for side in [&mut left, &mut right] {
-        if matches!(side.ty(), SqlType::Char(_)) {
-            // Blanks at the end do not count; the cast strips them.
-            let taken = std::mem::replace(side, Expr::bool(true));
-            *side = cast_expr(binder, taken, &SqlType::Text, true)?;
-        }
-    }
+    left = without_blanks(binder, left)?;
+    right = without_blanks(binder, right)?;
     let (lt, rt) = (left.ty(), right.ty());
     if op == CompareOp::Eq
         && lt == SqlType::Tid
@@ -348,6 +318,14 @@ pub(crate) fn compare_exprs(
         return Ok(fold_compare(op, left, right));
     }
     call_resolved(binder, resolved, vec![left, right])
+}
+
+/// A `char(n)` as text, which has no blanks at its end: they do not count in comparisons.
+pub(crate) fn without_blanks(binder: &mut Binder<'_>, e: Expr) -> Result<Expr> {
+    match e.ty() {
+        SqlType::Char(_) => cast_expr(binder, e, &SqlType::Text, true),
+        _ => Ok(e),
+    }
 }
 
 fn compare_rows(
@@ -385,10 +363,14 @@ fn compare_rows(
                 result = Some(if i == last {
                     compare_exprs(binder, op, a, b)?
                 } else {
-                    let less = compare_exprs(binder, strict, a.clone(), b.clone())?;
-                    let equal = compare_exprs(binder, CompareOp::Eq, a, b)?;
                     let rest = result.unwrap_or_else(|| Expr::bool(true));
-                    Expr::Or(vec![less, Expr::And(vec![equal, rest])])
+                    once(binder, a, |binder, a| {
+                        once(binder, b, |binder, b| {
+                            let less = compare_exprs(binder, strict, a.clone(), b.clone())?;
+                            let equal = compare_exprs(binder, CompareOp::Eq, a, b)?;
+                            Ok(Expr::Or(vec![less, Expr::And(vec![equal, rest])]))
+                        })
+                    })?
                 });
             }
             result.ok_or_else(|| Error::unsupported("a comparison of empty rows"))

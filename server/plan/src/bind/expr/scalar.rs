@@ -11,23 +11,24 @@ use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to};
 use super::operators::{
     call_operator, call_prefix_operator, call_resolved, coerce, coerce_bool, compare_exprs, in_set,
-    record, unify,
+    once, record, unify, without_blanks,
 };
-use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
+use super::subquery::{bind_quantified, bind_shared_subquery, is_row, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
+use crate::bind::from::presence::row_if_present;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
 };
-use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
+use crate::bind::from::system_columns::{system_column, system_column_of};
 use crate::bind::refusals::UnknownColumn;
-use crate::bind::scope::columns::ScopeColumn;
+use crate::bind::scope::columns::{Scope, ScopeColumn};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
-use crate::bind::{Binder, TypeNames, sql_type_of};
-use crate::tree::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
+use crate::bind::{Binder, sql_type_of};
+use crate::tree::expr::{CaseExpr, CompareOp, Expr};
 
 /// Binds an expression; errors get the position of the innermost part that has one.
 pub(crate) fn bind_expr(
@@ -181,7 +182,7 @@ fn bind_identifier(
             if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
                 binder.note_name(ast, Reference::Row(column.item.0));
             }
-            return whole_row(binder, level.scope.columns_of(None, &name));
+            return whole_row(binder, level.scope, (None, &name));
         }
         scopes = level.parent;
     }
@@ -194,11 +195,13 @@ fn bind_identifier(
     variable.unwrap_or_else(|| Err(missing_column(binder, None, &name)))
 }
 
-pub(crate) fn whole_row<'s>(
+/// The whole row of a table, which is NULL where an outer join found none.
+pub(crate) fn whole_row(
     binder: &mut Binder<'_>,
-    columns: impl Iterator<Item = &'s ScopeColumn>,
+    scope: &Scope,
+    (schema, table): (Option<&str>, &str),
 ) -> Result<Expr> {
-    let columns: Vec<&ScopeColumn> = columns.collect();
+    let columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
     if let [column] = columns[..]
         && column.is_row
     {
@@ -206,7 +209,9 @@ pub(crate) fn whole_row<'s>(
     }
     let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
     let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
-    record(items, fields)
+    let presence = scope.tables.iter().find(|known| known.is_named(schema, table));
+    let presence = presence.and_then(|table| table.presence.clone());
+    Ok(row_if_present(record(items, fields)?, presence))
 }
 
 /// A column that the client named; 42501 if it may not read the target of its change.
@@ -261,9 +266,10 @@ fn bind_binary_op(
     }
     // A comparison with a subquery of several columns is one of rows.
     if let Some(compare) = CompareOp::from_symbol(&op_name(op))
-        && let (Ast::Tuple(items), Ast::Subquery(query)) = (left, right)
+        && let Ast::Subquery(query) = right
+        && is_row(left)
+        && let Expr::Row(left, _) = bind_expr(binder, left, cx)?
     {
-        let left = bind_exprs(binder, items, cx)?;
         return row_subquery_compare(binder, compare, left, query, cx);
     }
     if let (BinaryOperator::Overlaps, Ast::Tuple(a), Ast::Tuple(b)) = (op, left, right)
@@ -374,13 +380,15 @@ fn bind_is_distinct(
 ) -> Result<Expr> {
     let a = bind_expr(binder, a, cx)?;
     let b = bind_expr(binder, b, cx)?;
-    let (mut pair, _) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let (pair, _) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let stripped = pair.into_iter().map(|e| without_blanks(binder, e));
+    let mut pair = stripped.collect::<Result<Vec<_>>>()?;
     let b = pair.pop().unwrap_or_else(|| Expr::bool(true));
     let a = pair.pop().unwrap_or_else(|| Expr::bool(true));
     Ok(Expr::IsDistinct(Box::new(a), Box::new(b)))
 }
 
-fn bind_in_list(
+pub(super) fn bind_in_list(
     binder: &mut Binder<'_>,
     expr: &Ast,
     list: &[Ast],
@@ -447,53 +455,6 @@ fn bind_similar(
     call_operator(binder, if negated { "!~" } else { "~" }, value, pattern)
 }
 
-fn bind_quantified(
-    binder: &mut Binder<'_>,
-    left: &Ast,
-    op: &BinaryOperator,
-    right: &Ast,
-    all: bool,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    let mut right = right;
-    while let Ast::Nested(inner) = right {
-        right = inner;
-    }
-    if let Ast::Subquery(query) = right {
-        let left = bind_expr(binder, left, cx)?;
-        return bind_quantified_subquery(binder, left, &op_name(op), all, query, cx);
-    }
-    // A view has its IN lists in this form.
-    if let (true, Ast::Array(array)) = (binder.is_stored, plain_array(right, binder.cx.types()))
-        && matches!((op_name(op).as_str(), all), ("=", false) | ("<>", true))
-    {
-        return bind_in_list(binder, left, &array.elem, all, cx);
-    }
-    let left = bind_expr(binder, left, cx)?;
-    let mut array = bind_expr(binder, right, cx)?;
-    if array.ty() == SqlType::Unknown {
-        let element = match left.ty() {
-            SqlType::Unknown => SqlType::Text,
-            ty => ty.bare(),
-        };
-        array = coerce(binder, array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
-    }
-    let Some(element) = array.ty().element().cloned() else {
-        return Err(Error::new(
-            SqlState::WrongObjectType,
-            "op ANY/ALL (array) requires array on right side",
-        ));
-    };
-    let left = match left.ty() {
-        SqlType::Unknown => coerce(binder, left, &element, CastContext::Implicit)?,
-        _ => left,
-    };
-    let compare =
-        call_operator(binder, &op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
-    let compare = coerce_bool(binder, compare, "ANY")?;
-    with_keys(binder, QuantifiedExpr { all, left, array, compare })
-}
-
 fn bind_case(
     binder: &mut Binder<'_>,
     operand: Option<&Ast>,
@@ -501,7 +462,21 @@ fn bind_case(
     otherwise: Option<&Ast>,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    let operand = operand.map(|ast| bind_expr(binder, ast, cx)).transpose()?;
+    match operand.map(|ast| bind_expr(binder, ast, cx)).transpose()? {
+        Some(operand) => once(binder, operand, |binder, operand| {
+            bind_branches(binder, Some(operand), conditions, otherwise, cx)
+        }),
+        None => bind_branches(binder, None, conditions, otherwise, cx),
+    }
+}
+
+fn bind_branches(
+    binder: &mut Binder<'_>,
+    operand: Option<Expr>,
+    conditions: &[CaseWhen],
+    otherwise: Option<&Ast>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
     let mut whens = Vec::with_capacity(conditions.len());
     let mut results = Vec::with_capacity(conditions.len() + 1);
     for when in conditions {
@@ -685,19 +660,6 @@ pub fn op_name(op: &BinaryOperator) -> String {
         BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
         BinaryOperator::NotEq => "<>".to_owned(),
         other => other.to_string(),
-    }
-}
-
-/// An array constructor without a cast around it.
-fn plain_array<'a>(ast: &'a Ast, names: TypeNames<'_>) -> &'a Ast {
-    match ast {
-        Ast::Nested(inner) => plain_array(inner, names),
-        Ast::Cast { expr, data_type, .. }
-            if sql_type_of(data_type, names).is_ok_and(|ty| ty.is_array()) =>
-        {
-            plain_array(expr, names)
-        }
-        other => other,
     }
 }
 

@@ -3,19 +3,22 @@
 //! They are bound with the enclosing scopes visible; which outer columns they really need is
 //! found out when positions are laid out.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use braid_sql::ast::{Expr as Ast, Query};
+use braid_sql::ast::{BinaryOperator, Expr as Ast, Query};
 use braid_types::cast::CastContext;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::operators::{call_operator, coerce, coerce_bool, compare_exprs};
-use super::scalar::{bind_expr, bind_row, negate_if};
-use crate::bind::Binder;
+use super::operators::{call_operator, coerce, coerce_bool, compare_exprs, once};
+use super::scalar::{bind_expr, bind_in_list, bind_row, negate_if, op_name};
+use crate::bind::from::system_columns::with_keys;
 use crate::bind::query::ordered::{BoundQuery, bind_query};
 use crate::bind::scope::columns::Scope;
 use crate::bind::scope::context::{ExprCx, OuterQuery, SharedSubquery};
-use crate::tree::expr::{CompareOp, Expr, SubqueryExpr, SubqueryKind};
+use crate::bind::{Binder, TypeNames, sql_type_of};
+use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
+use crate::tree::node::Node;
 
 /// What a clause that is kept in a descriptor is called where it has a subquery.
 pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
@@ -153,8 +156,47 @@ pub(crate) fn bind_array_subquery(
 }
 
 fn bind_exists(binder: &mut Binder<'_>, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-    let query = bind_subquery(binder, query, cx)?;
+    let mut query = bind_subquery(binder, query, cx)?;
+    query.node = without_list(query.node);
     Ok(subquery_expr(binder, query, SubqueryKind::Exists, SqlType::Bool))
+}
+
+/// The rows of a plain select whose columns nobody reads: without its list, and without what
+/// changes no more than the order or the number of rows above zero. PostgreSQL computes none of
+/// these either.
+fn without_list(node: Node) -> Node {
+    let positive = |e: &Expr| matches!(e, Expr::Const(Datum::Int(n), _) if *n > 0);
+    match node {
+        Node::Sort(sort) if is_plain(&sort.input) => without_list(sort.input),
+        Node::Distinct(distinct) if is_plain(&distinct.input) => without_list(distinct.input),
+        Node::Limit(limit)
+            if limit.offset.is_none()
+                && limit.ties.is_empty()
+                && limit.limit.as_ref().is_none_or(positive)
+                && is_plain(&limit.input) =>
+        {
+            without_list(limit.input)
+        }
+        Node::Project(mut project) if is_plain(&project.input) => {
+            project.exprs.clear();
+            Node::Project(project)
+        }
+        node => node,
+    }
+}
+
+/// Whether a select neither groups nor computes windows or sets.
+fn is_plain(node: &Node) -> bool {
+    match node {
+        Node::Aggregate(_) | Node::Window(_) | Node::ProjectSet(_) | Node::SetOp(_) => false,
+        Node::LockRows(_) | Node::With(_) => false,
+        Node::Sort(sort) => is_plain(&sort.input),
+        Node::Distinct(distinct) => is_plain(&distinct.input),
+        Node::Limit(limit) => is_plain(&limit.input),
+        Node::Project(project) => is_plain(&project.input),
+        Node::Filter(filter) => is_plain(&filter.input),
+        _ => true,
+    }
 }
 
 fn bind_in_subquery(
@@ -180,14 +222,7 @@ pub(crate) fn bind_quantified_subquery(
         Expr::Row(items, _) => items,
         other => vec![other],
     };
-    if query.columns.len() != left.len() {
-        let message = if query.columns.len() > left.len() {
-            "subquery has too many columns"
-        } else {
-            "subquery has too few columns"
-        };
-        return Err(Error::new(SqlState::SyntaxError, message));
-    }
+    check_columns(&query, left.len())?;
     let mut bound = Vec::with_capacity(left.len());
     for (e, column) in left.into_iter().zip(&query.columns) {
         bound.push(match e.ty() {
@@ -224,6 +259,16 @@ pub(crate) fn bind_quantified_subquery(
     Ok(subquery_expr(binder, query, kind, SqlType::Bool))
 }
 
+/// 42601 unless a subquery has as many columns as it is compared with.
+fn check_columns(query: &BoundQuery, wanted: usize) -> Result<()> {
+    let message = match query.columns.len().cmp(&wanted) {
+        Ordering::Greater => "subquery has too many columns",
+        Ordering::Less => "subquery has too few columns",
+        Ordering::Equal => return Ok(()),
+    };
+    Err(Error::new(SqlState::SyntaxError, message))
+}
+
 /// `(a, b) = (SELECT x, y …)`
 pub(crate) fn row_subquery_compare(
     binder: &mut Binder<'_>,
@@ -232,15 +277,95 @@ pub(crate) fn row_subquery_compare(
     query: &Query,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    let record = bind_row_subquery(binder, query, left.len(), cx)?;
-    let SqlType::Record(fields) = record.ty() else {
-        return Err(Error::internal("a row subquery that is no record"));
+    let query = bind_subquery(binder, query, cx)?;
+    check_columns(&query, left.len())?;
+    let fields: Vec<_> = query.columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
+    let record = subquery_expr(binder, query, SubqueryKind::Row, SqlType::Record(fields.clone()));
+    let left = bind_row(left)?;
+    let compare = |binder: &mut Binder<'_>, record: Expr| {
+        let right = fields.into_iter().enumerate();
+        let right = right.map(|(i, (_, ty))| Expr::Field(Box::new(record.clone()), i, ty));
+        let right = bind_row(right.collect())?;
+        compare_exprs(binder, op, left, right)
     };
-    let right = fields
-        .into_iter()
-        .enumerate()
-        .map(|(i, (_, ty))| Expr::Field(Box::new(record.clone()), i, ty))
-        .collect();
-    let (left, right) = (bind_row(left)?, bind_row(right)?);
-    compare_exprs(binder, op, left, right)
+    // An equality is one of each column, by which an index may be read.
+    match op {
+        CompareOp::Eq => compare(binder, record),
+        _ => once(binder, record, compare),
+    }
+}
+
+/// Whether a record is written out: `(a, b)` or `ROW (a, b)`.
+pub(super) fn is_row(ast: &Ast) -> bool {
+    match ast {
+        Ast::Tuple(_) => true,
+        Ast::Function(function) => match &function.name.0[..] {
+            [name] => name.as_ident().is_some_and(|name| {
+                name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row")
+            }),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `x op ANY (…)` or `ALL`, of a subquery or an array.
+pub(super) fn bind_quantified(
+    binder: &mut Binder<'_>,
+    left: &Ast,
+    op: &BinaryOperator,
+    right: &Ast,
+    all: bool,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let mut right = right;
+    while let Ast::Nested(inner) = right {
+        right = inner;
+    }
+    if let Ast::Subquery(query) = right {
+        let left = bind_expr(binder, left, cx)?;
+        return bind_quantified_subquery(binder, left, &op_name(op), all, query, cx);
+    }
+    // A view has its IN lists in this form.
+    if let (true, Ast::Array(array)) = (binder.is_stored, plain_array(right, binder.cx.types()))
+        && matches!((op_name(op).as_str(), all), ("=", false) | ("<>", true))
+    {
+        return bind_in_list(binder, left, &array.elem, all, cx);
+    }
+    let left = bind_expr(binder, left, cx)?;
+    let mut array = bind_expr(binder, right, cx)?;
+    if array.ty() == SqlType::Unknown {
+        let element = match left.ty() {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty.bare(),
+        };
+        array = coerce(binder, array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
+    }
+    let Some(element) = array.ty().element().cloned() else {
+        return Err(Error::new(
+            SqlState::WrongObjectType,
+            "op ANY/ALL (array) requires array on right side",
+        ));
+    };
+    let left = match left.ty() {
+        SqlType::Unknown => coerce(binder, left, &element, CastContext::Implicit)?,
+        _ => left,
+    };
+    let compare =
+        call_operator(binder, &op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
+    let compare = coerce_bool(binder, compare, "ANY")?;
+    with_keys(binder, QuantifiedExpr { all, left, array, compare })
+}
+
+/// An array constructor without a cast around it.
+fn plain_array<'a>(ast: &'a Ast, names: TypeNames<'_>) -> &'a Ast {
+    match ast {
+        Ast::Nested(inner) => plain_array(inner, names),
+        Ast::Cast { expr, data_type, .. }
+            if sql_type_of(data_type, names).is_ok_and(|ty| ty.is_array()) =>
+        {
+            plain_array(expr, names)
+        }
+        other => other,
+    }
 }

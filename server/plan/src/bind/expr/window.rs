@@ -35,7 +35,21 @@ pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindo
     let mut windows = NamedWindows::new();
     for NamedWindowDefinition(name, definition) in definitions {
         let spec = match definition {
-            NamedWindowExpr::WindowSpec(spec) => Arc::new(spec.clone()),
+            NamedWindowExpr::WindowSpec(spec) => match &spec.window_name {
+                None => Arc::new(spec.clone()),
+                Some(other) => {
+                    let base =
+                        windows.get(&braid_sql::fold(other)).ok_or_else(|| missing(other))?;
+                    refuse_copy(spec, other, base, true)?;
+                    let mut copied = spec.clone();
+                    copied.window_name = None;
+                    copied.partition_by.clone_from(&base.partition_by);
+                    if copied.order_by.is_empty() {
+                        copied.order_by.clone_from(&base.order_by);
+                    }
+                    Arc::new(copied)
+                }
+            },
             NamedWindowExpr::NamedWindow(other) => {
                 windows.get(&braid_sql::fold(other)).cloned().ok_or_else(|| missing(other))?
             }
@@ -43,6 +57,32 @@ pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindo
         windows.insert(braid_sql::fold(name), spec);
     }
     Ok(windows)
+}
+
+/// 42P20 if a window takes parts from another one that it may not take. `is_named`: it is one of
+/// the WINDOW clause.
+fn refuse_copy(
+    spec: &WindowSpec,
+    name: &ast::Ident,
+    base: &WindowSpec,
+    is_named: bool,
+) -> Result<()> {
+    let name = braid_sql::fold(name);
+    let message = if !spec.partition_by.is_empty() {
+        format!("cannot override PARTITION BY clause of window \"{name}\"")
+    } else if !spec.order_by.is_empty() && !base.order_by.is_empty() {
+        format!("cannot override ORDER BY clause of window \"{name}\"")
+    } else if base.window_frame.is_some() {
+        format!("cannot copy window \"{name}\" because it has a frame clause")
+    } else {
+        return Ok(());
+    };
+    let is_name_alone = !is_named
+        && spec.partition_by.is_empty()
+        && spec.order_by.is_empty()
+        && spec.window_frame.is_none();
+    let error = Error::new(SqlState::WindowingError, message);
+    Err(if is_name_alone { error.hint("Omit the parentheses in this OVER clause.") } else { error })
 }
 
 fn missing(name: &ast::Ident) -> Error {
@@ -200,7 +240,12 @@ fn bind_frame_bound(
             _ => None,
         };
         let e = bind_expr(binder, ast, cx)?;
-        if !walk::columns_read(&e).is_empty() {
+        let own = |slot| cx.scopes.scope.columns.iter().any(|column| column.slot == slot);
+        let is_own = |slot| {
+            let collector = cx.collector.as_deref();
+            own(slot) || collector.is_some_and(|collector| collector.computes(slot))
+        };
+        if walk::columns_read(&e).into_iter().any(|(slot, _)| is_own(slot)) {
             return Err(Error::new(
                 SqlState::InvalidColumnReference,
                 format!("argument of {} must not contain variables", units.name()),
@@ -264,6 +309,11 @@ fn window_parts<'w>(
         (_, Some(base)) => base,
         _ => return Err(Error::internal("a window function without a window")),
     };
+    if let (Some(WindowType::WindowSpec(spec)), Some(base)) = (&function.over, base)
+        && let Some(name) = &spec.window_name
+    {
+        refuse_copy(spec, name, base, false)?;
+    }
     let inherits = |part: bool| base.filter(|_| part).unwrap_or(own);
     Ok(WindowParts {
         partition: &inherits(true).partition_by,

@@ -11,6 +11,7 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState};
 
 use super::aliases::{rename_columns, rename_item_columns, shown_name};
+use super::presence::mark_sides;
 use super::privileges::check_select;
 use super::range_table::enter_range;
 use super::sample::bind_sample;
@@ -102,6 +103,9 @@ fn bind_join(
         )
         .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
     }
+    let (mut left, mut right) = ((left, left_scope), (right, right_scope));
+    mark_sides(binder, kind, &mut left, &mut right);
+    let ((left, left_scope), (right, right_scope)) = (left, right);
     if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
         let mut using = bind_using(binder, constraint, &left_scope, &right_scope)?;
         if kind == JoinKind::Full && binder.notes.is_some() {
@@ -534,7 +538,7 @@ fn derived_scope(query: &BoundQuery, name: Option<&str>) -> Scope {
 /// `(a JOIN b …) AS t`
 fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
     let name = braid_sql::fold(&alias.name);
-    scope.tables = vec![ScopeTable::plain(&name)];
+    scope.tables = vec![ScopeTable { is_join: true, ..ScopeTable::plain(&name) }];
     scope.sources.clear();
     scope.columns.retain(|column| !column.merged);
     for column in &mut scope.columns {

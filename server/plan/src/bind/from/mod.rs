@@ -2,6 +2,7 @@
 
 pub(crate) mod aliases;
 pub(crate) mod items;
+pub(crate) mod presence;
 pub(crate) mod privileges;
 pub(crate) mod range_table;
 pub(crate) mod sample;

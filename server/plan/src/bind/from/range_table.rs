@@ -164,7 +164,7 @@ pub(crate) fn table_row(
     let parts = name_parts(name);
     let (schema, table) = table_name(binder, &parts, None)?;
     let scope = scope_of_table(binder, &cx.scopes, schema, table)?;
-    whole_row(binder, scope.columns_of(schema, table))
+    whole_row(binder, scope, (schema, table))
 }
 
 /// `t.*` as the columns of the table.

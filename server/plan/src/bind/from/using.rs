@@ -5,6 +5,7 @@ use braid_sql::{ItemColumn, UsingColumn};
 use braid_types::{Error, Result, SqlState};
 
 use super::items::join_node;
+use super::presence::passed_columns;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{compare_exprs, unify};
 use crate::bind::query::ordered::plain_column;
@@ -56,10 +57,10 @@ pub(crate) fn join_using(
         }
     }
     if !computed.is_empty() {
-        let mut exprs: Vec<(crate::Slot, Expr)> = Vec::new();
-        for column in left_scope.columns.iter().chain(&right_scope.columns) {
-            if !exprs.iter().any(|(slot, _)| *slot == column.slot) {
-                exprs.push((column.slot, Expr::Column(column.slot, column.ty.clone())));
+        let mut exprs = passed_columns(&left_scope);
+        for (slot, e) in passed_columns(&right_scope) {
+            if !exprs.iter().any(|(known, _)| *known == slot) {
+                exprs.push((slot, e));
             }
         }
         exprs.extend(computed);
@@ -88,7 +89,7 @@ fn named_columns(alias: &str, merged: &[ScopeColumn]) -> Scope {
         is_row: false,
         ..column.clone()
     });
-    let tables = vec![ScopeTable::plain(alias)];
+    let tables = vec![ScopeTable { is_join: true, ..ScopeTable::plain(alias) }];
     Scope { columns: named.collect(), tables, ..Scope::default() }
 }
 

@@ -1,5 +1,7 @@
 //! GROUP BY: grouping sets, the aggregation, and what may be read above it.
 
+use std::collections::{BTreeSet, HashSet};
+
 use braid_sql::ast::{Expr as Ast, GroupByExpr, GroupByWithModifier};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -10,11 +12,11 @@ use super::select::output_reference;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{call_operator, check_equality, coerce};
 use crate::bind::expr::scalar::bind_expr;
-use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::columns::{Scope, ScopeTable, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx, GroupingCall};
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{AggregateCall, AggregateNode, Node};
+use crate::tree::node::{AggregateCall, AggregateNode, FunctionCall, Node};
 
 /// The most grouping sets of one query.
 const GROUPING_SETS_MAX: usize = 4096;
@@ -58,6 +60,23 @@ impl Grouping {
         self.keys.iter().map(|key| &key.expr)
     }
 
+    fn slots_read(&self) -> Vec<Slot> {
+        self.exprs().flat_map(walk::columns_read).map(|(slot, _)| slot).collect()
+    }
+
+    /// The set-returning functions that are grouped by, taken out of those of the select.
+    pub fn take_sets(&self, sets: &mut Vec<FunctionCall>) -> Vec<FunctionCall> {
+        let mut read = self.slots_read();
+        let mut taken = Vec::new();
+        while let Some(at) = sets.iter().position(|set| gives_any(set, &read)) {
+            let set = sets.remove(at);
+            let args = set.args.iter().flat_map(walk::columns_read);
+            read.extend(args.map(|(slot, _)| slot));
+            taken.push(set);
+        }
+        taken
+    }
+
     /// Items of the select list that are grouping expressions read the aggregation's output.
     pub fn replace_items(&self, items: &mut [Item]) {
         if self.sets.is_empty() {
@@ -72,8 +91,12 @@ impl Grouping {
 
     /// 42803 or 0A000 for an item of the select list that is only computed after grouping.
     pub fn check(&self, collector: &Collector) -> Result<()> {
-        let read: Vec<Slot> =
-            self.exprs().flat_map(walk::columns_read).map(|(slot, _)| slot).collect();
+        let mut read = self.slots_read();
+        // What a set-returning function reads is computed before grouping, too.
+        let sets = collector.sets.iter().filter(|set| gives_any(set, &read));
+        let args: Vec<(Slot, SqlType)> =
+            sets.flat_map(|set| &set.args).flat_map(walk::columns_read).collect();
+        read.extend(args.into_iter().map(|(slot, _)| slot));
         let reads = |slot: &Slot| read.contains(slot);
         let (state, what) = if collector.aggregates.iter().any(|(slot, _)| reads(slot)) {
             (SqlState::GroupingError, "aggregate functions are not allowed in GROUP BY")
@@ -81,13 +104,16 @@ impl Grouping {
             (SqlState::GroupingError, "grouping operations are not allowed in GROUP BY")
         } else if collector.windows.iter().any(|window| reads(&window.slot)) {
             (SqlState::WindowingError, "window functions are not allowed in GROUP BY")
-        } else if collector.sets.iter().flat_map(|set| &set.columns).any(|(slot, _)| reads(slot)) {
-            (SqlState::FeatureNotSupported, "GROUP BY of a set-returning function is not supported")
         } else {
             return Ok(());
         };
         Err(Error::new(state, what))
     }
+}
+
+/// Whether one of these slots is a column of a set-returning function.
+fn gives_any(set: &FunctionCall, slots: &[Slot]) -> bool {
+    set.columns.iter().any(|(slot, _)| slots.contains(slot))
 }
 
 /// GROUP BY: an input column first, then an output name or an ordinal.
@@ -96,6 +122,7 @@ pub(crate) fn bind_group_by(
     group_by: &GroupByExpr,
     items: &[Item],
     scopes: Scopes<'_>,
+    collector: &mut Collector,
 ) -> Result<Grouping> {
     let mut grouping = Grouping::default();
     let GroupByExpr::Expressions(list, modifiers) = group_by else {
@@ -107,6 +134,7 @@ pub(crate) fn bind_group_by(
         }
         return Err(Error::unsupported("GROUP BY … WITH"));
     }
+    let (is_distinct, list) = braid_sql::grouping_items(list);
     grouping.explicit = !list.is_empty();
     let several =
         list.iter().any(|ast| matches!(ast, Ast::Rollup(_) | Ast::Cube(_) | Ast::GroupingSets(_)));
@@ -120,7 +148,7 @@ pub(crate) fn bind_group_by(
         for alternative in &alternatives {
             let mut set = Vec::new();
             for ast in alternative {
-                let (e, item) = bind_group_item(binder, ast, items, scopes)?;
+                let (e, item) = bind_group_item(binder, ast, items, scopes, collector)?;
                 set.push(grouping.place(e, item.filter(|_| several)));
             }
             places.push(set);
@@ -129,6 +157,9 @@ pub(crate) fn bind_group_by(
             .iter()
             .flat_map(|set| places.iter().map(|more| [&set[..], &more[..]].concat()))
             .collect();
+    }
+    if is_distinct {
+        drop_repeated(&mut sets);
     }
     if sets.len() > 1 || sets[0].len() < grouping.keys.len() {
         grouping.sets = sets;
@@ -144,12 +175,19 @@ pub(crate) fn bind_group_by(
     Ok(grouping)
 }
 
+/// Leaves of grouping sets with the same expressions only the first.
+fn drop_repeated(sets: &mut Vec<Vec<usize>>) {
+    let mut known = HashSet::new();
+    sets.retain(|set| known.insert(set.iter().copied().collect::<BTreeSet<usize>>()));
+}
+
 /// A grouping expression, and the first item of the select list that it stands for.
 fn bind_group_item(
     binder: &mut Binder<'_>,
     ast: &Ast,
     items: &[Item],
     scopes: Scopes<'_>,
+    collector: &mut Collector,
 ) -> Result<(Expr, Option<usize>)> {
     let place = match ast {
         Ast::Identifier(ident) if scopes.scope.find(&braid_sql::fold(ident))?.is_some() => None,
@@ -160,7 +198,11 @@ fn bind_group_item(
         binder.note_place(ast, place);
         return Ok((items[place].expr.clone(), Some(place)));
     }
-    let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "GROUP BY"))?;
+    let aggregates = std::mem::replace(&mut collector.allow_aggregates, false);
+    let mut cx = ExprCx { scopes, clause: "GROUP BY", collector: Some(&mut *collector) };
+    let e = bind_expr(binder, ast, &mut cx);
+    collector.allow_aggregates = aggregates;
+    let e = e?;
     let item = items.iter().position(|item| item.expr.alike(&e));
     Ok((e, item))
 }
@@ -171,6 +213,8 @@ pub(crate) struct GroupedCalls {
     pub aggregates: Vec<(Slot, AggregateCall)>,
     /// Calls of `GROUPING`.
     pub groupings: Vec<GroupingCall>,
+    /// The direct arguments of ordered-set aggregates.
+    pub direct_args: Vec<Expr>,
 }
 
 /// The aggregation, and every later expression rewritten to read its output.
@@ -182,7 +226,7 @@ pub(crate) fn aggregate_node(
     exprs: Vec<&mut Expr>,
     scope: &Scope,
 ) -> Result<Node> {
-    let GroupedCalls { aggregates, groupings } = calls;
+    let GroupedCalls { aggregates, groupings, direct_args } = calls;
     let Grouping { keys, sets, since, .. } = grouping;
     let mut group: Vec<(Slot, Expr)> = keys.into_iter().map(|key| (key.slot, key.expr)).collect();
     if sets.is_empty() {
@@ -201,6 +245,14 @@ pub(crate) fn aggregate_node(
         replace_grouped(e, &group);
         check_grouped(e, &known, scope)
             .map_err(|(slot, error)| error.position(binder.places.column_place(slot, since)))?;
+    }
+    for mut e in direct_args {
+        replace_grouped(&mut e, &group);
+        check_grouped(&e, &known, scope).map_err(|(slot, error)| {
+            let detail =
+                "Direct arguments of an ordered-set aggregate must use only grouped columns.";
+            error.detail(detail).position(binder.places.column_place(slot, since))
+        })?;
     }
     Ok(Node::Aggregate(Box::new(AggregateNode { input, group, sets, grouping: mask, aggregates })))
 }
@@ -330,6 +382,15 @@ fn replace_computed(e: &mut Expr, calls: &[(Slot, Expr)]) {
     });
 }
 
+/// What messages call a column of FROM: `t.*` for what says whether a row of `t` is there.
+fn shown_column(slot: Slot, scope: &Scope) -> Option<String> {
+    let column = scope.columns.iter().find(|column| column.slot == slot);
+    column.map(|column| format!("{}.{}", column.table, column.name)).or_else(|| {
+        let says = |table: &&ScopeTable| table.presence.as_ref().is_some_and(|p| p.0 == slot);
+        scope.tables.iter().find(says).map(|table| format!("{}.*", table.name))
+    })
+}
+
 /// 42803 for an input column that is neither grouped nor inside an aggregate.
 fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, Error)> {
     let (columns, inside) = match e {
@@ -338,8 +399,7 @@ fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, E
         _ => (Vec::new(), false),
     };
     for (slot, _) in columns.iter().filter(|(slot, _)| !known.contains(slot)) {
-        let Some(column) = scope.columns.iter().find(|c| c.slot == *slot) else { continue };
-        let name = format!("{}.{}", column.table, column.name);
+        let Some(name) = shown_column(*slot, scope) else { continue };
         let message = if inside {
             format!("subquery uses ungrouped column \"{name}\" from outer query")
         } else {

@@ -174,13 +174,19 @@ fn bind_limit(
             while let Node::ProjectSet(set) = sort {
                 sort = &set.input;
             }
-            let Node::Sort(sort) = sort else {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "WITH TIES cannot be specified without ORDER BY clause",
-                ));
+            // DISTINCT ON sorts by ORDER BY, and then by what this lacks.
+            if let Node::Distinct(distinct) = sort {
+                sort = &distinct.input;
+            }
+            let wanted = order_by(query)?.len();
+            let keys = match sort {
+                Node::Sort(sort) if wanted > 0 => &sort.keys,
+                _ => {
+                    let message = "WITH TIES cannot be specified without ORDER BY clause";
+                    return Err(Error::new(SqlState::SyntaxError, message));
+                }
             };
-            ties = sort.keys.iter().map(|key| key.expr.clone()).collect();
+            ties = keys.iter().take(wanted).map(|key| key.expr.clone()).collect();
         }
     }
     let limit = bind_limit_expr(binder, limit, "LIMIT", parent)?;
@@ -363,9 +369,9 @@ pub(crate) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<
     })
 }
 
-/// Sort keys over distinct rows must be part of them.
-pub(crate) fn distinct(node: Node, on: Vec<Expr>) -> Node {
-    Node::Distinct(Box::new(Distinct { input: node, on }))
+/// DISTINCT over rows of these types, or DISTINCT ON.
+pub(crate) fn distinct(node: Node, on: Vec<Expr>, types: Vec<SqlType>) -> Node {
+    Node::Distinct(Box::new(Distinct { input: node, on, types }))
 }
 
 /// A sort, unless there is nothing to sort by.

@@ -98,12 +98,13 @@ pub(crate) fn finish_select(
     let early: Vec<(Slot, SqlType)> = exprs.iter().map(|(slot, e)| (*slot, e.ty())).collect();
     node = Node::Project(Box::new(Project { input: node, exprs }));
     if is_distinct {
-        node = distinct(node, Vec::new());
+        let types = early.iter().map(|(_, ty)| ty.clone()).collect();
+        node = distinct(node, Vec::new(), types);
     }
     node = match on {
         Some(on) => {
             let on_keys = distinct_on_order(&on, &keys)?;
-            distinct(sorted(node, on_keys), on)
+            distinct(sorted(node, on_keys), on, Vec::new())
         }
         None => sorted(node, keys),
     };

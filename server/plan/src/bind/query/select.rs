@@ -110,7 +110,7 @@ fn bind_select_list(
         }
         None => None,
     };
-    let mut group = bind_group_by(binder, &select.group_by, &items, scopes)?;
+    let mut group = bind_group_by(binder, &select.group_by, &items, scopes, &mut collector)?;
     group.since = since;
     let keys = order_keys(binder, order, &items, scopes, &mut collector)?;
     let on = distinct_on(binder, select, &items, scopes, &mut collector)?;
@@ -155,6 +155,7 @@ fn summarized(
         || !collector.groupings.is_empty()
         || having.is_some();
     if grouped {
+        node = set_nodes(node, group.take_sets(&mut collector.sets));
         let items = output.items.iter_mut().map(|item| &mut item.expr);
         let mut exprs: Vec<&mut Expr> = items.chain(having.as_mut()).collect();
         exprs.extend(output.keys.iter_mut().map(|key| &mut key.expr));
@@ -169,7 +170,7 @@ fn summarized(
             exprs.extend(set.args.iter_mut());
         }
         let (aggregates, groupings) = (collector.aggregates, collector.groupings);
-        let calls = GroupedCalls { aggregates, groupings };
+        let calls = GroupedCalls { aggregates, groupings, direct_args: collector.direct_args };
         node = aggregate_node(binder, node, group, calls, exprs, scope)?;
     }
     if let Some(having) = having {
@@ -357,7 +358,7 @@ fn distinct_on(
 
 /// The relation whose whole row an item of a select list is, as in `SELECT t FROM t`.
 fn row_source(ast: &Ast, expr: &Expr, scope: &Scope) -> Option<Id> {
-    let (Ast::Identifier(ident), Expr::Row(..)) = (ast, expr) else { return None };
+    let (Ast::Identifier(ident), Expr::Row(..) | Expr::Case(_)) = (ast, expr) else { return None };
     let name = braid_sql::fold(ident);
     scope.tables.iter().find(|table| table.name == name)?.relation.as_ref()?;
     let column = scope.columns.iter().find(|column| column.table == name)?;

@@ -126,26 +126,24 @@ fn combine_branches(
     let Some(first) = branches.into_iter().next().map(|branch| branch.columns) else {
         return Err(Error::broken("a set operation without branches"));
     };
-    let width = types.len();
     let columns = first
         .into_iter()
-        .zip(types)
+        .zip(types.clone())
         .map(|(c, ty)| OutputColumn { name: c.name, ty, table_oid: 0, column_number: 0 })
         .collect();
-    Ok(BoundQuery { node: set_node(binder, nodes, kind, all, width), columns })
+    Ok(BoundQuery { node: set_node(binder, nodes, (kind, all), types), columns })
 }
 
 fn set_node(
     binder: &mut Binder<'_>,
     nodes: Vec<Node>,
-    kind: SetOpKind,
-    all: bool,
-    width: usize,
+    (kind, all): (SetOpKind, bool),
+    types: Vec<SqlType>,
 ) -> Node {
     let balanced = nodes.len() > BALANCE_FROM;
     let mut join = |left: Node, right: Node| {
-        let slots: Vec<Slot> = (0..width).map(|_| binder.slot()).collect();
-        Node::SetOp(Box::new(SetOp { kind, all, left, right, slots }))
+        let slots: Vec<Slot> = types.iter().map(|_| binder.slot()).collect();
+        Node::SetOp(Box::new(SetOp { kind, all, left, right, slots, types: types.clone() }))
     };
     let mut level = nodes;
     while balanced && level.len() > 1 {

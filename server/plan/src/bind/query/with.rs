@@ -43,9 +43,18 @@ pub(crate) fn with_queries(
     let mut ctes = Vec::with_capacity(entries.len());
     for place in with_order(&named, with.recursive)? {
         let cte = &entries[place];
-        ctes.extend(bind_cte(binder, &cte.alias, &cte.query, with.recursive, parent)?);
+        let bound = bind_cte(binder, &cte.alias, &cte.query, with.recursive, parent)?;
+        ctes.extend(materialized(bound, cte.materialized.as_ref()));
     }
     Ok(ctes)
+}
+
+/// The entries that one entry of WITH has become, of which the last is the entry itself.
+pub(crate) fn materialized(mut ctes: Vec<Cte>, how: Option<&ast::CteAsMaterialized>) -> Vec<Cte> {
+    if let (Some(cte), Some(how)) = (ctes.last_mut(), how) {
+        cte.materialized = Some(*how == ast::CteAsMaterialized::Materialized);
+    }
+    ctes
 }
 
 /// An entry of WITH that is a query. The entries of a WITH inside a recursive one come before
@@ -82,7 +91,7 @@ pub(crate) fn bind_cte(
     let bound = bind_query(binder, query, parent)?;
     let columns = cte_columns(alias, &name, &bound.columns)?;
     binder.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
-    Ok(vec![Cte { id, name, plan: bound.node, recursive: None, changes_data: false }])
+    Ok(vec![Cte::new(id, name, bound.node)])
 }
 
 fn recursive_cte(
@@ -131,7 +140,7 @@ fn recursive_cte(
     let term = cast_columns(binder, &term, &types)?;
     let definition = CteDefinition { name: name.clone(), id, columns, working: false };
     let recursive = Some((term, !terms.all));
-    Ok((Cte { id, name, plan, recursive, changes_data: false }, definition))
+    Ok((Cte { recursive, types, ..Cte::new(id, name, plan) }, definition))
 }
 
 /// A scan of a WITH entry, if the name is one.

@@ -40,6 +40,11 @@ pub struct ScopeTable {
     pub relation: Option<(String, String)>,
     /// It has an alias, which hides the relation's own name.
     pub aliased: bool,
+    /// It is a join in parentheses: its whole row is never NULL.
+    pub is_join: bool,
+    /// A column that is NULL exactly where an outer join found no row of it, once it is on the
+    /// optional side of one.
+    pub presence: Option<(Slot, SqlType)>,
 }
 
 /// The columns of a FROM clause.
@@ -97,7 +102,8 @@ pub struct CteDefinition {
 impl ScopeTable {
     /// A subquery, a function or a WITH entry.
     pub fn plain(name: &str) -> Self {
-        Self { name: name.to_owned(), relation: None, aliased: true }
+        let name = name.to_owned();
+        Self { name, relation: None, aliased: true, is_join: false, presence: None }
     }
 
     /// Whether `name`, or `schema.name`, means this table.

@@ -38,6 +38,8 @@ pub struct Collector {
     pub sets: Vec<FunctionCall>,
     /// Calls of `GROUPING`, which only the aggregation can answer.
     pub groupings: Vec<GroupingCall>,
+    /// The direct arguments of ordered-set aggregates, which must be grouped.
+    pub direct_args: Vec<Expr>,
     /// Aggregates are allowed (select list, HAVING, ORDER BY).
     pub allow_aggregates: bool,
     /// Windows and set-returning functions are allowed.
@@ -102,7 +104,7 @@ impl<'s, 'c> ExprCx<'s, 'c> {
     /// 0A000 if set-returning functions have come since there were `before`: `what` may not
     /// evaluate them.
     pub fn refuse_sets(&self, before: usize, what: &str) -> Result<()> {
-        if self.sets() > before { Err(no_sets_in(what)) } else { Ok(()) }
+        if self.sets() > before { Err(no_sets_in(what).hint(LATERAL_HINT)) } else { Ok(()) }
     }
 
     /// The error for a set-returning function in a clause that has none.
@@ -122,9 +124,7 @@ fn sets_error(begin: &str) -> Error {
 
 fn no_sets_in(clause: &str) -> Error {
     let refused = NotAllowedIn::new("set-returning functions", clause);
-    Error::new(SqlState::FeatureNotSupported, refused.to_string())
-        .hint(LATERAL_HINT)
-        .caused_by(refused)
+    Error::new(SqlState::FeatureNotSupported, refused.to_string()).caused_by(refused)
 }
 
 const LATERAL_HINT: &str =
@@ -186,6 +186,15 @@ impl OuterQuery {
 }
 
 impl Collector {
+    /// Whether a slot is that of a call collected here.
+    pub(crate) fn computes(&self, slot: Slot) -> bool {
+        let mut sets = self.sets.iter().flat_map(|set| &set.columns);
+        self.aggregates.iter().any(|(known, _)| *known == slot)
+            || self.windows.iter().any(|window| window.slot == slot)
+            || self.groupings.iter().any(|call| call.slot == slot)
+            || sets.any(|(known, _)| *known == slot)
+    }
+
     /// What makes a row of a select list more or less than one row of FROM.
     pub(crate) fn summarizes(&self) -> Option<&'static str> {
         if !self.aggregates.is_empty() {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use braid_ddl as ddl;
 use braid_ddl::DdlContext;
-use braid_sql::ast::{SetValue, SettingChange, Statement};
+use braid_sql::ast::{CreateTable, Execute, SetValue, SettingChange, Statement};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::client::Severity;
+use crate::client::{Formats, Severity};
 use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::session::Session;
+use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::statement::prepared::Prepared;
 use crate::transaction::machine::Block;
@@ -30,6 +31,41 @@ pub(crate) async fn run_ddl(
         ));
     }
     check_stored_setting(session, statement)?;
+    if let Statement::CreateTable(create) = statement
+        && let Some(execute) = &create.as_execute
+    {
+        return create_as_execute(session, create, execute).await;
+    }
+    run_definition(session, prepared, statement, params).await
+}
+
+/// `CREATE TABLE AS EXECUTE`: the same with the query and the values of a prepared statement.
+async fn create_as_execute(
+    session: &mut Session,
+    create: &CreateTable,
+    execute: &Execute,
+) -> Result<String> {
+    let target = bind_execute(session, execute, Formats::default()).await?;
+    let whole = match &target.prepared.given {
+        None => target.prepared,
+        Some(_) => Arc::new(target.prepared.without_skeleton(&session.engine.plans)?),
+    };
+    let Some(Statement::Query(query)) = whole.statement() else {
+        return Err(Error::new(SqlState::WrongObjectType, "prepared statement is not a SELECT"));
+    };
+    let mut create = create.clone();
+    create.as_query = Some(query.clone());
+    create.as_execute = None;
+    let statement = Statement::CreateTable(Box::new(create));
+    run_definition(session, &whole, &statement, &target.params).await
+}
+
+async fn run_definition(
+    session: &mut Session,
+    prepared: &Prepared,
+    statement: &Statement,
+    params: &Arc<Vec<Datum>>,
+) -> Result<String> {
     let implicit = session.block == Block::None
         && !session.in_simple_list
         && session.open.as_ref().is_none_or(|open| open.statements == 0);

@@ -22,6 +22,7 @@ use crate::parser::names::{
     parse_any_name, parse_columns, parse_ident, parse_label, parse_object_name, take_if_not_exists,
 };
 use crate::parser::session::characteristics::{at_characteristics, parse_characteristics};
+use crate::parser::session::prepared::parse_execution;
 
 /// `CREATE … TABLE`, behind that word.
 pub(crate) fn parse_create_table(
@@ -460,7 +461,10 @@ fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<
         } else if cursor.take_all(&["on", "commit"]) {
             table.on_commit = Some(parse_on_commit(cursor)?);
         } else if cursor.take("as") {
-            table.as_query = Some(next_query(cursor)?);
+            match cursor.take("execute") {
+                true => table.as_execute = Some(parse_execution(cursor)?),
+                false => table.as_query = Some(next_query(cursor)?),
+            }
             table.with_no_data = parse_with_data(cursor)?;
             return Ok(());
         } else if !table.as_columns.is_empty() {

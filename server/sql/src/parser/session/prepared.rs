@@ -40,9 +40,14 @@ pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
 /// `EXECUTE`.
 pub(crate) fn parse_execute(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
+    parse_execution(cursor).map(Statement::Execute)
+}
+
+/// What stands behind `EXECUTE`.
+pub(crate) fn parse_execution(cursor: &mut Cursor<'_>) -> Result<Execute> {
     let name = parse_ident(cursor)?;
     let args = if *cursor.peek() == Token::LParen { cursor.parens(next_expr)? } else { Vec::new() };
-    Ok(Statement::Execute(Execute { name, args }))
+    Ok(Execute { name, args })
 }
 
 /// `DEALLOCATE`.

@@ -21,13 +21,15 @@ pub enum Ty {
     Uuid,
     Span,
     Mood,
+    /// `char(n)` and `bpchar`
+    Blank,
 }
 
-use Ty::{Big, Bool, Date, Float, Int, Ints, Json, Mood, Num, Span, Stamp, Text, Uuid};
+use Ty::{Big, Blank, Bool, Date, Float, Int, Ints, Json, Mood, Num, Span, Stamp, Text, Uuid};
 
 /// All of them.
-pub const TYPES: [Ty; 13] =
-    [Int, Big, Num, Float, Text, Bool, Date, Stamp, Json, Ints, Uuid, Span, Mood];
+pub const TYPES: [Ty; 14] =
+    [Int, Big, Num, Float, Text, Bool, Date, Stamp, Json, Ints, Uuid, Span, Mood, Blank];
 
 impl Ty {
     pub fn sql(self) -> &'static str {
@@ -45,6 +47,7 @@ impl Ty {
             Uuid => "uuid",
             Span => "interval",
             Mood => "mood",
+            Blank => "bpchar",
         }
     }
 
@@ -63,6 +66,7 @@ impl Ty {
             Uuid => &["'00000000-0000-0000-0000-000000000001'::uuid"],
             Span => &["interval '1 day'", "interval '25 hours'"],
             Mood => &["'sad'::mood", "'ok'::mood"],
+            Blank => &["'c0'::char(3)", "'c1  '::bpchar", "'c1'::bpchar", "''::bpchar"],
         }
     }
 
@@ -78,7 +82,9 @@ impl Generator {
         if depth == 0 || self.random.percent(35) {
             return self.leaf(ty);
         }
-        match self.random.below(12) {
+        match self.random.below(14) {
+            12 => self.simple_case(ty, depth - 1),
+            13 if matches!(ty, Text | Json) => self.whole_row(ty),
             0 => format!("coalesce({}, {})", self.expr(ty, depth - 1), self.expr(ty, depth - 1)),
             1 => format!("nullif({}, {})", self.expr(ty, depth - 1), self.leaf(ty)),
             2 | 3 => {
@@ -90,6 +96,40 @@ impl Generator {
             _ if ty == Bool => format!("({})", self.condition(depth)),
             _ => self.operation(ty, depth - 1),
         }
+    }
+
+    /// A simple CASE over values of some type.
+    fn simple_case(&mut self, ty: Ty, depth: u32) -> String {
+        let of = *self.random.pick(&TYPES);
+        let operand = self.expr(of, depth);
+        let whens: Vec<String> = (0..1 + self.random.below(3))
+            .map(|_| format!("WHEN {} THEN {}", self.leaf(of), self.expr(ty, depth)))
+            .collect();
+        format!("CASE {operand} {} ELSE {} END", whens.join(" "), self.leaf(ty))
+    }
+
+    /// The whole row of an item of FROM, which is NULL where an outer join found none.
+    fn whole_row(&mut self, ty: Ty) -> String {
+        let items = self.items();
+        if items.is_empty() {
+            return self.leaf(ty);
+        }
+        let item = self.random.pick(&items).clone();
+        match ty {
+            Json => format!("to_jsonb({item})"),
+            _ => format!("({item})::text"),
+        }
+    }
+
+    /// The items of FROM in reach whose rows have a value in each column.
+    fn items(&self) -> Vec<String> {
+        let columns = self.scopes.iter().flatten().map(|column| column.0.as_str());
+        let mut items: Vec<String> = columns
+            .map(|name| name.split('.').next().unwrap_or(name).to_owned())
+            .filter(|item| !self.failing.contains(item))
+            .collect();
+        items.dedup();
+        items
     }
 
     pub fn leaf(&mut self, ty: Ty) -> String {
@@ -144,6 +184,10 @@ impl Generator {
             (Ints, 1) => format!("ARRAY(SELECT generate_series(1, {int}))"),
             (Ints, _) => format!("({other} || {int})"),
             (Span, _) => format!("({other} + {})", self.leaf(Span)),
+            (Blank, 0) => format!("least({other}, {})", self.leaf(Blank)),
+            (Blank, 1) => format!("({} || '  ')::bpchar", self.leaf(Text)),
+            (Blank, 2) => format!("({other})::char(2)"),
+            (Blank, _) => format!("greatest({}, {other})", self.leaf(Blank)),
             (Bool | Uuid | Mood, _) => other,
         }
     }
@@ -171,7 +215,11 @@ impl Generator {
         if depth == 0 {
             return self.comparison(ty, 0);
         }
-        match self.random.below(16) {
+        match self.random.below(17) {
+            16 => match self.items().first() {
+                Some(item) => format!("{item} IS {not}NULL"),
+                None => self.comparison(ty, below),
+            },
             0 => format!("({} AND {})", self.condition(below), self.condition(below)),
             1 => format!("({} OR {})", self.condition(below), self.condition(below)),
             2 => format!("NOT ({})", self.condition(below)),
@@ -228,6 +276,10 @@ impl Generator {
         let distinct = if self.random.one_in(4) { "DISTINCT " } else { "" };
         let e = self.expr(ty, depth);
         let call = match ty {
+            Int if self.random.one_in(6) && !self.items().is_empty() => {
+                let items = self.items();
+                format!("count({}){filter}", self.random.pick(&items))
+            }
             Int if self.random.one_in(2) => format!("count({distinct}{e}){filter}"),
             Int => format!("count(*){filter}"),
             Big => format!("sum({distinct}{}){filter}", self.expr(Int, depth)),

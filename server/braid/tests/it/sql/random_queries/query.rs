@@ -7,7 +7,7 @@ use braid_testkit::random::Random;
 use super::expression::{TYPES, Ty};
 
 /// The columns of the tables and views, in order.
-const COLUMNS: [(&str, Ty); 14] = [
+const COLUMNS: [(&str, Ty); 15] = [
     ("id", Ty::Int),
     ("i", Ty::Int),
     ("g", Ty::Big),
@@ -22,6 +22,7 @@ const COLUMNS: [(&str, Ty); 14] = [
     ("u", Ty::Uuid),
     ("v", Ty::Span),
     ("m", Ty::Mood),
+    ("c", Ty::Blank),
 ];
 
 /// A column that can be named, and its type.
@@ -39,12 +40,16 @@ pub struct Generator {
     pub random: Random,
     /// The columns in reach, those of the innermost query last.
     pub scopes: Vec<Vec<Column>>,
+    /// Items of FROM with a column that fails if somebody reads it.
+    pub failing: Vec<String>,
+    /// The next select has such a column.
+    fails: bool,
     names: u32,
 }
 
 impl Generator {
     pub fn new(random: Random) -> Self {
-        Self { random, scopes: Vec::new(), names: 0 }
+        Self { random, scopes: Vec::new(), failing: Vec::new(), fails: false, names: 0 }
     }
 
     fn name(&mut self, prefix: &str) -> String {
@@ -69,7 +74,7 @@ impl Generator {
         let table = *self.random.pick(&["t1", "t2"]);
         let own: Vec<Column> =
             COLUMNS.iter().map(|(name, ty)| (format!("{table}.{name}"), *ty)).collect();
-        let (name, ty) = COLUMNS[1 + self.random.below(12) as usize];
+        let (name, ty) = COLUMNS[1 + self.random.below(13) as usize];
         self.scopes.push(own);
         let sql = match self.random.below(4) {
             0 => {
@@ -168,6 +173,7 @@ impl Generator {
 
     /// A SELECT with its clauses.
     fn select(&mut self, types: &[Ty], depth: u32) -> String {
+        let fails = std::mem::take(&mut self.fails);
         self.scopes.push(Vec::new());
         let from = self.from(depth);
         let below = depth.saturating_sub(1);
@@ -177,7 +183,7 @@ impl Generator {
         }
         let kind = if depth == 0 { 9 } else { self.random.below(10) };
         let mut distinct = "";
-        let list = match kind {
+        let mut list = match kind {
             0 | 1 => self.grouped(types, below, &mut rest),
             2 => self.list(types, below, Generator::aggregate),
             3 => self.list(types, below, Generator::window),
@@ -187,6 +193,10 @@ impl Generator {
             }
             _ => self.list(types, below, Generator::expr),
         };
+        if fails && distinct.is_empty() && kind > 2 {
+            let key = self.key().unwrap_or_else(|| "0".to_owned());
+            let _ = write!(list, ", 1 / ({key} - {key}) AS failing");
+        }
         self.scopes.pop();
         let mut sql = format!("SELECT {distinct}{list} FROM {from}{rest}");
         if self.random.one_in(5) {
@@ -317,7 +327,13 @@ impl Generator {
                 let types = self.types();
                 let visible = lateral && self.random.one_in(2);
                 let hidden = (!visible).then(|| self.scopes.pop()).flatten();
-                let inner = self.query(&types, depth - 1);
+                let inner = if self.random.one_in(4) {
+                    self.fails = true;
+                    self.failing.push(alias.clone());
+                    self.select(&types, depth - 1)
+                } else {
+                    self.query(&types, depth - 1)
+                };
                 self.scopes.extend(hidden);
                 let word = if visible { "LATERAL " } else { "" };
                 let columns = types.iter().enumerate();

@@ -83,14 +83,7 @@ impl ScanOperator {
             return batch.iter().map(row).collect();
         }
         if batch.len() < ROWS_MIN {
-            let mut rows = Vec::with_capacity(batch.len());
-            for entry in batch.iter() {
-                let row = row(entry)?;
-                if self.evaluator.holds_now(&self.filter, &row)? {
-                    rows.push(row);
-                }
-            }
-            return Ok(rows);
+            return self.rows_one_by_one(batch);
         }
         let make = || ByColumns::new(&self.layout.reader, &self.filter);
         let by = self.by_columns.get_or_insert_with(make);
@@ -99,9 +92,22 @@ impl ScanOperator {
         }
         by.columns.start(batch.len());
         by.first.read_columns(batch.iter(), &mut by.columns)?;
-        let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context())?;
+        let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context());
+        let Ok(marks) = marks else { return self.rows_one_by_one(batch) };
         let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
         left.map(|(entry, _)| row(entry)).collect()
+    }
+
+    /// The same, up to the first row on which a condition fails.
+    fn rows_one_by_one(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
+        let mut rows = Vec::with_capacity(batch.len());
+        for (key, value) in batch.iter() {
+            let row = self.layout.reader.decoder.row(key, [value])?;
+            if self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     }
 }
 

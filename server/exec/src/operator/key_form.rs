@@ -1,0 +1,43 @@
+//! The form in which values are keys of hash tables: what is equal has the same form.
+
+use braid_plan::Expr;
+use braid_types::{Datum, Row, SqlType, ignores_blanks, strip_blanks};
+
+/// The columns of a row whose equal values may differ, with their types. Most rows have none.
+#[derive(Clone)]
+pub struct KeyForm(Vec<(usize, SqlType)>);
+
+impl KeyForm {
+    /// The form of rows of these types.
+    pub fn new<'t>(types: impl IntoIterator<Item = &'t SqlType>) -> Self {
+        let all = types.into_iter().enumerate();
+        Self(all.filter(|(_, ty)| ignores_blanks(ty)).map(|(i, ty)| (i, ty.clone())).collect())
+    }
+
+    /// The form of what these expressions give.
+    pub fn of_exprs(exprs: &[Expr]) -> Self {
+        let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
+        Self::new(&types)
+    }
+
+    /// Whether a row is its own form.
+    pub fn is_plain(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Brings a row into the form.
+    pub fn apply(&self, row: &mut [Datum]) {
+        for (place, ty) in &self.0 {
+            if let Some(value) = row.get_mut(*place) {
+                strip_blanks(value, ty);
+            }
+        }
+    }
+
+    /// A copy of a row in the form.
+    pub fn key(&self, row: &[Datum]) -> Row {
+        let mut key = row.to_vec();
+        self.apply(&mut key);
+        key
+    }
+}
