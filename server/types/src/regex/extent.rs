@@ -10,23 +10,21 @@
 //!   Y*?([0-9]{1,3})    in "XY1234Z"   shortest: Y1
 //! ```
 //!
-//! The end comes from a simulation of all matches from the known beginning. Groups are then those
-//! of the match between both; among several ways to divide it, `regex`'s order decides.
+//! The end comes from a simulation of all matches from the known beginning. The match between both
+//! is then divided among the groups ([`super::division`]). If that costs too much, `regex`'s order
+//! decides.
 
-use std::cell::RefCell;
+use regex_syntax::ast::Ast;
 
-use regex_automata::nfa::thompson;
-use regex_automata::nfa::thompson::pikevm::{Cache, PikeVM};
-use regex_automata::{Anchored, Input, MatchKind};
-use regex_syntax::ast::{Ast, RepetitionKind, RepetitionRange};
-
-/// The byte ranges of a match and its groups; the whole match comes first.
-pub type Groups = Vec<Option<(usize, usize)>>;
+use super::division::Division;
+use super::matcher::{Groups, Matcher};
+use super::preference::{is_fixed, prefers_shortest};
 
 /// Finds the end of matches of one pattern.
 pub(super) struct Extent {
-    vm: PikeVM,
-    cache: RefCell<Cache>,
+    matcher: Matcher,
+    /// None without groups.
+    division: Option<Division>,
     /// The pattern, which must reach to the end of its text.
     to_the_end: regex::Regex,
     shortest: bool,
@@ -50,26 +48,28 @@ impl Extent {
         let to_the_end = regex::RegexBuilder::new(&format!("{flags}(?:{body})\\z"))
             .size_limit(size_max)
             .build()?;
-        let vm = PikeVM::builder()
-            .configure(PikeVM::config().match_kind(MatchKind::All))
-            .thompson(thompson::Config::new().nfa_size_limit(Some(size_max)))
-            .build(whole)
-            .map_err(|error| syntax(error.to_string()))?;
-        let cache = RefCell::new(vm.create_cache());
+        let matcher = Matcher::new(whole, size_max)?;
+        let division = Division::of(flags, whole, &ast, size_max)?;
         let shortest = prefers_shortest(&ast).unwrap_or(false);
-        Ok(Some(Extent { vm, cache, to_the_end, shortest }))
+        Ok(Some(Extent { matcher, division, to_the_end, shortest }))
+    }
+
+    /// Whether there are groups, whose places are not those that `regex` finds.
+    pub(super) fn has_groups(&self) -> bool {
+        self.division.is_some()
     }
 
     /// Where the match that begins at `start` ends.
     pub(super) fn end(&self, text: &str, start: usize) -> Option<usize> {
-        let input = Input::new(text).range(start..).anchored(Anchored::Yes).earliest(self.shortest);
-        let mut slots = [None, None];
-        self.vm.search_slots(&mut self.cache.borrow_mut(), &input, &mut slots)?;
-        slots[1].map(|end| end.get())
+        self.matcher.end(text, start, text.len(), self.shortest)
     }
 
     /// The groups of a match between two places.
     pub(super) fn groups(&self, text: &str, start: usize, end: usize) -> Groups {
+        let divided = self.division.as_ref().and_then(|parts| parts.groups(text, start, end));
+        if let Some(groups) = divided {
+            return groups;
+        }
         let found = self.to_the_end.captures_at(&text[..end], start);
         let found = found.filter(|found| found.get(0).is_some_and(|all| all.start() == start));
         let mut groups: Groups = match found {
@@ -80,25 +80,6 @@ impl Extent {
         groups[0] = Some((start, end));
         groups
     }
-}
-
-/// Whether a pattern asks for the shortest match; `None` if nothing in it has a preference.
-fn prefers_shortest(ast: &Ast) -> Option<bool> {
-    match ast {
-        Ast::Repetition(repetition) if is_fixed(&repetition.op.kind) => {
-            prefers_shortest(&repetition.ast)
-        }
-        Ast::Repetition(repetition) => Some(!repetition.greedy),
-        Ast::Group(group) => prefers_shortest(&group.ast),
-        Ast::Concat(concat) => concat.asts.iter().find_map(prefers_shortest),
-        Ast::Alternation(_) => Some(false),
-        _ => None,
-    }
-}
-
-/// `{m}`.
-fn is_fixed(kind: &RepetitionKind) -> bool {
-    matches!(kind, RepetitionKind::Range(RepetitionRange::Exactly(_)))
 }
 
 /// How many choices a pattern leaves; from two on the order in which they are tried can show.

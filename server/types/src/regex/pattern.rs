@@ -1,15 +1,16 @@
 //! PostgreSQL's advanced regular expressions, translated and compiled.
 //!
 //! Most patterns run on `regex` (linear time). Those with back references or lookaround run on
-//! `fancy-regex`, whose backtracking is bounded. How far a match reaches follows POSIX and not the
-//! order of alternatives ([`super::extent`]); for patterns on `fancy-regex` the order counts.
+//! `fancy-regex`, whose backtracking is bounded. How far a match and its groups reach follows POSIX
+//! and not the order of alternatives ([`super::extent`]). On `fancy-regex` that order counts.
 //!
 //! Compiled patterns are kept per thread, the most recently used ones.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-use super::extent::{Extent, Groups};
+use super::extent::Extent;
+use super::matcher::Groups;
 use crate::{Error, Result, SqlState};
 
 /// How many compiled patterns a thread keeps.
@@ -105,7 +106,7 @@ impl Plain {
         };
         let Some(found) = self.regex.find_at(text, start) else { return Ok(None) };
         let end = extent.end(text, found.start()).unwrap_or(found.end());
-        if end != found.end() {
+        if end != found.end() || extent.has_groups() {
             return Ok(Some(extent.groups(text, found.start(), end)));
         }
         Ok(groups_of(self.regex.captures_at(text, start)))
