@@ -66,69 +66,63 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn matcher(&self, from: &Ast, to: &Ast) -> Result<Matcher, regex::Error> {
+    fn matcher(&self, from: &Ast, to: &Ast) -> Matcher {
         let (from, to) = (from.span().start.offset, to.span().end.offset);
-        Matcher::new(&format!("{}(?:{})", self.flags, &self.whole[from..to]), self.size_max)
+        let part = &self.whole[from..to];
+        Matcher::new(format!("{}(?:{part})", self.flags), self.size_max)
     }
 
-    fn part(&self, ast: &Ast) -> Result<Part, regex::Error> {
+    fn part(&self, ast: &Ast) -> Part {
         if !has_groups(ast) {
-            return Ok(Part::Plain);
+            return Part::Plain;
         }
         match ast {
             Ast::Group(group) => {
-                let inner = self.part(&group.ast)?;
-                Ok(match group.kind {
+                let inner = self.part(&group.ast);
+                match group.kind {
                     GroupKind::CaptureIndex(number) => Part::Group(number as usize, inner.into()),
                     _ => inner,
-                })
+                }
             }
             Ast::Concat(concat) => {
                 let mut items = Vec::with_capacity(concat.asts.len());
                 for (at, ast) in concat.asts.iter().enumerate() {
                     let rest = match concat.asts.get(at + 1..) {
-                        Some([next, .., last]) => Some(self.matcher(next, last)?),
-                        Some([last]) => Some(self.matcher(last, last)?),
+                        Some([next, .., last]) => Some(self.matcher(next, last)),
+                        Some([last]) => Some(self.matcher(last, last)),
                         _ => None,
                     };
                     items.push(Item {
-                        part: self.part(ast)?,
-                        matcher: self.matcher(ast, ast)?,
+                        part: self.part(ast),
+                        matcher: self.matcher(ast, ast),
                         rest,
                         shortest: prefers_shortest(ast).unwrap_or(false),
                     });
                 }
-                Ok(Part::Concat(items))
+                Part::Concat(items)
             }
             Ast::Alternation(alternation) => {
-                let branch = |ast: &Ast| Ok((self.part(ast)?, self.matcher(ast, ast)?));
-                Ok(Part::Alternation(
-                    alternation.asts.iter().map(branch).collect::<Result<_, _>>()?,
-                ))
+                let branch = |ast: &Ast| (self.part(ast), self.matcher(ast, ast));
+                Part::Alternation(alternation.asts.iter().map(branch).collect())
             }
             Ast::Repetition(repetition) => match bounds(&repetition.op.kind) {
-                (0, max) => Ok(Part::Repetition {
-                    inner: self.part(&repetition.ast)?.into(),
-                    matcher: self.matcher(&repetition.ast, &repetition.ast)?,
-                    shortest: !repetition.greedy,
+                (0, max) => Part::Repetition {
+                    inner: self.part(&repetition.ast).into(),
+                    matcher: self.matcher(&repetition.ast, &repetition.ast),
+                    shortest: prefers_shortest(&repetition.ast).unwrap_or(false),
                     max,
-                }),
+                },
                 (_, Some(1)) => self.part(&repetition.ast),
                 (min, max) => self.last_round(repetition, min, max),
             },
-            _ => Ok(Part::Plain),
+            _ => Part::Plain,
         }
     }
 }
 
 impl Source<'_> {
     /// `x{m,n}` as `x{m-1,n-1}x`, because groups keep their last round.
-    fn last_round(
-        &self,
-        repetition: &Repetition,
-        min: u32,
-        max: Option<u32>,
-    ) -> Result<Part, regex::Error> {
+    fn last_round(&self, repetition: &Repetition, min: u32, max: Option<u32>) -> Part {
         let inner = &repetition.ast;
         let span = inner.span();
         let text = &self.whole[span.start.offset..span.end.offset];
@@ -137,37 +131,29 @@ impl Source<'_> {
         let earlier = format!("{}(?:{text}){{{},{max}}}{lazy}", self.flags, min - 1);
         let shortest = prefers_shortest(inner).unwrap_or(false);
         let is_fixed = is_fixed(&repetition.op.kind);
-        Ok(Part::Concat(vec![
+        Part::Concat(vec![
             Item {
                 part: Part::Plain,
-                matcher: Matcher::new(&earlier, self.size_max)?,
-                rest: Some(self.matcher(inner, inner)?),
+                matcher: Matcher::new(earlier, self.size_max),
+                rest: Some(self.matcher(inner, inner)),
                 shortest: if is_fixed { shortest } else { !repetition.greedy },
             },
             Item {
-                part: self.part(inner)?,
-                matcher: self.matcher(inner, inner)?,
+                part: self.part(inner),
+                matcher: self.matcher(inner, inner),
                 rest: None,
                 shortest,
             },
-        ]))
+        ])
     }
 }
 
 impl Division {
     /// Takes a pattern apart; none if it has no groups. `flags` stand at the pattern's beginning.
-    pub(super) fn of(
-        flags: &str,
-        whole: &str,
-        ast: &Ast,
-        size_max: usize,
-    ) -> Result<Option<Division>, regex::Error> {
+    pub(super) fn of(flags: &str, whole: &str, ast: &Ast, size_max: usize) -> Option<Division> {
         let groups = count_groups(ast);
-        if groups == 0 {
-            return Ok(None);
-        }
-        let root = Source { flags, whole, size_max }.part(ast)?;
-        Ok(Some(Division { root, groups }))
+        let root = Source { flags, whole, size_max }.part(ast);
+        (groups > 0).then_some(Division { root, groups })
     }
 
     /// The groups of the match between two places; none if that costs too much.
@@ -260,6 +246,10 @@ impl Search<'_> {
             return Some(false);
         };
         if start == end {
+            // Without anything to match there is one round, if that can be.
+            let _ = round == 0
+                && self.matches(matcher, start, end)?
+                && self.divide(inner, start, end)?;
             return Some(true);
         }
         if max.is_some_and(|max| round >= max) {

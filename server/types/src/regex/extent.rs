@@ -48,8 +48,8 @@ impl Extent {
         let to_the_end = regex::RegexBuilder::new(&format!("{flags}(?:{body})\\z"))
             .size_limit(size_max)
             .build()?;
-        let matcher = Matcher::new(whole, size_max)?;
-        let division = Division::of(flags, whole, &ast, size_max)?;
+        let matcher = Matcher::new(whole.clone(), size_max);
+        let division = Division::of(flags, whole, &ast, size_max);
         let shortest = prefers_shortest(&ast).unwrap_or(false);
         Ok(Some(Extent { matcher, division, to_the_end, shortest }))
     }

@@ -1,6 +1,6 @@
 //! One part of a pattern, matched from a place that is known.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use regex_automata::nfa::thompson;
 use regex_automata::nfa::thompson::pikevm::{Cache, PikeVM};
@@ -10,21 +10,36 @@ use regex_automata::{Anchored, Input, MatchKind};
 pub type Groups = Vec<Option<(usize, usize)>>;
 
 /// Simulates all matches of a pattern at once, so the order of its alternatives does not show.
+/// It is compiled when it is asked for the first time: most parts of a pattern never are.
 pub(super) struct Matcher {
+    pattern: String,
+    size_max: usize,
+    compiled: OnceCell<Option<Compiled>>,
+}
+
+struct Compiled {
     vm: PikeVM,
     cache: RefCell<Cache>,
 }
 
 impl Matcher {
-    /// Compiles a pattern.
-    pub(super) fn new(pattern: &str, size_max: usize) -> Result<Matcher, regex::Error> {
-        let vm = PikeVM::builder()
-            .configure(PikeVM::config().match_kind(MatchKind::All))
-            .thompson(thompson::Config::new().nfa_size_limit(Some(size_max)))
-            .build(pattern)
-            .map_err(|error| regex::Error::Syntax(error.to_string()))?;
-        let cache = RefCell::new(vm.create_cache());
-        Ok(Matcher { vm, cache })
+    /// A pattern, or a part of one, that `regex` accepts.
+    pub(super) fn new(pattern: String, size_max: usize) -> Matcher {
+        Matcher { pattern, size_max, compiled: OnceCell::new() }
+    }
+
+    /// None if it becomes larger than `size_max` bytes.
+    fn compiled(&self) -> Option<&Compiled> {
+        let compile = || {
+            let vm = PikeVM::builder()
+                .configure(PikeVM::config().match_kind(MatchKind::All))
+                .thompson(thompson::Config::new().nfa_size_limit(Some(self.size_max)))
+                .build(&self.pattern)
+                .ok()?;
+            let cache = RefCell::new(vm.create_cache());
+            Some(Compiled { vm, cache })
+        };
+        self.compiled.get_or_init(compile).as_ref()
     }
 
     /// Where the longest match ends that begins at `start` and is over at `end`; with `shortest`
@@ -39,7 +54,8 @@ impl Matcher {
         let input = Input::new(text).range(start..end);
         let input = input.anchored(Anchored::Yes).earliest(shortest);
         let mut slots = [None, None];
-        self.vm.search_slots(&mut self.cache.borrow_mut(), &input, &mut slots)?;
+        let Compiled { vm, cache } = self.compiled()?;
+        vm.search_slots(&mut cache.borrow_mut(), &input, &mut slots)?;
         slots[1].map(|end| end.get())
     }
 
