@@ -366,6 +366,11 @@ impl Dialect for BraidDialect {
         true
     }
 
+    // What `RecursionClauses` reads stands there.
+    fn supports_from_first_insert(&self) -> bool {
+        true
+    }
+
     fn allow_extract_custom(&self) -> bool {
         true
     }

@@ -79,19 +79,24 @@ impl ForeignKeys {
                 continue;
             }
             let same = old.is_some_and(|old| pick(old, &link.child_places) == values);
+            // A row that keeps its parent asks nothing. The parent may move in this statement, too,
+            // and a cascade follow it.
+            if same && !run.cx.constraints.is_deferred(link.child.id, &link.key) {
+                continue;
+            }
             if keeps[i] {
                 let rows = match self.rows.take() {
                     Some(rows) => self.rows.insert(rows),
                     None => self.rows.insert(TableRows::new(&self.table)?),
                 };
                 let row = rows.primary_key(new);
-                // A row that is still to be looked at may have moved.
+                // A row that is still to be looked at when the transaction ends may have moved.
                 if same && old.is_some_and(|old| rows.primary_key(old) == row) {
                     continue;
                 }
                 let link = link.clone();
                 self.events.push(Event::Child { link, values, row: Some(row) });
-            } else if !same && !self.seen[i].contains(&values) {
+            } else if !self.seen[i].contains(&values) {
                 self.seen[i].insert(values.clone());
                 self.events.push(Event::Child { link: link.clone(), values, row: None });
             }

@@ -1,5 +1,6 @@
 //! Statements: queries and DML, and WITH lists that change data.
 
+use braid_sql::RecursionClauses;
 use braid_sql::ast::{CteBody, Expr as Ast, Query, Statement, With as AstWith};
 use braid_types::{Error, Result, SqlState};
 
@@ -12,7 +13,7 @@ use super::change::update::bind_update;
 use super::expr::scalar::bind_expr;
 use super::from::range_table::in_range;
 use super::query::ordered::bind_query;
-use super::query::with::{bind_cte, cte_columns, materialized, refuse_duplicate};
+use super::query::with::{Entry, bind_cte, cte_columns, materialized, refuse_duplicate};
 use super::scope::columns::{CteDefinition, Scope, Scopes};
 use super::scope::context::ExprCx;
 use crate::context::StatementKind;
@@ -84,7 +85,9 @@ fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
         refuse_duplicate(&cte.alias.name, earlier)?;
         ctes.extend(match &cte.body {
             CteBody::Query(query) => {
-                let bound = bind_cte(binder, &cte.alias, query, with.recursive, None)?;
+                let clauses = RecursionClauses::of(cte.from.as_ref())?;
+                let entry = Entry { query, recursive: with.recursive, clauses };
+                let bound = bind_cte(binder, &cte.alias, &entry, None)?;
                 materialized(bound, cte.materialized.as_ref())
             }
             CteBody::Statement(statement) => {

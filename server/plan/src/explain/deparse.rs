@@ -5,7 +5,7 @@ use braid_builtins::{Aggregate, WindowKind};
 use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, SqlType};
 
-use crate::tree::expr::{CallExpr, Expr, SubqueryExpr, SubqueryKind};
+use crate::tree::expr::{CallExpr, CaseExpr, Expr, SubqueryExpr, SubqueryKind};
 use crate::tree::node::{AggregateCall, FunctionCall, SortKey, WindowCall, WindowFunction};
 use crate::tree::subscript::Place;
 
@@ -138,14 +138,7 @@ fn show_not<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -> S
 
 fn show_longer<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -> String {
     match e {
-        Expr::Case(case) => {
-            let mut text = String::from("CASE");
-            for (when, then) in &case.whens {
-                let when = show_expr(describer, when, rows);
-                text.push_str(&format!(" WHEN {when} THEN {}", show_expr(describer, then, rows)));
-            }
-            format!("{text} ELSE {} END", show_expr(describer, &case.otherwise, rows))
-        }
+        Expr::Case(case) => show_case(describer, case, rows),
         Expr::InList(e, list) => {
             format!(
                 "({} = ANY (ARRAY[{}]))",
@@ -205,6 +198,19 @@ fn show_longer<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -
         // Everything else is in `expr`.
         _ => String::new(),
     }
+}
+
+fn show_case<'a>(describer: &mut Describer<'a>, case: &'a CaseExpr, rows: Rows<'_>) -> String {
+    // A whole row.
+    if case.whens.is_empty() {
+        return show_expr(describer, &case.otherwise, rows);
+    }
+    let mut text = String::from("CASE");
+    for (when, then) in &case.whens {
+        let when = show_expr(describer, when, rows);
+        text.push_str(&format!(" WHEN {when} THEN {}", show_expr(describer, then, rows)));
+    }
+    format!("{text} ELSE {} END", show_expr(describer, &case.otherwise, rows))
 }
 
 fn show_subquery<'a>(

@@ -512,6 +512,8 @@ pub struct Cte {
     pub alias: TableAlias,
     /// `[NOT] MATERIALIZED`.
     pub materialized: Option<CteAsMaterialized>,
+    /// SEARCH and CYCLE: see [`crate::RecursionClauses`].
+    pub from: Option<Ident>,
     /// The body.
     pub body: CteBody,
 }

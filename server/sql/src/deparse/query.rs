@@ -13,6 +13,7 @@ use super::items::{print_from, print_name, print_name_list};
 use super::printer::{INDENT_ITEM, INDENT_STEP, Printer, unprintable};
 use super::range::{cte_names, enter_from, output_names};
 use crate::rewrite::grouping::grouping_items;
+use crate::rewrite::recursion::RecursionClauses;
 
 /// A query inside the ones around it. `columns` are the names that its columns must have;
 /// `visible` says whether anybody sees their names.
@@ -39,9 +40,8 @@ fn print_query_here(
 ) -> Result<()> {
     if let Some(with) = &query.with {
         let entries = with.cte_tables.iter();
-        let named = entries.map(|cte| (cte.alias.name.value.clone(), &cte.alias, &cte.query));
-        let known: Vec<_> =
-            named.map(|(name, alias, query)| (name, cte_names(alias, query))).collect();
+        let known = entries.map(|cte| Ok((cte.alias.name.value.clone(), cte_names(cte)?)));
+        let known = known.collect::<Result<Vec<_>>>()?;
         printer.ctes.extend(known);
     }
     if let SetExpr::Select(select) = &*query.body {
@@ -105,6 +105,13 @@ fn print_with(printer: &mut Printer<'_>, with: &With) -> Result<()> {
         print_query(printer, &cte.query, None, true)?;
         printer.clause("", 0, 0, 0);
         printer.push(")");
+        match (&cte.from, printer.is_stored()) {
+            (Some(from), true) => {
+                printer.push(" FROM ");
+                print_name(printer, &from.value);
+            }
+            (from, _) => print_recursion(printer, &RecursionClauses::of(from.as_ref())?),
+        }
     }
     if printer.is_stored() {
         printer.push(" ");
@@ -113,6 +120,35 @@ fn print_with(printer: &mut Printer<'_>, with: &With) -> Result<()> {
         printer.clause("", 0, 0, 0);
     }
     Ok(())
+}
+
+/// SEARCH and CYCLE behind an entry of WITH.
+fn print_recursion(printer: &mut Printer<'_>, clauses: &RecursionClauses) {
+    let print_list = |printer: &mut Printer<'_>, names: &[String]| {
+        for (place, name) in names.iter().enumerate() {
+            printer.push(if place > 0 { ", " } else { " " });
+            print_name(printer, name);
+        }
+    };
+    if let Some(search) = &clauses.search {
+        printer.push(" SEARCH ");
+        printer.push(if search.depth_first { "DEPTH" } else { "BREADTH" });
+        printer.push(" FIRST BY");
+        print_list(printer, &search.by);
+        printer.push(" SET ");
+        print_name(printer, &search.set);
+    }
+    if let Some(cycle) = &clauses.cycle {
+        printer.push(" CYCLE");
+        print_list(printer, &cycle.by);
+        printer.push(" SET ");
+        print_name(printer, &cycle.set);
+        if let Some((to, default)) = &cycle.values {
+            printer.push(&format!(" TO {to} DEFAULT {default}"));
+        }
+        printer.push(" USING ");
+        print_name(printer, &cycle.using);
+    }
 }
 
 fn print_set_operation(

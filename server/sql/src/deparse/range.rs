@@ -8,12 +8,13 @@ use std::collections::HashMap;
 
 use braid_types::Result;
 use sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
+    Cte, Join, JoinConstraint, JoinOperator, ObjectName, Select, SelectItem, SetExpr, TableAlias,
     TableFactor, TableWithJoins,
 };
 
 use super::printer::{Entry, Printer, unprintable};
 use super::stored_form::{ItemColumn, RELATION_MARK, UsingColumn, split_label};
+use crate::rewrite::recursion::RecursionClauses;
 
 /// What stands in FROM.
 enum Kind {
@@ -308,8 +309,9 @@ fn force_names(item: &TableWithJoins, forced: &mut Forced) {
 }
 
 /// The columns that an entry of WITH gives.
-pub(super) fn cte_names(alias: &TableAlias, query: &Query) -> Vec<String> {
-    let mut names = listed(alias);
-    names.extend(output_names(&query.body).into_iter().skip(alias.columns.len()));
-    names
+pub(super) fn cte_names(cte: &Cte) -> Result<Vec<String>> {
+    let mut names = listed(&cte.alias);
+    names.extend(output_names(&cte.query.body).into_iter().skip(cte.alias.columns.len()));
+    names.extend(RecursionClauses::of(cte.from.as_ref())?.names());
+    Ok(names)
 }

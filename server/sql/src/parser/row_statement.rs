@@ -140,7 +140,9 @@ fn parse_cte(cursor: &mut Cursor<'_>) -> Result<Cte> {
         }
     };
     cursor.expect_symbol(&Token::RParen)?;
-    Ok(Cte { alias: alias(name, columns), materialized, body })
+    // What the rewrite has put there for SEARCH and CYCLE.
+    let from = if cursor.take("from") { Some(parse_ident(cursor)?) } else { None };
+    Ok(Cte { alias: alias(name, columns), materialized, body, from })
 }
 
 /// Whether the `WITH` list that starts here belongs to a query without changing entries: no
@@ -188,7 +190,7 @@ pub(crate) fn plain_with(with: With) -> sqlparser::ast::With {
             CteBody::Query(query) => Some(sqlparser::ast::Cte {
                 alias: cte.alias,
                 query,
-                from: None,
+                from: cte.from,
                 materialized: cte.materialized,
                 closing_paren_token: AttachedToken::empty(),
             }),

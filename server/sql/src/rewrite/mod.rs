@@ -4,6 +4,7 @@ pub(crate) mod exclusion;
 pub(crate) mod from_items;
 pub(crate) mod grouping;
 pub(crate) mod parenthesized;
+pub(crate) mod recursion;
 pub(crate) mod sample;
 pub(crate) mod shape;
 pub(crate) mod tokens;

@@ -11,6 +11,7 @@
 //! - `TABLESAMPLE …`: [`super::sample`];
 //! - `EXCLUDE …` of a window frame: [`super::exclusion`];
 //! - `GROUP BY DISTINCT …`: [`super::grouping`];
+//! - `SEARCH …` and `CYCLE …`: [`super::recursion`];
 //! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
@@ -23,7 +24,7 @@ use braid_types::{Error, Result, SqlState};
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{position, word};
-use super::{exclusion, from_items, grouping};
+use super::{exclusion, from_items, grouping, recursion};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
 use crate::limits;
@@ -68,7 +69,7 @@ impl Counts {
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
             "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following"
-            | "exclude" | "rows" | "tablesample" => return true,
+            | "exclude" | "rows" | "tablesample" | "search" | "cycle" => return true,
             _ => {}
         }
         false
@@ -231,6 +232,7 @@ fn other_form(
         Some("rows") => return Ok(from_items::rows_from(tokens, at, out)),
         Some("tablesample") => return Ok(rewrite_sample(tokens, at, out)),
         Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
+        Some("search" | "cycle") => return Ok(recursion::clauses(tokens, at, out)),
         Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
         _ => {}
     }

@@ -63,11 +63,11 @@ pub(crate) fn passed_columns(scope: &Scope) -> Vec<(Slot, Expr)> {
         .collect()
 }
 
-/// A whole row, which is NULL where its table has none.
+/// A whole row, which is NULL where its table has none. It is a value, and no list of columns as
+/// `ROW (…)` is: two of them are equal where both have a NULL.
 pub(crate) fn row_if_present(row: Expr, presence: Option<(Slot, SqlType)>) -> Expr {
-    let Some((slot, ty)) = presence else { return row };
-    let missing = Expr::IsNull(Box::new(Expr::Column(slot, ty)));
     let ty = row.ty();
-    let whens = vec![(missing, Expr::null(ty.clone()))];
+    let missing = presence.map(|(slot, ty)| Expr::IsNull(Box::new(Expr::Column(slot, ty))));
+    let whens = missing.map(|missing| (missing, Expr::null(ty.clone()))).into_iter().collect();
     Expr::Case(Box::new(CaseExpr { whens, otherwise: row, ty }))
 }

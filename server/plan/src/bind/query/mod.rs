@@ -5,6 +5,7 @@ pub(crate) mod lock;
 pub(crate) mod ordered;
 pub(crate) mod output;
 pub(crate) mod recursion;
+pub(crate) mod search_cycle;
 pub(crate) mod select;
 pub(crate) mod set_operation;
 pub(crate) mod with;

@@ -246,6 +246,13 @@ pub(crate) fn bind_set_expr(
     }
 }
 
+/// A constant that is kept as text.
+pub(crate) fn bind_literal(binder: &mut Binder<'_>, text: &str) -> Result<Expr> {
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent: None };
+    bind_expr(binder, &braid_sql::parse_expr(text)?, &mut ExprCx::plain(scopes, "CYCLE"))
+}
+
 /// A projection to these types, where they differ.
 pub(crate) fn cast_columns(
     binder: &mut Binder<'_>,

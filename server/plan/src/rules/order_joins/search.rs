@@ -143,11 +143,8 @@ impl<'a> Search<'a> {
 
     /// Takes the join of two sets, either way round, if it is the cheapest of their union.
     fn consider(&mut self, a: Set, b: Set) {
-        for (left, right) in [(a, b), (b, a)] {
-            if !self.keeps_order || left.first() < right.first() {
-                self.keep(left, right);
-            }
-        }
+        self.keep(a, b);
+        self.keep(b, a);
     }
 
     fn keep(&mut self, left: Set, right: Set) {
@@ -160,6 +157,9 @@ impl<'a> Search<'a> {
 
     /// Whether the right set may be the right side of a join with the left one.
     fn is_allowed(&self, left: Set, right: Set) -> bool {
+        if self.keeps_order && left.first() > right.first() {
+            return false;
+        }
         // The right side of a left, semi or anti join is nowhere else.
         let is_alone = |set: Set| set.len() == 1 && set.is_within(self.attached);
         match right.first().and_then(|place| self.sizes.run.inputs[place].attached.as_ref()) {

@@ -218,7 +218,8 @@ fn recursive_query(
     let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text);
     let parsed = parsed.and_then(|mut parser| parser.parse_query());
     let mut outer = parsed.map_err(|error| Error::internal(error.to_string()))?;
-    let cte = Cte { alias: alias(view, columns), materialized: None, body: CteBody::Query(query) };
+    let (alias, body) = (alias(view, columns), CteBody::Query(query));
+    let cte = Cte { alias, materialized: None, body, from: None };
     let ctes = vec![cte];
     outer.with = Some(plain_with(With { recursive: true, ctes, span: Span::empty() }));
     Ok(outer)
