@@ -89,7 +89,9 @@ withBinary('the packed packages', (binary) => {
     tarballs = printed.split('\n').filter((line) => line.endsWith('.tgz'));
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
-    const first = tarballs.filter((path) => !/braiddb-(kysely|drizzle|opentelemetry)-/.test(path));
+    const first = tarballs.filter(
+      (path) => !/braiddb-(kysely|drizzle|opentelemetry|queue)-/.test(path),
+    );
     await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
       unreachable = 'npm cannot reach its registry, and does not have "pg" in its cache';
