@@ -9,6 +9,7 @@
  * ```
  */
 
+import type { BatchWorkOptions } from '@braiddb/queue';
 import { openQueue } from '@braiddb/queue';
 import { connect } from '@braiddb/sdk';
 import type { Runner } from 'graphile-worker';
@@ -37,6 +38,9 @@ const GROUP = 1_000;
 /** Jobs that batches take at a time. */
 const BATCH = 100;
 
+/** That of the handlers' transactions. The others have none around a handler. */
+const ISOLATION = 'read committed';
+
 /** The least that pg-boss allows. */
 const POLL_SECONDS = 0.5;
 
@@ -46,8 +50,9 @@ interface Payload {
 
 /** Fails with what a queue has reported. */
 function check(failure: unknown): void {
-  if (failure !== undefined)
-    throw new Error('the queue has reported a failure', { cause: failure });
+  if (failure === undefined) return;
+  const text = failure instanceof Error ? failure.message : JSON.stringify(failure);
+  throw new Error(`the queue has reported a failure: ${text}`, { cause: failure });
 }
 
 /** Numbers in groups. */
@@ -83,11 +88,12 @@ async function openBraidQueue(
     },
     work: async (concurrency, done) => {
       if (isBatch) {
-        await queue.workBatch('bench', { concurrency, batchMax: BATCH }, (jobs) => {
+        const options: BatchWorkOptions = { concurrency, isolation: ISOLATION, batchMax: BATCH };
+        await queue.workBatch('bench', options, (jobs) => {
           for (const { payload } of jobs) done(payload.n);
         });
       } else {
-        await queue.work('bench', { concurrency }, ({ payload }) => {
+        await queue.work('bench', { concurrency, isolation: ISOLATION }, ({ payload }) => {
           done(payload.n);
         });
       }

@@ -21,7 +21,7 @@
  */
 
 import type { Database, ServerInfo, Sql } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import { createOnce, sql } from '@braiddb/sdk';
 
 /** The names of the tables, quoted. */
 export interface Tables {
@@ -71,30 +71,13 @@ export function schemaSql(options: { schema?: string; target?: SchemaTarget } = 
 
 /** Creates the tables where they are missing; several programs may do so at once. */
 export async function migrate(db: Database, schema: string, names: string[]): Promise<void> {
-  for (const statement of statementsOf(schema, db.server.kind)) await createOnce(db, statement);
+  for (const text of statementsOf(schema, db.server.kind)) await createOnce(db, sql.unsafe(text));
   const { queue } = tablesOf(schema);
   await db.transaction({ isolation: 'read committed' }, async (tx) => {
     await tx.query`
       INSERT INTO ${queue} (name) SELECT n FROM unnest(${names}::text[]) AS n
       ON CONFLICT (name) DO NOTHING`;
   });
-}
-
-/** What PostgreSQL may answer to `IF NOT EXISTS` while another session creates the same thing. */
-const CREATED_MEANWHILE = ['23505', '42P06', '42P07', '42710'];
-
-const TRIES = 5;
-
-async function createOnce(db: Database, text: string): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await db.transaction((tx) => tx.query(sql.unsafe(text)));
-      return;
-    } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (tries >= TRIES || !CREATED_MEANWHILE.includes(String(code))) throw error;
-    }
-  }
 }
 
 /** What the statements of a schema have in common. */

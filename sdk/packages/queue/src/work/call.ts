@@ -13,6 +13,7 @@
  */
 
 import type { Transaction } from '@braiddb/sdk';
+import { isAmbiguous, isTransient } from '@braiddb/sdk';
 
 import type { QueueContext } from '../context.js';
 import { note, report, settingsOf } from '../context.js';
@@ -184,8 +185,9 @@ async function afterFailure(
     }
     return;
   }
-  // One bad job must not take the others with it: the halves are tried apart.
-  if (jobs.length > 1 && !wasEnded) {
+  // One bad job must not take the others with it: the halves are tried apart. What is no fault of a
+  // job, such as a lost connection, is no better for fewer of them.
+  if (jobs.length > 1 && !wasEnded && !isTransient(error) && !isAmbiguous(error)) {
     const middle = Math.ceil(jobs.length / 2);
     await attempt(plan, jobs.slice(0, middle));
     await attempt(plan, jobs.slice(middle));
