@@ -10,9 +10,10 @@
  *               heartbeat.ts  limits.ts  backoff.ts  job.ts
  *               listener.ts, poller.ts: what wakes a worker; delayed and lost jobs; retention
  *  cron/        pattern.ts  scheduler.ts
- *  store/       the SQL: enqueue.ts  take.ts  finish.ts  history.ts  settle.ts  dead.ts
+ *  store/       the SQL: enqueue.ts  take.ts  finish.ts  history.ts  settle.ts  dead.ts  stats.ts
+ *               literals.ts
  *  ───────────────────────────────────────────────────────────────────────
- *  schema.ts (the tables and the states of a job)  stats.ts  counters.ts  context.ts
+ *  schema.ts (the tables and the states of a job)  counters.ts  context.ts
  *  options.ts  payload.ts  ids.ts  errors.ts  diagnostics.ts
  * ```
  *
@@ -53,7 +54,7 @@ export type { IdleOptions, JobInput, JobQueue } from './queue.js';
 export { openQueue } from './queue.js';
 export type { SchemaTarget } from './schema.js';
 export { schemaSql } from './schema.js';
-export type { QueueStats } from './stats.js';
+export type { QueueStats } from './store/stats.js';
 export type { DeadJob, DeadOptions } from './store/dead.js';
 export type { Job, LongJob } from './work/job.js';
 export type { Worker } from './work/worker.js';

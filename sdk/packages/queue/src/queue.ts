@@ -30,8 +30,8 @@ import {
 } from './options.js';
 import { encodePayload } from './payload.js';
 import { migrate, tablesOf } from './schema.js';
-import type { QueueStats } from './stats.js';
-import { readStats } from './stats.js';
+import type { QueueStats } from './store/stats.js';
+import { readStats } from './store/stats.js';
 import type { DeadJob, DeadOptions } from './store/dead.js';
 import { endDead, readDead } from './store/dead.js';
 import type { NewJob } from './store/enqueue.js';

@@ -2,6 +2,7 @@
 
 import type { QueueContext } from '../context.js';
 import { announce } from './enqueue.js';
+import { limit as rows, stateIs } from './literals.js';
 
 /** A job that is not tried again by itself. */
 export interface DeadJob<Payload = unknown> {
@@ -32,7 +33,7 @@ export async function readDead(
   queue: string,
   { ids, limit }: { ids: readonly string[] | undefined; limit: number },
 ): Promise<DeadJob<never>[]> {
-  const { rows } = await db.query<{
+  const found = await db.query<{
     id: string;
     payload: string;
     attempt: number;
@@ -43,10 +44,10 @@ export async function readDead(
     SELECT id, payload::text AS payload, attempt, coalesce(error, '') AS error,
       (extract(epoch FROM failed_at) * 1000)::float8 AS "failedMs",
       (extract(epoch FROM created_at) * 1000)::float8 AS "enqueuedMs"
-    FROM ${tables.job} WHERE queue = ${queue} AND state = 'dead'
+    FROM ${tables.job} WHERE queue = ${queue} AND ${stateIs('dead')}
       AND (${ids ?? null}::uuid[] IS NULL OR id = ANY(${ids ?? null}::uuid[]))
-    ORDER BY failed_at, id LIMIT ${limit}`;
-  return rows.map(({ failedMs, enqueuedMs, payload, ...row }) => ({
+    ORDER BY failed_at, id ${rows(limit)}`;
+  return found.rows.map(({ failedMs, enqueuedMs, payload, ...row }) => ({
     ...row,
     payload: JSON.parse(payload) as never,
     failedAt: new Date(failedMs),
@@ -65,12 +66,12 @@ export async function endDead(
   while (sum < limit) {
     const wanted = Math.min(ROWS_MAX, limit - sum);
     const count = await db.transaction({ isolation: 'read committed' }, async (tx) => {
-      const { rows } = await tx.query<{ id: string }>`
-        SELECT id FROM ${tables.job} WHERE queue = ${queue} AND state = 'dead'
+      const taken = await tx.query<{ id: string }>`
+        SELECT id FROM ${tables.job} WHERE queue = ${queue} AND ${stateIs('dead')}
           AND (${ids ?? null}::uuid[] IS NULL OR id = ANY(${ids ?? null}::uuid[]))
-        ORDER BY failed_at, id LIMIT ${wanted} FOR UPDATE SKIP LOCKED`;
-      if (rows.length === 0) return 0;
-      const found = rows.map(({ id }) => id);
+        ORDER BY failed_at, id ${rows(wanted)} FOR UPDATE SKIP LOCKED`;
+      const found = taken.rows.map(({ id }) => id);
+      if (found.length === 0) return 0;
       if (how === 'discard') {
         await tx.run`DELETE FROM ${tables.job} WHERE id = ANY(${found}::uuid[])`;
       } else {
@@ -79,7 +80,7 @@ export async function endDead(
           WHERE id = ANY(${found}::uuid[])`;
         if (settings.listen) await announce(tx, settings.schema, queue);
       }
-      return rows.length;
+      return found.length;
     });
     sum += count;
     if (count < wanted) break;

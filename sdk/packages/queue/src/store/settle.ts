@@ -5,6 +5,7 @@ import { sql } from '@braiddb/sdk';
 import type { QueueContext } from '../context.js';
 import { settingsOf } from '../context.js';
 import { periodMs } from './history.js';
+import { limit, stateIs } from './literals.js';
 
 /** A job that has been moved. */
 export interface Settled {
@@ -29,9 +30,9 @@ const LOST = 'the worker was not heard of until the end of the lease';
  * finish it before that.
  */
 export async function settleJobs({ db, tables }: QueueContext, queue: string): Promise<Settled[]> {
-  const due = (state: string): ReturnType<typeof sql> => sql`(
-    SELECT id FROM ${tables.job} WHERE queue = ${queue} AND state = ${sql.unsafe(`'${state}'`)}
-      AND due_at <= now() ORDER BY due_at, id LIMIT ${ROWS_MAX} FOR UPDATE SKIP LOCKED)`;
+  const due = (state: 'active' | 'delayed'): ReturnType<typeof sql> => sql`(
+    SELECT id FROM ${tables.job} WHERE queue = ${queue} AND ${stateIs(state)}
+      AND due_at <= now() ORDER BY due_at, id ${limit(ROWS_MAX)} FOR UPDATE SKIP LOCKED)`;
   const { rows } = await db.query<Settled>`
     WITH lost AS MATERIALIZED ${due('active')}, delayed AS MATERIALIZED ${due('delayed')},
       due AS (SELECT id FROM lost UNION ALL SELECT id FROM delayed)
@@ -50,9 +51,9 @@ export async function nextDueMs(
   { db, tables }: QueueContext,
   queue: string,
 ): Promise<number | undefined> {
-  const first = (state: string): ReturnType<typeof sql> => sql`
+  const first = (state: 'active' | 'delayed'): ReturnType<typeof sql> => sql`
     (SELECT due_at FROM ${tables.job} WHERE queue = ${queue}
-      AND state = ${sql.unsafe(`'${state}'`)} ORDER BY due_at, id LIMIT 1)`;
+      AND ${stateIs(state)} ORDER BY due_at, id LIMIT 1)`;
   const { ms } = await db.one<{ ms: number | null }>`
     SELECT (extract(epoch FROM least(${first('active')}, ${first('delayed')})
       - clock_timestamp()) * 1000)::float8 AS ms`;
@@ -78,7 +79,7 @@ export async function deleteOld(context: QueueContext, queue: string): Promise<n
         DELETE FROM ${tables.history} WHERE (queue, period, id) IN (
           SELECT queue, period, id FROM ${tables.history}
           WHERE queue = ${queue} AND period < ${before(keptMs)}
-          ORDER BY period, id LIMIT ${ROWS_MAX} FOR UPDATE SKIP LOCKED)`.count(),
+          ORDER BY period, id ${limit(ROWS_MAX)} FOR UPDATE SKIP LOCKED)`.count(),
     );
   }
   // A key stays as long as its job waits, runs or is dead.
@@ -88,7 +89,7 @@ export async function deleteOld(context: QueueContext, queue: string): Promise<n
         SELECT k.key FROM ${tables.key} AS k
         WHERE k.queue = ${queue} AND k.created_at < ${before(keepKeysMs)}
           AND NOT EXISTS (SELECT 1 FROM ${tables.job} AS j WHERE j.id = k.id)
-        ORDER BY k.created_at, k.key LIMIT ${ROWS_MAX})`.count(),
+        ORDER BY k.created_at, k.key ${limit(ROWS_MAX)})`.count(),
   );
   return deleted;
 }

@@ -19,6 +19,7 @@ import { sql } from '@braiddb/sdk';
 import type { QueueContext } from '../context.js';
 import { settingsOf } from '../context.js';
 import { STRIPES } from '../schema.js';
+import { limit, stateIs } from './literals.js';
 
 /** A job that a worker has. */
 export interface TakenJob {
@@ -69,8 +70,8 @@ interface TakePlan {
 }
 
 function nextIds({ tables }: QueueContext, queue: string, count: number): Sql {
-  return sql`SELECT id FROM ${tables.job} WHERE queue = ${queue} AND state = 'ready'
-    ORDER BY priority, run_at, id LIMIT ${count} FOR UPDATE SKIP LOCKED`;
+  return sql`SELECT id FROM ${tables.job} WHERE queue = ${queue} AND ${stateIs('ready')}
+    ORDER BY priority, run_at, id ${limit(count)} FOR UPDATE SKIP LOCKED`;
 }
 
 /** Marks jobs as active; they come in the order of the queue. */
@@ -104,8 +105,8 @@ async function takeWithKeys(
   const { context, queue, count } = plan;
   const { job } = context.tables;
   const { rows } = await tx.query<{ id: string; key: string | null }>`
-    SELECT id, concurrency_key AS key FROM ${job} WHERE queue = ${queue} AND state = 'ready'
-    ORDER BY priority, run_at, id LIMIT ${count} FOR UPDATE SKIP LOCKED`;
+    SELECT id, concurrency_key AS key FROM ${job} WHERE queue = ${queue} AND ${stateIs('ready')}
+    ORDER BY priority, run_at, id ${limit(count)} FOR UPDATE SKIP LOCKED`;
   const keys = [...new Set(rows.flatMap(({ key }) => (key === null ? [] : [key])))];
   const active = await lockKeys(tx, context, queue, keys);
   const fits: string[] = [];
@@ -139,7 +140,7 @@ async function lockKeys(
   // A statement of its own, so that at READ COMMITTED it sees what was committed before the locks.
   const { rows } = await tx.query<{ key: string; count: number }>`
     SELECT concurrency_key AS key, count(*)::int4 AS count FROM ${tables.job}
-    WHERE queue = ${queue} AND state = 'active' AND concurrency_key IS NOT NULL
+    WHERE queue = ${queue} AND ${stateIs('active')} AND concurrency_key IS NOT NULL
       AND concurrency_key = ANY(${keys}::text[]) GROUP BY concurrency_key`;
   return new Map(rows.map(({ key, count }) => [key, count]));
 }
@@ -159,8 +160,8 @@ export async function unblock(context: QueueContext, queue: string, key: string)
     if (free <= 0) return 0;
     return tx.run`
       WITH next AS MATERIALIZED (SELECT id FROM ${tables.job}
-        WHERE queue = ${queue} AND state = 'blocked' AND concurrency_key = ${key}
-        ORDER BY priority, run_at, id LIMIT ${free} FOR UPDATE SKIP LOCKED)
+        WHERE queue = ${queue} AND ${stateIs('blocked')} AND concurrency_key = ${key}
+        ORDER BY priority, run_at, id ${limit(free)} FOR UPDATE SKIP LOCKED)
       UPDATE ${tables.job} AS j SET state = 'ready' FROM next WHERE j.id = next.id`.count();
   });
 }
@@ -173,7 +174,7 @@ export async function nextBlockedKey(
 ): Promise<string | undefined> {
   const row = await db.maybeOne<{ key: string }>`
     SELECT concurrency_key AS key FROM ${tables.job}
-    WHERE queue = ${queue} AND state = 'blocked' AND concurrency_key > ${after}
+    WHERE queue = ${queue} AND ${stateIs('blocked')} AND concurrency_key > ${after}
     ORDER BY concurrency_key LIMIT 1`;
   return row?.key;
 }

@@ -31,6 +31,14 @@ export interface Worker extends AsyncDisposable {
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
+/** Free places up to which any number of them is filled by one take. */
+const EXACT_MAX = 8;
+
+/** How many places a take fills: many of them by powers of two, so that there are few statements. */
+export function placesOf(free: number): number {
+  return free <= EXACT_MAX ? free : 2 ** Math.floor(Math.log2(free));
+}
+
 /** The loop of one worker. */
 export class WorkerLoop {
   readonly #plan: CallPlan;
@@ -108,7 +116,7 @@ export class WorkerLoop {
   async #take(): Promise<void> {
     const { context, queue, settings } = this.#plan;
     const { concurrency, batchMax, leaseMs } = settings;
-    const wanted = (concurrency - this.#calls.size) * batchMax;
+    const wanted = placesOf(concurrency - this.#calls.size) * batchMax;
     // Before the take: what wakes the worker meanwhile may be about jobs that the take has missed.
     this.#mayHaveMore = false;
     const jobs = await takeJobs(context, queue, wanted, leaseMs);
