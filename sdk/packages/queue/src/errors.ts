@@ -68,6 +68,15 @@ export class QueueSchemaError extends QueueError {
   }
 }
 
+/** SQLSTATEs of a table, a schema or a column that does not exist. */
+const MISSING = ['42P01', '3F000', '42703'];
+
+/** A {@link QueueSchemaError} in place of an error about a missing table; else the error. */
+export function schemaError(schema: string, error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  return MISSING.includes(String(code)) ? new QueueSchemaError(schema, error) : error;
+}
+
 /** The queue is closed. It is also the reason of signals of jobs that `close` has ended. */
 export class QueueClosedError extends QueueError {
   constructor(message = 'the queue is closed') {

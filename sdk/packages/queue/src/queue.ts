@@ -10,7 +10,7 @@ import { settingsOf } from './context.js';
 import { Counters } from './counters.js';
 import type { CronPlan } from './cron/scheduler.js';
 import { CronScheduler } from './cron/scheduler.js';
-import { QueueClosedError } from './errors.js';
+import { QueueClosedError, schemaError } from './errors.js';
 import type {
   BatchWorkOptions,
   CloseQueueOptions,
@@ -367,11 +367,13 @@ class QueueHandle {
     if (jobs.length === 0) return [];
     const work = (on: Transaction): ReturnType<typeof insertJobs> =>
       insertJobs(this.#context, on, name, jobs);
-    const { db, counters } = this.#context;
-    const { ids, added } =
-      tx === undefined
-        ? await db.transaction({ isolation: 'read committed' }, work)
-        : await work(tx);
+    const { db, counters, settings: own } = this.#context;
+    // In a transaction of the caller's the error may be about another table.
+    const alone = async (): ReturnType<typeof insertJobs> =>
+      db.transaction({ isolation: 'read committed' }, work).catch((error: unknown) => {
+        throw schemaError(own.schema, error);
+      });
+    const { ids, added } = await (tx === undefined ? alone() : work(tx));
     counters.count(name, 'enqueued', added);
     return ids;
   }

@@ -377,6 +377,7 @@ onEachServer('the queue', ({ url }) => {
   it('says that the tables are missing', async () => {
     const { queue, name } = open({}, { schema: freshName('missing') });
     await expect(queue.work(name, () => undefined)).rejects.toThrow(QueueSchemaError);
+    await expect(queue.enqueue(name, { n: 1 })).rejects.toThrow(QueueSchemaError);
   });
 
   it('works at other isolation levels and with parsers of the caller', async () => {

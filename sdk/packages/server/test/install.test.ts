@@ -258,6 +258,30 @@ withBinary('the packed packages', (binary) => {
     expect(printed).toBe('1 true\n');
   });
 
+  it('have a queue, and its command', async (context) => {
+    skipUnlessInstalled(context);
+    const queue = tarballs.find((path) => path.includes('braiddb-queue-')) ?? '';
+    await run('npm', [...INSTALL, queue], { cwd: project });
+    const printed = await run('npx', ['--no-install', 'braiddb-queue', 'sql'], { cwd: project });
+    expect(printed).toContain('CREATE TABLE IF NOT EXISTS "braid_queue"."job"');
+    const code = `
+      import { openQueue } from '@braiddb/queue';
+      import { connect } from '@braiddb/sdk';
+      import { startServer } from '@braiddb/server';
+      const server = await startServer();
+      const db = await connect(server.url);
+      const queue = openQueue(db, { queues: { mail: {} } });
+      await queue.migrate();
+      await queue.enqueue('mail', { to: 'ada' });
+      await queue.work('mail', ({ payload }) => console.log(payload.to));
+      await queue.idle('mail');
+      await queue.close();
+      await db.close();
+      await server.close();`;
+    await writeFile(join(project, 'jobs.mjs'), code);
+    expect(await run(process.execPath, ['jobs.mjs'], { cwd: project })).toBe('ada\n');
+  }, 120_000);
+
   it('load by require, on a Node that can', async (context) => {
     skipUnlessInstalled(context);
     if (!requiresModules()) context.skip('this Node loads no ES modules by require');

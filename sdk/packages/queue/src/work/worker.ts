@@ -12,7 +12,7 @@
  */
 
 import { report } from '../context.js';
-import { QueueClosedError, QueueSchemaError } from '../errors.js';
+import { QueueClosedError, schemaError } from '../errors.js';
 import { returnJobs } from '../store/finish.js';
 import type { TakenJob } from '../store/take.js';
 import { takeJobs } from '../store/take.js';
@@ -61,9 +61,7 @@ export class WorkerLoop {
   async start(): Promise<void> {
     const { schema } = this.#plan.context.settings;
     await this.#take().catch((error: unknown) => {
-      const { code } = error as { code?: unknown };
-      const isMissing = code === '42P01' || code === '3F000' || code === '42703';
-      throw isMissing ? new QueueSchemaError(schema, error) : error;
+      throw schemaError(schema, error);
     });
     this.#loop = this.#run();
   }
