@@ -3,6 +3,7 @@
 import { connect, OptionError, sql } from '@braiddb/sdk';
 import { expect, it } from 'vitest';
 
+import { startProxy } from '../../../test/proxy.js';
 import { freshName, onEachServer } from '../../../test/targets.js';
 import type { Job, LongJob } from '../src/index.js';
 import {
@@ -309,6 +310,33 @@ onEachServer('the queue', ({ url }) => {
     await deaf.queue.work(deaf.name, () => undefined);
     await deaf.queue.enqueue(deaf.name, { n: 1 });
     await untilEmpty(deaf.queue, deaf.name, 10_000);
+  });
+
+  it('loses and doubles nothing when connections break at any moment', async () => {
+    await using proxy = await startProxy(url);
+    const fragile = await connect(proxy.url, { graceMs: 500 });
+    const { queue, name } = open({ maxAttempts: 1_000 }, { on: fragile });
+    const watcher = open({}, { name }).queue;
+    const numbers = Array.from({ length: 150 }, (_, n) => n);
+    await watcher.enqueueMany(
+      name,
+      numbers.map((n) => ({ payload: { n } })),
+    );
+    let chunks = 0;
+    let cuts = 0;
+    await queue.work(name, { leaseMs: 500 }, async ({ payload: { n } }, tx) => {
+      await tx.run`INSERT INTO ${sqlDone()} VALUES (${n}, ${name})`;
+    });
+    proxy.judge = () => {
+      if (++chunks % 13 !== 0 || cuts >= 12) return 'pass';
+      return ++cuts % 2 === 0 ? 'cut before' : 'cut after';
+    };
+    await untilEmpty(watcher, name);
+    expect(cuts).toBeGreaterThan(0);
+    expect(await done(name)).toEqual(numbers);
+    expect(await watcher.dead(name)).toEqual([]);
+    await queue.close();
+    await fragile.close();
   });
 
   it('deletes old history and old keys, and keeps keys of jobs that wait', async () => {
