@@ -1,5 +1,5 @@
 /**
- * Question: how many jobs a second does a queue run, and how long does a job wait for an idle worker?
+ * Question: how many jobs a second does a queue run, and how long does a job wait for a worker?
  *
  * `@braiddb/queue`, graphile-worker and pg-boss on both servers, with 1, 4 and 16 workers. The handler
  * does nothing, so what is measured is the queue. A system that does not run on a server says why.

@@ -20,7 +20,7 @@ onEachServer('many jobs', ({ url }) => {
   const { schema, open } = place;
   const job = sql.identifier(schema, 'job');
 
-  it('runs at most perKeyMax jobs of a key, whoever works, and all of them', async () => {
+  it('runs at most perKeyMax jobs of a key over several workers, and all jobs', async () => {
     const { queue, name } = open({ perKeyMax: 2 });
     const workers = [
       queue,

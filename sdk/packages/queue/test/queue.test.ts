@@ -223,7 +223,7 @@ onEachServer('the queue', ({ url }) => {
     expect(await history(name)).toHaveLength(2);
   });
 
-  it('tells a worker that has lost its job, and lets another finish it', async () => {
+  it('ends a call whose job is lost, and lets another worker finish the job', async () => {
     const { queue, name } = open();
     const reasons: unknown[] = [];
     await queue.workLong(name, { leaseMs: 300, concurrency: 1 }, async (job) => {

@@ -1,7 +1,7 @@
 /**
  * Fires cron patterns: one job for each time, however many programs declare the pattern.
  *
- * The row of a pattern has its next time. Whoever locks the row first enqueues the job and writes
+ * The row of a pattern has its next time. The first to lock the row enqueues the job and writes
  * the time after it, in one transaction; the others find a time that has not come.
  */
 

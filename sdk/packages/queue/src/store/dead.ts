@@ -20,7 +20,7 @@ export interface DeadJob<Payload = unknown> {
 export interface DeadOptions {
   /** Only these. Default: all. */
   readonly ids?: readonly string[] | undefined;
-  /** At most so many, the oldest first. Default: 100 where they are read, else all. */
+  /** Their greatest number, the oldest first. Default: 100 where they are read, else all. */
   readonly limit?: number | undefined;
 }
 

@@ -83,7 +83,7 @@ export async function insertJobs(
   return { ids, added };
 }
 
-/** Tells workers that a queue has jobs, when the transaction commits. */
+/** Announces to workers that a queue has jobs, when the transaction commits. */
 export async function announce(tx: Transaction, schema: string, queue: string): Promise<void> {
   await tx.run`SELECT pg_notify(${schema}, ${queue})`;
 }
