@@ -18,6 +18,8 @@
  *               [--parents 1000] [--children 1,10,100,1000]
  *   queue       queues and logs with retention: is the last job as fast as the first?
  *               [--jobs 100000] [--workers 2,16]
+ *   jobs        jobs a second and latency of @braiddb/queue, graphile-worker and pg-boss
+ *               [--queued 20000] [--connections 1,4,16]; connections are workers
  *   growth      every kind of work at n and at 10 n
  *   tpch        the 22 queries of TPC-H [--scale 0.2]; --only takes their numbers, separated by |
  *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
@@ -59,6 +61,7 @@ const DEFAULTS = {
   'point-rows': '20000',
   jobs: '100000',
   workers: '2,16',
+  queued: '20000',
   scale: '0.2',
 };
 
@@ -76,6 +79,7 @@ const MOMENT = {
   'point-rows': '500',
   jobs: '100',
   workers: '2',
+  queued: '50',
   scale: '0.01',
 };
 
@@ -169,6 +173,11 @@ const SUITES = {
     const workers = flags.workers.split(',').map(Number);
     return runQueue({ ...common, sides, jobs: Number(flags.jobs), workers, slices: 10 });
   },
+  async jobs(sides) {
+    const { runJobs } = await import('./dist/jobs/index.js');
+    const workers = flags.connections.split(',').map(Number);
+    return runJobs({ ...common, sides, queued: Number(flags.queued), workers });
+  },
   async growth(sides) {
     const { runGrowth } = await import('./dist/growth/index.js');
     return runGrowth({ ...common, sides, scale: flags.smoke ? 0.02 : 1 });
@@ -240,6 +249,7 @@ async function main() {
   }
   await install();
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/sdk']);
+  await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/queue']);
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/bench']);
   try {
     for (const one of names) await run(one);

@@ -6,7 +6,7 @@
  *
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
- *  database/        the type of db
+ *  database/        the type of db    create-once.ts: CREATE … IF NOT EXISTS by several sessions
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
  *  reserve/         a connection of the pool for one user
  *  listen/          notifications, on a connection of their own
@@ -69,6 +69,7 @@ export type {
   BatchEvent,
   BatchMode,
 } from './batcher/index.js';
+export { createOnce } from './database/create-once.js';
 export type { Database } from './database/database.js';
 export { connect } from './client.js';
 export type { Field } from './connection/driver.js';

@@ -67,7 +67,7 @@ async function packageTests(folder, binary) {
 
 /** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
 async function packages() {
-  const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry'];
+  const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
   const published = names.map((name) => `@braiddb/${name}`);
   await buildPackages([...published, 'iot-worker', 'fastify-kysely', '@braiddb/bench']);
   await program('types', 'npm', 'run', '--silent', 'typecheck');
@@ -102,6 +102,7 @@ async function main() {
     part('Kysely dialect', ofPackage('sdk/packages/kysely')),
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
+    part('queue', ofPackage('sdk/packages/queue')),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('bench pictures', ofPackage('bench')),

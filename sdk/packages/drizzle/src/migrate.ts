@@ -5,8 +5,8 @@
  * other has stopped. The files are those of drizzle-kit.
  */
 
-import type { Database, Sql, Transaction } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import type { Sql, Transaction } from '@braiddb/sdk';
+import { createOnce, sql } from '@braiddb/sdk';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 
@@ -51,24 +51,6 @@ export async function migrate(
       if (migration.folderMillis > lastMs) await apply(tx, migration, table);
     }
   });
-}
-
-/** What PostgreSQL may answer to `IF NOT EXISTS` while another session creates the same thing. */
-const CREATED_MEANWHILE = ['23505', '42P06', '42P07'];
-
-const TRIES = 5;
-
-/** Runs CREATE … IF NOT EXISTS, again where another session is doing the same. */
-async function createOnce(client: Database, statement: Sql): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await client.transaction((tx) => tx.query(statement));
-      return;
-    } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (tries >= TRIES || !CREATED_MEANWHILE.includes(String(code))) throw error;
-    }
-  }
 }
 
 async function apply(

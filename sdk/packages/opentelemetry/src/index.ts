@@ -6,6 +6,7 @@
  *  instrument.ts   instrument(): subscribes, and ends the subscriptions
  *  spans.ts        spans of statements, transactions and batches
  *  metrics.ts      durations, waits and counters      pools.ts  gauges of db.stats()
+ *  queues.ts       spans and metrics of @braiddb/queue
  *  ───────────────────────────────────────────────────────────────────────
  *  attributes.ts   what a trace is called by the conventions
  *  summary.ts      the summary of a statement, and its text without literals

@@ -12,6 +12,7 @@ import { listen } from './channels.js';
 import { measurements } from './metrics.js';
 import type { PoolOptions } from './pools.js';
 import { PoolGauges } from './pools.js';
+import { jobSpans, queueMeasurements } from './queues.js';
 import { batchSpans, noteRetry, statementSpans, transactionSpans } from './spans.js';
 
 const NAME = '@braiddb/opentelemetry';
@@ -66,6 +67,7 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const meter = meterProvider.getMeter(NAME, VERSION);
   const measured = measurements(meter);
   const pools = new PoolGauges(meter);
+  const queues = queueMeasurements(meter);
   const undo: Unsubscribe[] = [
     listen('query', measured.query),
     listen('query', statementSpans(tracer, queryText)),
@@ -75,6 +77,9 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
     listen('connect', measured.connect),
     listen('batch', measured.batch),
     listen('batch', batchSpans(tracer)),
+    listen('queue:job', queues.job),
+    listen('queue:job', jobSpans(tracer)),
+    onEvent('braiddb:queue:event', queues.onQueueEvent),
     onEvent('braiddb:transaction:retry', (event: RetryEvent) => {
       noteRetry(event);
       measured.onRetry(event);

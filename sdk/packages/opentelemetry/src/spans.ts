@@ -18,14 +18,14 @@ import type { TraceListener } from './channels.js';
 import { summarize } from './summary.js';
 
 /** What a span is made of, and what it gets at its end. */
-interface SpanPlan<Message extends object> {
+export interface SpanPlan<Message extends object> {
   readonly kind: SpanKind;
   readonly begin: (message: Message) => { name: string; attributes: Attributes };
   readonly end: (message: Message) => Attributes;
 }
 
 /** Makes a span for each trace of a channel. */
-function spansOf<Message extends object & { error?: unknown }>(
+export function spansOf<Message extends object & { error?: unknown }>(
   tracer: Tracer,
   { kind, begin, end }: SpanPlan<Message>,
 ): TraceListener<Message> {

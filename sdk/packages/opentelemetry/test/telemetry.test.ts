@@ -1,5 +1,7 @@
 /** Spans and metrics, as OpenTelemetry's own SDK collects them. */
 
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+
 import type { Database } from '@braiddb/sdk';
 import { connect, OptionError, sql } from '@braiddb/sdk';
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
@@ -242,6 +244,40 @@ onEachServer('telemetry', ({ url }) => {
     ]);
     expect(new Map(values as [string, number][]).get('rejected')).toBe(1);
     expect(new Map(values as [string, number][]).get('stored')).toBe(3);
+  });
+
+  it('makes spans and metrics of the channels of a queue', async () => {
+    const calls = tracingChannel('braiddb:queue:job');
+    const call = { queue: 'mail', ids: ['7'], attempt: 2, lagMs: 500 };
+    await calls.tracePromise(() => db.query`SELECT 1`, call);
+    const batch = { queue: 'mail', ids: ['8', '9'], attempt: 1, lagMs: 0 };
+    const failed = calls.tracePromise(() => Promise.reject(new TypeError('no')), batch);
+    await expect(failed).rejects.toThrow('no');
+    const event = { kind: 'dead', queue: 'mail', id: '8', attempt: 1, error: new TypeError('no') };
+    channel('braiddb:queue:event').publish(event);
+    const [statement, one, two] = spans();
+    expect(one).toMatchObject({ name: 'process mail', kind: SpanKind.CONSUMER });
+    expect(one?.attributes).toMatchObject({
+      'messaging.destination.name': 'mail',
+      'messaging.message.id': '7',
+      'braiddb.job.attempt': 2,
+    });
+    expect(parentOf(statement)).toBe(one);
+    expect(two?.attributes).toMatchObject({
+      'messaging.batch.message_count': 2,
+      'error.type': 'TypeError',
+    });
+    const all = await metrics();
+    const consumed = all.get('messaging.client.consumed.messages')?.dataPoints ?? [];
+    expect(consumed.map(({ value }) => value)).toEqual([1, 2]);
+    expect(all.get('braiddb.queue.lag')?.dataPoints[0]?.value).toMatchObject({
+      count: 2,
+      sum: 0.5,
+    });
+    expect(all.get('braiddb.queue.events')?.dataPoints[0]).toMatchObject({
+      value: 1,
+      attributes: { 'braiddb.queue.event': 'dead', 'error.type': 'TypeError' },
+    });
   });
 
   it('leaves the text out, and ends', async () => {

@@ -89,7 +89,9 @@ withBinary('the packed packages', (binary) => {
     tarballs = printed.split('\n').filter((line) => line.endsWith('.tgz'));
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
-    const first = tarballs.filter((path) => !/braiddb-(kysely|drizzle|opentelemetry)-/.test(path));
+    const first = tarballs.filter(
+      (path) => !/braiddb-(kysely|drizzle|opentelemetry|queue)-/.test(path),
+    );
     await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
       unreachable = 'npm cannot reach its registry, and does not have "pg" in its cache';
@@ -255,6 +257,30 @@ withBinary('the packed packages', (binary) => {
     const printed = await run(process.execPath, ['dialect.mjs'], { cwd: project });
     expect(printed).toBe('1 true\n');
   });
+
+  it('have a queue, and its command', async (context) => {
+    skipUnlessInstalled(context);
+    const queue = tarballs.find((path) => path.includes('braiddb-queue-')) ?? '';
+    await run('npm', [...INSTALL, queue], { cwd: project });
+    const printed = await run('npx', ['--no-install', 'braiddb-queue', 'sql'], { cwd: project });
+    expect(printed).toContain('CREATE TABLE IF NOT EXISTS "braid_queue"."job"');
+    const code = `
+      import { openQueue } from '@braiddb/queue';
+      import { connect } from '@braiddb/sdk';
+      import { startServer } from '@braiddb/server';
+      const server = await startServer();
+      const db = await connect(server.url);
+      const queue = openQueue(db, { queues: { mail: {} } });
+      await queue.migrate();
+      await queue.enqueue('mail', { to: 'ada' });
+      await queue.work('mail', ({ payload }) => console.log(payload.to));
+      await queue.idle('mail');
+      await queue.close();
+      await db.close();
+      await server.close();`;
+    await writeFile(join(project, 'jobs.mjs'), code);
+    expect(await run(process.execPath, ['jobs.mjs'], { cwd: project })).toBe('ada\n');
+  }, 120_000);
 
   it('load by require, on a Node that can', async (context) => {
     skipUnlessInstalled(context);

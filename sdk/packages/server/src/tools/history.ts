@@ -1,7 +1,7 @@
 /** The table of applied migrations, and the lock of its runner. */
 
 import type { Database, Queryable, Sql } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import { createOnce, sql } from '@braiddb/sdk';
 
 import { MigrationError } from '../errors.js';
 
@@ -91,24 +91,6 @@ export class History {
     const [table, lock] = [this.#table, this.#lock].map((one) => one.compile().text);
     return db.one<{ table: boolean; lock: boolean }>`SELECT
       to_regclass(${table ?? ''}) IS NOT NULL AS "table", to_regclass(${lock ?? ''}) IS NOT NULL AS lock`;
-  }
-}
-
-/** What PostgreSQL may answer to `IF NOT EXISTS` while another session creates the same thing. */
-const CREATED_MEANWHILE = ['23505', '42P06', '42P07'];
-
-const TRIES = 5;
-
-/** Runs CREATE … IF NOT EXISTS, again where another session is doing the same. */
-async function createOnce(db: Database, statement: Sql): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await db.transaction((tx) => tx.query(statement));
-      return;
-    } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (tries >= TRIES || !CREATED_MEANWHILE.includes(String(code))) throw error;
-    }
   }
 }
 
