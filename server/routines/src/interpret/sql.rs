@@ -8,7 +8,7 @@ use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, text};
 
 use super::state::Run;
-use crate::plpgsql::{Into, Sql};
+use crate::plpgsql::{Into, Sql, Target};
 use crate::query::{BodyStatement, Given, call_procedure, fields, finish, start};
 
 /// What becomes of the rows of a statement.
@@ -168,7 +168,7 @@ impl Run<'_> {
             Statement::Call(call) => {
                 let cx = self.host.next().await?;
                 let result = call_procedure(&cx, &call.call, given).await;
-                return result.map_err(|error| in_statement(error, statement.text()));
+                return result.map(|_| ()).map_err(|error| in_statement(error, statement.text()));
             }
             Statement::Begin { .. }
             | Statement::Commit { .. }
@@ -207,4 +207,43 @@ pub(super) fn in_statement(error: Error, sql: &str) -> Error {
         None => line,
     };
     error.without_position().context(context)
+}
+
+/// `CALL`: the variables that are OUT arguments get the values of the parameters.
+pub(super) async fn call(
+    run: &mut Run<'_>,
+    sql: &Sql,
+    targets: &[(Option<String>, Option<Target>)],
+) -> Result<()> {
+    let statement = run.code.statement(sql)?;
+    let Statement::Call(call) = statement.statement() else {
+        return Err(Error::internal("CALL is no call"));
+    };
+    let given = run.given(sql);
+    let cx = run.host.next().await?;
+    let result = call_procedure(&cx, &call.call, given).await;
+    let (routine, row) = result.map_err(|error| in_statement(error, statement.text()))?;
+    run.cx = run.host.current().await?;
+    let Datum::Record(values) = row else { return Ok(()) };
+    let mut values = values.iter();
+    for (place, parameter) in routine.of_call().enumerate() {
+        if !parameter.mode.is_output() {
+            continue;
+        }
+        let value = values.next().cloned().unwrap_or(Datum::Null);
+        let by_place = targets.get(place).filter(|(name, _)| name.is_none());
+        let by_name = || targets.iter().find(|(name, _)| name.is_some() && *name == parameter.name);
+        match by_place.or_else(by_name) {
+            Some((_, Some(target))) => run.assign(target, value, &parameter.ty).await?,
+            _ => {
+                let name = parameter.name.clone().unwrap_or_default();
+                let message = format!(
+                    "procedure parameter \"{name}\" is an output parameter but corresponding \
+                     argument is not writable"
+                );
+                return Err(Error::new(SqlState::SyntaxError, message));
+            }
+        }
+    }
+    Ok(())
 }

@@ -7,4 +7,4 @@ pub(crate) mod object_identity;
 mod routine_text;
 
 pub use catalog_lookup::CatalogLookup;
-pub(crate) use routine_text::DEFAULT_COST;
+pub(crate) use routine_text::{DEFAULT_COST, DEFAULT_ROWS};

@@ -25,6 +25,7 @@ use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
+use crate::bind::scope::rows::{named_row, whole_row};
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
 use crate::bind::{Binder, TypeNames, sql_type_of};
 use crate::tree::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
@@ -181,7 +182,8 @@ fn bind_identifier(
             if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
                 binder.note_name(ast, Reference::Row(column.item.0));
             }
-            return whole_row(binder, level.scope.columns_of(None, &name));
+            let row = whole_row(binder, level.scope.columns_of(None, &name))?;
+            return Ok(named_row(binder, row, &name, level.scope));
         }
         scopes = level.parent;
     }
@@ -192,21 +194,6 @@ fn bind_identifier(
     }
     let variable = variable(binder, std::slice::from_ref(&name));
     variable.unwrap_or_else(|| Err(missing_column(binder, None, &name)))
-}
-
-pub(crate) fn whole_row<'s>(
-    binder: &mut Binder<'_>,
-    columns: impl Iterator<Item = &'s ScopeColumn>,
-) -> Result<Expr> {
-    let columns: Vec<&ScopeColumn> = columns.collect();
-    if let [column] = columns[..]
-        && column.is_row
-    {
-        return read_column(binder, column);
-    }
-    let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
-    let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
-    record(items, fields)
 }
 
 /// A column that the client named; 42501 if it may not read the target of its change.
@@ -568,6 +555,10 @@ fn bind_access(
     match access {
         AccessExpr::Dot(Ast::Identifier(name)) => {
             let name = braid_sql::fold(name);
+            if name == braid_sql::ROW_EXPANSION {
+                let message = "row expansion via \"*\" is not supported here";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             match value.ty() {
                 SqlType::Record(fields) => {
                     match fields.iter().position(|(field, _)| *field == name) {
