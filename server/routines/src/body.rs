@@ -26,6 +26,8 @@ pub(crate) struct Code {
     pub(crate) returns: Option<SqlType>,
     /// What RETURN gives.
     pub(crate) kind: ResultKind,
+    /// Whether a statement is about the row of a cursor.
+    pub(crate) names_cursors: bool,
     statements: Vec<OnceLock<Arc<BodyStatement>>>,
 }
 
@@ -61,6 +63,7 @@ impl Code {
             false => places(ParameterMode::is_input),
         };
         code.outputs = places(ParameterMode::is_output);
+        code.names_cursors = names_cursors(&routine.body);
         Ok(code)
     }
 
@@ -68,7 +71,9 @@ impl Code {
     pub(crate) fn of_block(text: &str, catalog: &Arc<Catalog>, path: &SearchPath) -> Result<Self> {
         let body = parse(text, None, &[], ResultKind::BLOCK)?;
         let name = "function inline_code_block".to_owned();
-        Self::new(body, &[], (name, None, ResultKind::BLOCK), catalog, path)
+        let mut code = Self::new(body, &[], (name, None, ResultKind::BLOCK), catalog, path)?;
+        code.names_cursors = names_cursors(text);
+        Ok(code)
     }
 
     fn new(
@@ -91,9 +96,20 @@ impl Code {
             types.push(ty.filter(|ty| !is_any_row(ty)));
         }
         let statements = (0..body.pieces).map(|_| OnceLock::new()).collect();
-        let (inputs, outputs) = (Vec::new(), Vec::new());
+        let (inputs, outputs, names_cursors) = (Vec::new(), Vec::new(), false);
         let parameters = parameters.len();
-        Ok(Self { body, types, inputs, outputs, parameters, name, returns, kind, statements })
+        Ok(Self {
+            body,
+            types,
+            inputs,
+            outputs,
+            parameters,
+            name,
+            returns,
+            kind,
+            names_cursors,
+            statements,
+        })
     }
 
     /// The bound cursor of a slot.
@@ -113,6 +129,13 @@ impl Code {
         let parsed = BodyStatement::parse(&sql.text).map_err(Error::without_position)?;
         Ok(kept.get_or_init(|| Arc::new(parsed)).clone())
     }
+}
+
+/// Whether a body may have `WHERE CURRENT OF`: then its cursors have keys.
+fn names_cursors(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    words.windows(2).any(|pair| pair == ["current", "of"])
 }
 
 /// The type of a declaration.

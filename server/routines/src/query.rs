@@ -57,6 +57,11 @@ impl BodyStatement {
         Self { text, statement, parameters, plan: Mutex::new(None) }
     }
 
+    /// Another statement in its place, which may name that many parameters.
+    pub(crate) fn with(&self, statement: Statement, parameters: usize) -> Self {
+        Self::of(self.text.clone(), statement, parameters)
+    }
+
     /// The statement.
     pub(crate) fn statement(&self) -> &Statement {
         &self.statement
@@ -200,4 +205,14 @@ pub(crate) async fn call_procedure(
     drop(execution);
     let row = cx.services.call_routine(cx, &routine, args).await?;
     Ok((routine, row))
+}
+
+/// An error with the statement of SQL that has failed.
+pub(crate) fn in_statement(error: Error, sql: &str) -> Error {
+    let line = format!("SQL statement \"{}\"", sql.trim());
+    let context = match &error.fields().context {
+        Some(inner) => format!("{inner}\n{line}"),
+        None => line,
+    };
+    error.without_position().context(context)
 }

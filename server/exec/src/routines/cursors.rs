@@ -9,7 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use braid_types::{Error, Result, Row, SqlState, SqlType};
+use braid_catalog::{Id, Table};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as WaitingMutex;
@@ -45,6 +46,8 @@ pub struct RoutineCursor {
     /// Its columns.
     pub fields: Vec<(String, SqlType)>,
     scroll: Option<bool>,
+    /// The table whose key its rows have behind its columns, for `WHERE CURRENT OF`.
+    keyed: Option<Id>,
     rows: VecDeque<Row>,
     /// The number of the first row in `rows`, from 1.
     first: i64,
@@ -66,11 +69,32 @@ impl RoutineCursor {
             memory,
             fields,
             scroll,
+            keyed: None,
             rows: VecDeque::new(),
             first: 1,
             position: 0,
             at_end: false,
             counted: 0,
+        }
+    }
+
+    /// Its rows have the key of a table behind its columns.
+    pub fn add_key_of(&mut self, table: Id) {
+        self.keyed = Some(table);
+    }
+
+    /// The key of the row of a table on which it stands. 24000 if it stands on none.
+    pub fn key_of(&self, name: &str, table: &Table) -> Result<Vec<Datum>> {
+        let invalid = |what: String| {
+            let message = format!("cursor \"{name}\" is not {what}");
+            Err(Error::new(SqlState::InvalidCursorState, message))
+        };
+        if self.keyed != Some(table.id) {
+            return invalid(format!("a simply updatable scan of table \"{}\"", table.name));
+        }
+        match self.row(self.position) {
+            Some(row) => Ok(row.iter().skip(self.fields.len()).cloned().collect()),
+            None => invalid("positioned on a row".to_owned()),
         }
     }
 
@@ -130,6 +154,12 @@ impl RoutineCursor {
 
     /// Goes to another place; the rows that it passes.
     pub async fn fetch(&mut self, step: CursorStep) -> Result<Vec<Row>> {
+        let mut rows = self.go(step).await?;
+        rows.iter_mut().for_each(|row| row.truncate(self.fields.len()));
+        Ok(rows)
+    }
+
+    async fn go(&mut self, step: CursorStep) -> Result<Vec<Row>> {
         match step {
             CursorStep::By(0) => Ok(self.current()),
             CursorStep::By(count) if count > 0 => self.forward(count).await,

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use braid_catalog::Table;
 use braid_exec::{CursorSource, CursorStep, ExecContext, Execution, RoutineCursor};
+use braid_plan::{PlannedStatement, at_key, current_of, keyed_query, target_table};
+use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, text};
 use futures_util::future::BoxFuture;
 
-use super::sql::in_statement;
 use super::state::Run;
 use crate::plpgsql::{Direction, Into, Opening, Rows, Slot, Sql, Target};
-use crate::query::{BodyStatement, Given, fields, start};
+use crate::query::{BodyStatement, Given, fields, in_statement, start};
 use crate::values::assign;
 
 /// The statement that gives rows, and its parameters.
@@ -77,7 +79,11 @@ async fn open_statement(
     }
     let cx = run.host.next().await?;
     let failed = |error: Error| in_statement(error, statement.text());
-    let plan = statement.plan(&cx, &given).map_err(failed)?;
+    let keyed = if run.code.names_cursors { keyed(&cx, statement, &given)? } else { None };
+    let plan = match &keyed {
+        Some((plan, _)) => plan.clone(),
+        None => statement.plan(&cx, &given).map_err(failed)?,
+    };
     if plan.columns.is_empty() {
         let message = "cannot open non-SELECT query as cursor";
         return Err(Error::new(SqlState::InvalidCursorState, message));
@@ -90,12 +96,60 @@ async fn open_statement(
     };
     let services = cx.services.clone();
     let name = named.unwrap_or_else(|| services.cursors().new_name());
-    let (columns, memory) = (fields(&plan), cx.memory.clone());
+    let (mut columns, memory) = (fields(&plan), cx.memory.clone());
+    if let Some((_, table)) = &keyed {
+        columns.truncate(columns.len() - table.primary.keys.len());
+    }
     let source = Box::new(QueryRows { execution, cx, owns_number: is_volatile });
-    let cursor = RoutineCursor::new(source, memory, columns, scroll);
+    let mut cursor = RoutineCursor::new(source, memory, columns, scroll);
+    if let Some((_, table)) = keyed {
+        cursor.add_key_of(table.id);
+    }
     services.cursors().add(&name, cursor)?;
     let value = Datum::text(name);
     run.assign(&Target::Variable(slot), value, &SqlType::Refcursor).await
+}
+
+/// The plan of a cursor's query with the key of its rows behind its columns, and their table;
+/// `None` for a query whose rows are not those of one table.
+fn keyed(
+    cx: &Arc<ExecContext>,
+    statement: &BodyStatement,
+    given: &Given<'_>,
+) -> Result<Option<(Arc<PlannedStatement>, Arc<Table>)>> {
+    let Statement::Query(query) = statement.statement() else { return Ok(None) };
+    let Some((query, table)) = keyed_query(&cx.catalog, &cx.path, query)? else {
+        return Ok(None);
+    };
+    let statement = statement.with(Statement::Query(Box::new(query)), given.numbered);
+    // An aggregate has no row of the table. Another error comes again without the key.
+    Ok(statement.plan(cx, given).ok().map(|plan| (plan, table)))
+}
+
+/// A statement with `WHERE CURRENT OF` as one about the row on which the cursor stands; `None` if
+/// it names no cursor, or changes no table.
+pub(super) async fn at_cursor<'s>(
+    run: &mut Run<'_>,
+    sql: &'s Sql,
+    statement: &BodyStatement,
+) -> Result<Option<(BodyStatement, Given<'s>)>> {
+    let Some(cursor) = current_of(statement.statement()) else { return Ok(None) };
+    let named = braid_sql::fold(cursor);
+    let cx = run.host.current().await?;
+    let Some(table) = target_table(&cx.catalog, &cx.path, statement.statement())? else {
+        return Ok(None);
+    };
+    let name = match sql.variables.find(std::slice::from_ref(&named)) {
+        Some((slot, 1)) => cursor_name(run, slot)?,
+        _ => named,
+    };
+    let cursor = cx.services.cursors().get(&name)?;
+    let key = cursor.lock().await.key_of(&name, &table)?;
+    let mut given = run.given(sql);
+    let changed = at_key(statement.statement(), &table, &mut given.types)?;
+    given.values.extend(key);
+    given.numbered = given.types.len();
+    Ok(Some((statement.with(changed, given.numbered), given)))
 }
 
 /// The name that a cursor's variable has. 22004 for NULL.

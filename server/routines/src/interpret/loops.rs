@@ -4,10 +4,9 @@ use braid_exec::CursorStep;
 use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
 
 use super::cursors::{open_for_loop, rows_statement};
-use super::sql::in_statement;
 use super::state::{Flow, Run};
 use crate::plpgsql::{ForInteger, Loop, Rows, Slot, Sql, Target};
-use crate::query::{fields, start};
+use crate::query::{fields, in_statement, start};
 use crate::values::assign;
 
 /// Rows that a loop asks for at a time.

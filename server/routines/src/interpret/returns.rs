@@ -3,11 +3,10 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::cursors::rows_statement;
-use super::sql::in_statement;
 use super::state::{Flow, Run};
 use crate::body::is_any_row;
 use crate::plpgsql::{Rows, Sql};
-use crate::query::{BATCH_ROWS, fields, start};
+use crate::query::{BATCH_ROWS, fields, in_statement, start};
 use crate::values::{assign, check_row};
 
 const UNLIKE_ROW: &str = "returned record type does not match expected record type";

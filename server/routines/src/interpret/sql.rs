@@ -7,9 +7,10 @@ use braid_plan::StatementKind;
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, text};
 
+use super::cursors::at_cursor;
 use super::state::Run;
 use crate::plpgsql::{Into, Sql, Target};
-use crate::query::{BodyStatement, Given, call_procedure, fields, finish, start};
+use crate::query::{BodyStatement, Given, call_procedure, fields, finish, in_statement, start};
 
 /// What becomes of the rows of a statement.
 #[derive(Clone, Copy)]
@@ -51,8 +52,15 @@ impl Run<'_> {
             let given = self.given(sql);
             return self.command(&statement, given, into).await;
         }
-        let given = self.given(sql);
         let rows = into.map_or(Rows::Refuse, Rows::Into);
+        let found = at_cursor(self, sql, &statement).await;
+        let found = found.map_err(|error| in_statement(error, statement.text()))?;
+        if let Some((statement, given)) = found {
+            let result = self.planned(&statement, given, rows).await;
+            result.map_err(|error| in_statement(error, statement.text()))?;
+            return self.set_found(self.row_count > 0);
+        }
+        let given = self.given(sql);
         let result = self.planned(&statement, given, rows).await;
         result.map_err(|error| in_statement(error, statement.text()))?;
         self.set_found(self.row_count > 0)
@@ -197,16 +205,6 @@ async fn count_rows(execution: &mut braid_exec::Execution, cx: &ExecContext) -> 
         }
         count += rows.len() as i64;
     }
-}
-
-/// An error with the statement of SQL that has failed.
-pub(super) fn in_statement(error: Error, sql: &str) -> Error {
-    let line = format!("SQL statement \"{}\"", sql.trim());
-    let context = match &error.fields().context {
-        Some(inner) => format!("{inner}\n{line}"),
-        None => line,
-    };
-    error.without_position().context(context)
 }
 
 /// `CALL`: the variables that are OUT arguments get the values of the parameters.

@@ -51,7 +51,7 @@ impl ResultKind {
 
     /// The one of DO.
     pub(crate) const BLOCK: Self =
-        ResultKind { is_function: false, is_nothing: true, is_set: false, has_outputs: false };
+        ResultKind { is_function: true, is_nothing: true, is_set: false, has_outputs: false };
 }
 
 impl<'t> Parser<'t> {

@@ -29,7 +29,11 @@ pub(super) fn expression(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Sq
     if text.trim().is_empty() {
         return Err(missing_expression(parser));
     }
-    braid_sql::parse_expr(text).map_err(Error::without_position)?;
+    if let Err(error) = braid_sql::parse_expr(text) {
+        // It may be the rest of a query: `total := sum(price) FROM item`.
+        let query = braid_sql::parse_query(&format!("SELECT {text}"));
+        query.map_err(|_| error.without_position())?;
+    }
     Ok(piece(parser, format!("SELECT {text}"), only))
 }
 

@@ -177,7 +177,8 @@ pub(crate) fn bind_quantified_subquery(
 ) -> Result<Expr> {
     let query = bind_subquery(binder, query, cx)?;
     let left = match left {
-        Expr::Row(items, _) => items,
+        // The whole row of a table is one value.
+        Expr::Row(items, SqlType::Record(row)) if row.name().is_none() => items,
         other => vec![other],
     };
     if query.columns.len() != left.len() {
