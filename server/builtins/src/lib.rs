@@ -43,7 +43,7 @@ pub use registry::function::{
     RelationCounter, Returns, RoutineText, Rows, SetFunction, Special, Volatility,
 };
 pub use registry::resolve::{
-    Choice, Resolved, ResolvedSet, choose, resolve_function, resolve_operator,
+    Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,
     resolve_set_function, resolve_variadic,
 };
 pub use registry::tables::{all_aggregates, all_functions, all_set_functions, is_aggregate};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_sql::quote_ident;
+use braid_types::sql_type::refresh_types;
 use braid_types::{Result, SqlType};
 
 use crate::names::{qualified, searched};
@@ -74,9 +75,10 @@ impl<'c> Enums<'c> {
         Some(SqlType::Enum(found.clone()).array())
     }
 
-    /// Puts today's labels into a type.
+    /// Puts today's labels of enums, and today's columns of row types, into a type.
     pub fn refresh(self, ty: &mut SqlType) {
-        braid_types::sql_type::refresh_enums(ty, &|oid| self.catalog.enum_types.get(&oid).cloned());
+        let enums = |oid| self.catalog.enum_types.get(&oid).cloned();
+        refresh_types(ty, &enums, &|oid| self.catalog.names().row_types().get(oid));
     }
 
     /// An enum's name as a session has to write it; without a search path only those of `public`

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_sql::quote_ident;
 use braid_types::SqlType;
+use braid_types::sql_type::row_name;
 
 use crate::names::{Names, qualified};
 use crate::{Catalog, CatalogNames, Column, Id, Routine, RoutineParameter, SearchPath};
@@ -47,7 +48,7 @@ impl<'c> Routines<'c> {
         self,
         schema: Id,
         name: &str,
-        types: impl ExactSizeIterator<Item = &'t SqlType> + Clone,
+        types: impl Iterator<Item = &'t SqlType> + Clone,
     ) -> Option<&'c Arc<Routine>> {
         self.in_schema(schema).find(|found| found.name == name && found.has_types(types.clone()))
     }
@@ -106,10 +107,13 @@ impl<'c> Routines<'c> {
 
     /// A type's name as a session has to write it, without modifiers.
     pub fn type_text(self, path: Option<&SearchPath>, ty: &SqlType) -> String {
+        let brackets = if ty.is_array() { "[]" } else { "" };
+        if let Some(name) = row_name(ty) {
+            return format!("{}{brackets}", self.catalog.names().row_types().text(path, name));
+        }
         let found = ty.inner_enum().and_then(|found| self.catalog.enums().get(found.oid));
         match found {
             Some(found) => {
-                let brackets = if ty.is_array() { "[]" } else { "" };
                 format!("{}{brackets}", self.catalog.enums().text(path, found))
             }
             None => ty.plain_name().to_owned(),

@@ -172,7 +172,7 @@ impl InsertOperator {
                     true => row,
                     false => self.evaluator.eval_all(&self.values, self.values_wait, &row).await?,
                 };
-                self.writer.complete(&mut row)?;
+                self.writer.complete(&mut row).await?;
                 let entries = self.writer.entries(&row)?;
                 bytes += row_bytes(&row) + entries.iter().map(entry_bytes).sum::<usize>();
                 proposed.push(Proposed { row, entries });
@@ -348,7 +348,7 @@ impl InsertOperator {
             for (place, e) in &assignments {
                 new[*place] = self.evaluator.eval(e, &both).await?;
             }
-            self.writer.complete_changed(&old, &mut new)?;
+            self.writer.complete_changed(&old, &mut new).await?;
             split.change(old, new);
         }
         self.apply(split, &places).await
@@ -376,7 +376,7 @@ impl InsertOperator {
             for place in &targets {
                 new[*place] = p.row[*place].clone();
             }
-            self.writer.complete_changed(&old, &mut new)?;
+            self.writer.complete_changed(&old, &mut new).await?;
             split.change(old, new);
         }
         self.apply(split, &places).await

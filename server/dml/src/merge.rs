@@ -219,14 +219,14 @@ impl MergeOperator {
                         changes.places.push(*place);
                     }
                 }
-                self.writer.complete_changed(old, &mut new)?;
+                self.writer.complete_changed(old, &mut new).await?;
                 bytes += row_bytes(old) + row_bytes(&new);
                 changes.changed.push((old.to_vec(), new));
             }
             MergeAction::Insert(values) => {
                 let waits = values.iter().any(Expr::waits);
                 let mut new = self.evaluator.eval_all(values, waits, row).await?;
-                self.writer.complete(&mut new)?;
+                self.writer.complete(&mut new).await?;
                 bytes += row_bytes(&new);
                 changes.inserted.push(new);
             }

@@ -25,6 +25,8 @@ pub struct TableWriter {
     index_exprs: Vec<IndexExprs>,
     generated: Vec<(usize, Expr)>,
     checks: Vec<(RowCheck, Expr)>,
+    /// Whether generated columns or checks call functions that wait.
+    waits: bool,
     evaluator: Evaluator,
     counts: WriteCounts,
 }
@@ -60,6 +62,8 @@ impl TableWriter {
                 .collect(),
             generated: generated.to_vec(),
             checks: checks.to_vec(),
+            waits: generated.iter().any(|(_, e)| e.waits())
+                || checks.iter().any(|(_, e)| e.waits()),
             counts: WriteCounts::new(&evaluator.run, table),
             evaluator,
         })
@@ -85,24 +89,31 @@ impl TableWriter {
     }
 
     /// Computes the generated columns of a new row, then checks NOT NULL and CHECK.
-    pub fn complete(&self, row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |_| true)
+    pub async fn complete(&self, row: &mut Row) -> Result<()> {
+        self.complete_columns(row, |_| true).await
     }
 
     /// The same for a changed row. A column that was null in the old row is not checked for NOT
     /// NULL: it is in a column family that the change neither read nor writes.
-    pub fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |place| !old[place].is_null())
+    pub async fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
+        self.complete_columns(row, |place| !old[place].is_null()).await
     }
 
-    fn complete_columns(
+    /// The value of an expression of the table's definition. Functions of users wait.
+    async fn value(&self, e: &Expr, row: &[Datum]) -> Result<Datum> {
+        match self.waits {
+            true => self.evaluator.eval(e, row).await,
+            false => eval::eval(e, row, &self.evaluator.context()),
+        }
+    }
+
+    async fn complete_columns(
         &self,
         row: &mut Row,
         must_have_value: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        let cx = self.evaluator.context();
         for (place, e) in &self.generated {
-            row[*place] = eval::eval(e, row, &cx)?;
+            row[*place] = self.value(e, row).await?;
         }
         let table = self.table();
         for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
@@ -121,7 +132,7 @@ impl TableWriter {
             }
         }
         for (check, e) in &self.checks {
-            let holds = eval::eval(e, row, &cx)?.as_bool();
+            let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
                     return Err(self.violated(name, row));

@@ -86,7 +86,7 @@ impl UpdateOperator {
                 for (place, value) in places.iter().zip(values) {
                     new[*place] = value;
                 }
-                self.writer.complete_changed(&old, &mut new)?;
+                self.writer.complete_changed(&old, &mut new).await?;
                 self.foreign_keys.changed(Some(&old), Some(&new))?;
                 bytes += row_bytes(&old) + row_bytes(&new);
                 changes.push((old, new));

@@ -10,7 +10,7 @@ use braid_types::work;
 use braid_types::{Datum, Error, Result};
 use futures_util::future::BoxFuture;
 
-use crate::{AdvisoryLocks, Cancel, ConstraintModes, Memory, errors};
+use crate::{AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, errors};
 
 /// What one execution of a statement can use.
 pub struct ExecContext {
@@ -152,6 +152,15 @@ pub trait SessionServices: Send + Sync {
         routine: &'a Arc<Routine>,
         args: Vec<Datum>,
     ) -> BoxFuture<'a, Result<Datum>>;
+    /// Calls a function of a user that gives a set of rows, or one row as a set.
+    fn call_set_routine<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<RoutineRows>>;
+    /// The cursors that functions of users have opened.
+    fn cursors(&self) -> &RoutineCursors;
     /// Sends a message to the client before the statement's end.
     fn notice(&self, level: NoticeLevel, fields: Error);
     /// A number that changes with every change of the session's settings and user.

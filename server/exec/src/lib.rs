@@ -26,6 +26,7 @@ mod memory;
 mod notifications;
 mod operator;
 mod predict;
+mod routines;
 mod sequences;
 
 pub use advisory::AdvisoryLocks;
@@ -48,3 +49,4 @@ pub use operator::scan::reader::{KeyBounds, Reader};
 pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
+pub use routines::{CursorSource, CursorStep, RoutineCursor, RoutineCursors, RoutineRows};

@@ -48,7 +48,7 @@ pub struct Variable {
 
 impl Variables {
     /// The variable that the first parts of a name mean, and how many parts that are.
-    pub(crate) fn find(&self, parts: &[String]) -> Option<(usize, usize)> {
+    pub fn find(&self, parts: &[String]) -> Option<(usize, usize)> {
         let newest = || self.list.iter().rev();
         let [first, rest @ ..] = parts else { return None };
         if let Some(found) = newest().find(|variable| variable.name == *first) {

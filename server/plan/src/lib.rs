@@ -14,6 +14,7 @@
 
 mod bind;
 mod context;
+mod current_of;
 pub mod eval;
 pub mod explain;
 mod identify;
@@ -33,6 +34,7 @@ pub use bind::{
     column_name, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use context::{OutputColumn, PlanContext, StatementKind, Variable, Variables};
+pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
 pub use planned::{PlannedStatement, plan, plan_call, plan_refresh};

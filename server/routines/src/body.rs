@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use braid_catalog::{Catalog, Relation, Routine, SearchPath};
+use braid_catalog::{Catalog, ParameterMode, Routine, SearchPath};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::plpgsql::{Body, ResultKind, SlotKind, Sql, TypeText, parse};
+use crate::plpgsql::{Body, BoundCursor, ResultKind, Slot, SlotKind, Sql, TypeText, parse};
 use crate::query::BodyStatement;
 use crate::values::named_type;
 
@@ -14,12 +14,20 @@ pub(crate) struct Code {
     pub(crate) body: Body,
     /// The type of each slot; `None` for a record of any columns.
     pub(crate) types: Vec<Option<SqlType>>,
+    /// The slots of the parameters that a call gives values to.
+    pub(crate) inputs: Vec<Slot>,
+    /// The slots of the parameters that are part of the result.
+    pub(crate) outputs: Vec<Slot>,
     /// How many parameters it has.
     pub(crate) parameters: usize,
     /// What error contexts call it.
     pub(crate) name: String,
-    /// The type of its result, `None` without one.
+    /// The type of its result, or of each row of a set; `None` without one.
     pub(crate) returns: Option<SqlType>,
+    /// What RETURN gives.
+    pub(crate) kind: ResultKind,
+    /// Whether a statement is about the row of a cursor.
+    pub(crate) names_cursors: bool,
     statements: Vec<OnceLock<Arc<BodyStatement>>>,
 }
 
@@ -31,38 +39,47 @@ impl Code {
         path: &SearchPath,
     ) -> Result<Self> {
         let names: Vec<_> = routine.parameters.iter().map(|p| p.name.clone()).collect();
-        let result = match (routine.is_procedure, routine.result_type()) {
-            (true, _) => ResultKind::Nothing,
-            (false, SqlType::Void) => ResultKind::Void,
-            (false, _) => ResultKind::Value,
+        let kind = ResultKind::of(routine);
+        let body = parse(&routine.body, Some(&routine.name), &names, kind)?;
+        let refresh = |ty: &SqlType| {
+            let mut ty = ty.clone();
+            catalog.enums().refresh(&mut ty);
+            ty
         };
-        let body = parse(&routine.body, Some(&routine.name), &names, result)?;
-        let parameters: Vec<SqlType> = routine
-            .types()
-            .map(|ty| {
-                let mut ty = ty.clone();
-                catalog.enums().refresh(&mut ty);
-                ty
-            })
-            .collect();
-        let mut returns = routine.result_type().clone();
-        catalog.enums().refresh(&mut returns);
-        let name =
-            format!("function {}", catalog.names().routines().signature(Some(path), routine, ","));
-        let returns = (result == ResultKind::Value).then_some(returns);
-        Self::new(body, &parameters, (name, returns), catalog, path)
+        let parameters: Vec<SqlType> = routine.parameters.iter().map(|p| refresh(&p.ty)).collect();
+        let returns = refresh(routine.result_type());
+        let routines = catalog.names().routines();
+        // Error contexts show the types that the definition has.
+        let defined = routines.get(routine.id).map_or(routine, |defined| defined);
+        let name = format!("function {}", routines.signature(Some(path), defined, ","));
+        let returns = (!kind.is_nothing).then_some(returns);
+        let mut code = Self::new(body, &parameters, (name, returns, kind), catalog, path)?;
+        let places = |test: fn(ParameterMode) -> bool| -> Vec<Slot> {
+            let all = routine.parameters.iter().enumerate();
+            all.filter(|(_, parameter)| test(parameter.mode)).map(|(place, _)| place).collect()
+        };
+        code.inputs = match routine.is_procedure {
+            true => (0..parameters.len()).collect(),
+            false => places(ParameterMode::is_input),
+        };
+        code.outputs = places(ParameterMode::is_output);
+        code.names_cursors = names_cursors(&routine.body);
+        Ok(code)
     }
 
     /// The code of DO.
     pub(crate) fn of_block(text: &str, catalog: &Arc<Catalog>, path: &SearchPath) -> Result<Self> {
-        let body = parse(text, None, &[], ResultKind::Nothing)?;
-        Self::new(body, &[], ("function inline_code_block".to_owned(), None), catalog, path)
+        let body = parse(text, None, &[], ResultKind::BLOCK)?;
+        let name = "function inline_code_block".to_owned();
+        let mut code = Self::new(body, &[], (name, None, ResultKind::BLOCK), catalog, path)?;
+        code.names_cursors = names_cursors(text);
+        Ok(code)
     }
 
     fn new(
         body: Body,
         parameters: &[SqlType],
-        (name, returns): (String, Option<SqlType>),
+        (name, returns, kind): (String, Option<SqlType>, ResultKind),
         catalog: &Arc<Catalog>,
         path: &SearchPath,
     ) -> Result<Self> {
@@ -75,10 +92,30 @@ impl Code {
                 SlotKind::Typed(TypeText::OfVariable(slot)) => types[*slot].clone(),
                 SlotKind::Typed(written) => Some(declared_type(written, catalog, path)?),
             };
-            types.push(ty);
+            // A parameter of type record takes rows of any columns.
+            types.push(ty.filter(|ty| !is_any_row(ty)));
         }
         let statements = (0..body.pieces).map(|_| OnceLock::new()).collect();
-        Ok(Self { body, types, parameters: parameters.len(), name, returns, statements })
+        let (inputs, outputs, names_cursors) = (Vec::new(), Vec::new(), false);
+        let parameters = parameters.len();
+        Ok(Self {
+            body,
+            types,
+            inputs,
+            outputs,
+            parameters,
+            name,
+            returns,
+            kind,
+            names_cursors,
+            statements,
+        })
+    }
+
+    /// The bound cursor of a slot.
+    pub(crate) fn cursor(&self, slot: Slot) -> Option<&BoundCursor> {
+        let found = self.body.cursors.iter().find(|(known, _)| *known == slot);
+        found.map(|(_, cursor)| cursor)
     }
 
     /// The statement of a piece of SQL.
@@ -94,14 +131,21 @@ impl Code {
     }
 }
 
+/// Whether a body may have `WHERE CURRENT OF`: then its cursors have keys.
+fn names_cursors(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    words.windows(2).any(|pair| pair == ["current", "of"])
+}
+
 /// The type of a declaration.
 fn declared_type(written: &TypeText, catalog: &Arc<Catalog>, path: &SearchPath) -> Result<SqlType> {
     match written {
         TypeText::Named(text) => named_type(catalog, path, text).or_else(|error| {
             // A table's name alone is the type of its rows.
-            row_of(text, catalog, path).map_err(|_| error)
+            row_of(&parts(text), catalog, path).map_err(|_| error)
         }),
-        TypeText::RowOf(text) => row_of(text, catalog, path),
+        TypeText::RowOf(text) => row_of(&parts(text), catalog, path),
         TypeText::OfColumn(text) => {
             let mut parts = parts(text);
             let column = parts.pop().unwrap_or_default();
@@ -109,7 +153,9 @@ fn declared_type(written: &TypeText, catalog: &Arc<Catalog>, path: &SearchPath) 
                 let message = format!("variable \"{column}\" does not exist");
                 return Err(Error::new(SqlState::SyntaxError, message));
             }
-            let fields = columns(&parts, catalog, path)?;
+            let SqlType::Record(fields) = row_of(&parts, catalog, path)? else {
+                return Err(Error::internal("the row type of a relation is no row"));
+            };
             fields.into_iter().find(|(name, _)| *name == column).map(|(_, ty)| ty).ok_or_else(
                 || {
                     let relation = parts.join(".");
@@ -132,27 +178,17 @@ fn parts(text: &str) -> Vec<String> {
     text.split('.').map(part).collect()
 }
 
-fn row_of(text: &str, catalog: &Arc<Catalog>, path: &SearchPath) -> Result<SqlType> {
-    Ok(SqlType::Record(columns(&parts(text), catalog, path)?))
-}
-
-/// The columns of a relation.
-fn columns(
-    name: &[String],
-    catalog: &Arc<Catalog>,
-    path: &SearchPath,
-) -> Result<Vec<(String, SqlType)>> {
-    match catalog.names().resolve(path, name)? {
-        Some(Relation::Table(table)) => {
-            Ok(table.visible_columns().map(|c| (c.name.clone(), c.ty.clone())).collect())
-        }
-        Some(Relation::View(view)) => Ok(view.columns.clone()),
-        Some(Relation::Virtual(table)) => {
-            Ok(table.columns.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect())
-        }
-        _ => {
-            let message = format!("relation \"{}\" does not exist", name.join("."));
+fn row_of(parts: &[String], catalog: &Arc<Catalog>, path: &SearchPath) -> Result<SqlType> {
+    match catalog.names().row_types().resolve(path, parts)? {
+        Some(row) => Ok(row),
+        None => {
+            let message = format!("relation \"{}\" does not exist", parts.join("."));
             Err(Error::new(SqlState::UndefinedTable, message))
         }
     }
+}
+
+/// Whether it is `record`: a row of any columns.
+pub(crate) fn is_any_row(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Record(row) if row.is_empty() && row.name().is_none())
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_catalog::{Id, Routine};
+use braid_catalog::{Id, Routine, SearchPath};
 use braid_exec::ExecContext;
-use braid_types::Result;
+use braid_types::{Result, SqlType};
 use parking_lot::Mutex;
 
 use crate::body::Code;
@@ -23,11 +23,18 @@ pub(crate) enum Compiled {
 
 /// The compiled routines of a session, each for one version of the catalog.
 #[derive(Default)]
-pub struct RoutineCache(Mutex<HashMap<Id, Kept>>);
+pub struct RoutineCache(Mutex<HashMap<Key, Kept>>);
+
+/// A routine, with the types that its polymorphic parameters and its result have in a call.
+type Key = (Id, Vec<SqlType>);
 
 struct Kept {
     version: u64,
     settings: u64,
+    /// Where names were looked up.
+    path: Arc<SearchPath>,
+    /// The user whose privileges were checked.
+    user: String,
     compiled: Compiled,
 }
 
@@ -35,8 +42,14 @@ impl RoutineCache {
     /// The routine, compiled.
     pub(crate) fn compiled(&self, cx: &ExecContext, routine: &Routine) -> Result<Compiled> {
         let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
-        if let Some(kept) = self.0.lock().get(&routine.id)
+        let types = routine.parameters.iter().map(|parameter| parameter.ty.clone());
+        let types = types.chain([routine.result_type().clone()]);
+        let key = (routine.id, if routine.is_of_call { types.collect() } else { Vec::new() });
+        let user = cx.env.current_user();
+        if let Some(kept) = self.0.lock().get(&key)
             && (kept.version, kept.settings) == (version, settings)
+            && kept.path == cx.path
+            && kept.user == user
         {
             return Ok(kept.compiled.clone());
         }
@@ -52,7 +65,9 @@ impl RoutineCache {
         if kept.len() >= ROUTINES_MAX {
             kept.clear();
         }
-        kept.insert(routine.id, Kept { version, settings, compiled: compiled.clone() });
+        let (path, user, compiled) = (cx.path.clone(), user.to_owned(), compiled);
+        let entry = Kept { version, settings, path, user, compiled: compiled.clone() };
+        kept.insert(key, entry);
         Ok(compiled)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Routine, RoutineVolatility};
-use braid_exec::ExecContext;
+use braid_exec::{ExecContext, RoutineRows};
 use braid_types::{Datum, Result};
 use futures_util::future::BoxFuture;
 
@@ -24,37 +24,60 @@ pub fn call_function<'a>(
     Box::pin(Deep::new(Box::pin(async move {
         let is_volatile = routine.volatility == RoutineVolatility::Volatile;
         let mut host = Nested::new(cx, is_volatile)?;
-        run_body(cache, cx, routine, args, &mut host).await
+        run_body(cache, cx, (routine, args), &mut host, None).await
     })))
 }
 
-/// Runs a procedure that CALL has named.
+/// Calls a function that gives a set of rows; one of any other gives its value as the only row.
+pub fn call_set_function<'a>(
+    cache: &'a RoutineCache,
+    cx: &'a Arc<ExecContext>,
+    routine: &'a Arc<Routine>,
+    args: Vec<Datum>,
+) -> BoxFuture<'a, Result<RoutineRows>> {
+    Box::pin(Deep::new(Box::pin(async move {
+        let is_volatile = routine.volatility == RoutineVolatility::Volatile;
+        let mut host = Nested::new(cx, is_volatile)?;
+        let mut rows = RoutineRows::new(cx.memory.clone());
+        let call = (&**routine, args);
+        if routine.returns_set {
+            run_body(cache, cx, call, &mut host, Some(&mut rows)).await?;
+        } else {
+            let value = run_body(cache, cx, call, &mut host, None).await?;
+            rows.push(value)?;
+        }
+        Ok(rows)
+    })))
+}
+
+/// Runs a procedure that CALL has named; the row of its OUT parameters, if it has any.
 pub async fn run_procedure(
     cache: &RoutineCache,
     routine: &Arc<Routine>,
     args: Vec<Datum>,
     host: &mut dyn Host,
-) -> Result<()> {
+) -> Result<Datum> {
     let cx = host.current().await?;
-    run_body(cache, &cx, routine, args, host).await.map(drop)
+    run_body(cache, &cx, (routine, args), host, None).await
 }
 
 /// Runs the code of DO.
 pub async fn run_block(text: &str, host: &mut dyn Host) -> Result<()> {
     let cx = host.current().await?;
     let code = Code::of_block(text, &cx.catalog, &cx.path)?;
-    run_code(Arc::new(code), Vec::new(), host).await.map(drop)
+    run_code(Arc::new(code), Vec::new(), host, None).await.map(drop)
 }
 
+/// Runs a body; its rows go to `rows`, if it gives a set.
 async fn run_body(
     cache: &RoutineCache,
     cx: &ExecContext,
-    routine: &Routine,
-    args: Vec<Datum>,
+    (routine, args): (&Routine, Vec<Datum>),
     host: &mut dyn Host,
+    rows: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
     match cache.compiled(cx, routine)? {
-        Compiled::Sql(body) => run_sql(&body, args, host).await,
-        Compiled::Plpgsql(code) => run_code(code, args, host).await,
+        Compiled::Sql(body) => run_sql(&body, body.inputs(args), host, rows).await,
+        Compiled::Plpgsql(code) => run_code(code, args, host, rows).await,
     }
 }

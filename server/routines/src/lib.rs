@@ -35,6 +35,6 @@ mod sql_body;
 mod values;
 
 pub use cache::RoutineCache;
-pub use call::{call_function, run_block, run_procedure};
+pub use call::{call_function, call_set_function, run_block, run_procedure};
 pub use host::{Host, Mark};
 pub use sql_body::check_sql_body;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution};
 use braid_plan::{Expr, Node, PlanContext, PlannedStatement, Variables};
 use braid_sql::ast::{Expr as Ast, Statement};
@@ -9,7 +10,7 @@ use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
 /// How many rows are asked for at a time.
-const BATCH_ROWS: usize = 256;
+pub(crate) const BATCH_ROWS: usize = 256;
 
 /// A statement of a body.
 pub(crate) struct BodyStatement {
@@ -54,6 +55,11 @@ impl BodyStatement {
     /// A statement that has been parsed.
     pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
         Self { text, statement, parameters, plan: Mutex::new(None) }
+    }
+
+    /// Another statement in its place, which may name that many parameters.
+    pub(crate) fn with(&self, statement: Statement, parameters: usize) -> Self {
+        Self::of(self.text.clone(), statement, parameters)
     }
 
     /// The statement.
@@ -178,12 +184,13 @@ pub(crate) fn fields(plan: &PlannedStatement) -> Vec<(String, SqlType)> {
     plan.columns.iter().map(|column| (column.name.clone(), ty(&column.ty))).collect()
 }
 
-/// Calls the procedure of a CALL inside of a body.
+/// Calls the procedure of a CALL inside of a body: the procedure, and the row of its OUT
+/// parameters, if it has any.
 pub(crate) async fn call_procedure(
     cx: &Arc<ExecContext>,
     call: &Ast,
     given: Given<'_>,
-) -> Result<()> {
+) -> Result<(Arc<Routine>, Datum)> {
     let context = PlanContext {
         catalog: &cx.catalog,
         path: &cx.path,
@@ -196,5 +203,16 @@ pub(crate) async fn call_procedure(
     let mut execution = braid_dml::start(Arc::new(plan), Arc::new(given.values), cx.clone())?;
     let args = execution.next(1).await?.pop().unwrap_or_default();
     drop(execution);
-    cx.services.call_routine(cx, &routine, args).await.map(drop)
+    let row = cx.services.call_routine(cx, &routine, args).await?;
+    Ok((routine, row))
+}
+
+/// An error with the statement of SQL that has failed.
+pub(crate) fn in_statement(error: Error, sql: &str) -> Error {
+    let line = format!("SQL statement \"{}\"", sql.trim());
+    let context = match &error.fields().context {
+        Some(inner) => format!("{inner}\n{line}"),
+        None => line,
+    };
+    error.without_position().context(context)
 }

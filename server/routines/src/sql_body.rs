@@ -1,15 +1,19 @@
 //! Bodies in SQL: their statements run one after the other, the last one gives the result.
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Routine};
-use braid_exec::ExecContext;
+use braid_catalog::{Catalog, Id, Routine};
+use braid_exec::{ExecContext, RoutineRows};
 use braid_plan::{PlannedStatement, Variable, Variables};
 use braid_sql::ast::Statement;
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::sql_type::row_name;
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
+use crate::body::is_any_row;
 use crate::host::Host;
-use crate::query::{BodyStatement, Given, call_procedure, finish, start};
+use crate::query::{BATCH_ROWS, BodyStatement, Given, call_procedure, fields, finish, start};
 use crate::values::{assign, plan_context};
 
 /// A body in SQL, ready to run.
@@ -18,8 +22,11 @@ pub(crate) struct SqlBody {
     statements: Vec<BodyStatement>,
     variables: Variables,
     types: Vec<SqlType>,
-    /// The type of its result, `None` without one.
+    /// Which arguments of a call are its parameters: of CALL there is one for each OUT parameter.
+    inputs: Vec<bool>,
+    /// The type of its result or of each row of a set, `None` without one.
     returns: Option<SqlType>,
+    is_set: bool,
 }
 
 impl SqlBody {
@@ -30,7 +37,7 @@ impl SqlBody {
             catalog.enums().refresh(&mut ty);
             ty
         };
-        let named = routine.parameters.iter().enumerate();
+        let named = routine.inputs().enumerate();
         let list = named.filter_map(|(param, parameter)| {
             let label = Some(routine.name.clone());
             Some(Variable { label, name: parameter.name.clone()?, param })
@@ -50,8 +57,16 @@ impl SqlBody {
             statements,
             variables: Variables { list: list.collect(), refuse_ambiguous: false },
             types: routine.types().map(refresh).collect(),
+            inputs: routine.of_call().map(|parameter| parameter.mode.is_input()).collect(),
+            is_set: routine.returns_set,
             returns: (returns != SqlType::Void).then_some(returns),
         })
+    }
+
+    /// The arguments of a call that have a number.
+    pub(crate) fn inputs(&self, args: Vec<Datum>) -> Vec<Datum> {
+        let named = args.into_iter().zip(&self.inputs);
+        named.filter(|(_, is_input)| **is_input).map(|(arg, _)| arg).collect()
     }
 
     fn given(&self, args: &[Datum]) -> Given<'_> {
@@ -64,18 +79,33 @@ impl SqlBody {
     }
 }
 
-/// 42P13 and others for a body that cannot run: what CREATE FUNCTION looks for.
-pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<()> {
+/// 42P13 and others for a body that cannot run: what CREATE FUNCTION looks for. Else what the body
+/// names.
+pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
     let body = SqlBody::parse(routine, &cx.catalog)?;
+    let mut uses = BTreeSet::new();
+    if routine.is_polymorphic() {
+        return Ok(Vec::new());
+    }
     let mut last = None;
     for statement in &body.statements {
         last = None;
+        if routine.standard.is_some() && !statement.is_planned() {
+            let mut words = statement.text().split_whitespace().take(2);
+            let word = words.by_ref().collect::<Vec<_>>().join(" ").to_uppercase();
+            let message = format!("{word} is not yet supported in unquoted SQL function body");
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
         if statement.is_planned() {
-            last = Some(statement.plan(cx, &body.given(&[]))?);
+            let plan = statement.plan(cx, &body.given(&[]))?;
+            uses.extend(plan.tables.iter().copied());
+            last = Some(plan);
         }
     }
-    let Some(returns) = &body.returns else { return Ok(()) };
-    check_result(last.as_deref(), returns, cx)
+    let uses = uses.into_iter().collect();
+    let Some(returns) = &body.returns else { return Ok(uses) };
+    let named = |error: Error| error.context(format!("SQL function \"{}\"", body.name));
+    check_result(last.as_deref(), returns, cx).map_err(named).map(|()| uses)
 }
 
 /// 42P13 unless the last statement gives a value of the type.
@@ -84,42 +114,90 @@ fn check_result(
     returns: &SqlType,
     cx: &ExecContext,
 ) -> Result<()> {
-    let shown = returns.plain_name();
+    let shown = match row_name(returns) {
+        Some(_) => shown_type(cx, returns),
+        None => returns.plain_name().to_owned(),
+    };
     let mismatch = |detail: String| {
         let message = format!("return type mismatch in function declared to return {shown}");
         Err(Error::new(SqlState::InvalidFunctionDefinition, message).detail(detail))
     };
-    match last.map(|plan| plan.columns.as_slice()) {
-        Some([column]) => {
-            let from = match &column.ty {
-                SqlType::Unknown => return Ok(()),
-                ty => ty,
-            };
-            let is_cast = from == returns
-                || braid_plan::bind_assignment_cast(&plan_context(cx), from, returns, "").is_ok();
-            if is_cast {
-                return Ok(());
-            }
-            mismatch(format!("Actual return type is {}.", from.plain_name()))
-        }
-        Some([_, _, ..]) => mismatch("Final statement must return exactly one column.".to_owned()),
-        _ => mismatch(
+    let Some(plan) = last.filter(|plan| !plan.columns.is_empty()) else {
+        return mismatch(
             "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING."
                 .to_owned(),
-        ),
+        );
+    };
+    let casts = |from: &SqlType, to: &SqlType| {
+        *from == SqlType::Unknown
+            || from.same_base(to)
+            || braid_plan::bind_assignment_cast(&plan_context(cx), from, to, "").is_ok()
+    };
+    let row = match returns {
+        SqlType::Record(row) if !is_whole_row(plan, returns) => row,
+        SqlType::Record(_) => return Ok(()),
+        _ => {
+            let [column] = plan.columns.as_slice() else {
+                return mismatch("Final statement must return exactly one column.".to_owned());
+            };
+            return match casts(&column.ty, returns) {
+                true => Ok(()),
+                false => mismatch(format!("Actual return type is {}.", column.ty.plain_name())),
+            };
+        }
+    };
+    if is_any_row(returns) {
+        return Ok(());
+    }
+    for (place, ((_, wanted), column)) in row.iter().zip(&plan.columns).enumerate() {
+        if !casts(&column.ty, wanted) {
+            return mismatch(format!(
+                "Final statement returns {} instead of {} at column {}.",
+                column.ty.plain_name(),
+                wanted.plain_name(),
+                place + 1
+            ));
+        }
+    }
+    match plan.columns.len().cmp(&row.len()) {
+        Ordering::Less => mismatch("Final statement returns too few columns.".to_owned()),
+        Ordering::Greater => mismatch("Final statement returns too many columns.".to_owned()),
+        Ordering::Equal => Ok(()),
     }
 }
 
-/// Runs a body in SQL.
+/// A type as messages show it.
+fn shown_type(cx: &ExecContext, ty: &SqlType) -> String {
+    cx.catalog.names().routines().type_text(Some(&cx.path), ty)
+}
+
+/// Whether the only column of a statement is the row that a function gives.
+fn is_whole_row(plan: &PlannedStatement, returns: &SqlType) -> bool {
+    let ([column], SqlType::Record(wanted)) = (plan.columns.as_slice(), returns) else {
+        return false;
+    };
+    match &column.ty {
+        SqlType::Record(row) if wanted.len() == 1 && wanted.name().is_none() => {
+            // A column that is a row itself.
+            !matches!(wanted.first(), Some((_, SqlType::Record(_)))) && row.len() == 1
+        }
+        SqlType::Record(_) => true,
+        _ => false,
+    }
+}
+
+/// Runs a body in SQL; its rows go to `rows`, if it gives a set.
 pub(crate) async fn run_sql(
     body: &SqlBody,
     args: Vec<Datum>,
     host: &mut dyn Host,
+    mut rows: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
     let mut result = Datum::Null;
     for (number, statement) in body.statements.iter().enumerate() {
         let is_last = number + 1 == body.statements.len();
-        let found = run_statement(body, statement, &args, is_last, host).await;
+        let sink = rows.as_deref_mut().filter(|_| is_last && body.is_set);
+        let found = run_statement(body, (statement, is_last), &args, host, sink).await;
         result = found.map_err(|error| {
             let line = format!("SQL function \"{}\" statement {}", body.name, number + 1);
             let context = match &error.fields().context {
@@ -134,14 +212,14 @@ pub(crate) async fn run_sql(
 
 async fn run_statement(
     body: &SqlBody,
-    statement: &BodyStatement,
+    (statement, is_last): (&BodyStatement, bool),
     args: &[Datum],
-    is_last: bool,
     host: &mut dyn Host,
+    sink: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
     if let Statement::Call(call) = statement.statement() {
         let cx = host.next().await?;
-        return call_procedure(&cx, &call.call, body.given(args)).await.map(|()| Datum::Null);
+        return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
     }
     if !statement.is_planned() {
         host.command(statement.statement(), statement.text()).await?;
@@ -152,19 +230,60 @@ async fn run_statement(
     let plan = statement.plan(&cx, &given)?;
     let returns = body.returns.as_ref().filter(|_| is_last);
     let mut execution = start(&cx, &plan, given.values, host.is_volatile())?;
-    // Without a result a query runs to its end.
-    let rows = finish(&mut execution, &cx, usize::from(returns.is_some())).await?;
+    let mut value = Datum::Null;
+    match (returns, sink) {
+        (Some(returns), Some(sink)) => {
+            let result = result_of(&plan, returns);
+            loop {
+                cx.breathe().await?;
+                let batch = execution.next(BATCH_ROWS).await?;
+                if batch.is_empty() {
+                    break;
+                }
+                for row in batch {
+                    sink.push(result.value(&cx, row)?)?;
+                }
+            }
+        }
+        // Without a result a query runs to its end.
+        (returns, _) => {
+            let rows = finish(&mut execution, &cx, usize::from(returns.is_some())).await?;
+            if let (Some(returns), Some(row)) = (returns, rows.into_iter().next()) {
+                value = result_of(&plan, returns).value(&cx, row)?;
+            }
+        }
+    }
     drop(execution);
     if host.is_volatile() {
         cx.txn.snapshots().release(cx.seq);
     }
-    let (Some(returns), Some(column)) = (returns, plan.columns.first()) else {
-        return Ok(Datum::Null);
-    };
-    let value = rows.into_iter().next().and_then(|row| row.into_iter().next());
-    let from = match &column.ty {
-        SqlType::Unknown => &SqlType::Text,
-        ty => ty,
-    };
-    assign(&cx, value.unwrap_or(Datum::Null), from, returns)
+    Ok(value)
+}
+
+/// How the rows of a statement become values of a function's result.
+struct RowResult<'r> {
+    from: Vec<(String, SqlType)>,
+    to: &'r SqlType,
+    /// The only column is the value itself.
+    is_whole: bool,
+}
+
+fn result_of<'r>(plan: &PlannedStatement, to: &'r SqlType) -> RowResult<'r> {
+    let is_whole = !matches!(to, SqlType::Record(_)) || is_whole_row(plan, to);
+    RowResult { from: fields(plan), to, is_whole }
+}
+
+impl RowResult<'_> {
+    fn value(&self, cx: &ExecContext, row: Row) -> Result<Datum> {
+        if self.is_whole {
+            let value = row.into_iter().next().unwrap_or(Datum::Null);
+            let from = self.from.first().map_or(&SqlType::Text, |(_, ty)| ty);
+            return assign(cx, value, from, self.to);
+        }
+        if is_any_row(self.to) {
+            return Ok(Datum::Record(row.into()));
+        }
+        let from = SqlType::Record(self.from.clone().into());
+        assign(cx, Datum::Record(row.into()), &from, self.to)
+    }
 }

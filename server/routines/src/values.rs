@@ -6,7 +6,7 @@ use braid_catalog::{Catalog, SearchPath};
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{PlanContext, bind_assignment_cast};
-use braid_types::{Datum, Error, Result, SqlType, text};
+use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 /// What binding an expression needs.
 pub(crate) fn plan_context(cx: &ExecContext) -> PlanContext<'_> {
@@ -64,6 +64,35 @@ fn assign_record(
         });
     }
     Ok(Datum::Record(row.into()))
+}
+
+/// A row of other columns as a row of these types, as a result or a row of one. 42804 with
+/// `message` unless the types are the same.
+pub(crate) fn check_row(
+    from: &[(String, SqlType)],
+    to: &[(String, SqlType)],
+    message: &str,
+) -> Result<()> {
+    let refuse =
+        |detail: String| Err(Error::new(SqlState::DatatypeMismatch, message).detail(detail));
+    for (place, ((_, from), (_, to))) in from.iter().zip(to).enumerate() {
+        if !from.same_base(to) {
+            return refuse(format!(
+                "Returned type {} does not match expected type {} in column {}.",
+                from.plain_name(),
+                to.plain_name(),
+                place + 1
+            ));
+        }
+    }
+    match from.len() == to.len() {
+        true => Ok(()),
+        false => refuse(format!(
+            "Number of returned columns ({}) does not match expected column count ({}).",
+            from.len(),
+            to.len()
+        )),
+    }
 }
 
 /// The type that a declaration's text means.

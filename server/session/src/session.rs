@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use braid_catalog::{Catalog, Database, Id, ROOT, Role, SearchPath, SequenceValues};
-use braid_exec::AdvisoryLocks;
+use braid_exec::{AdvisoryLocks, RoutineCursors};
 use braid_routines::RoutineCache;
 use braid_types::encoding::Encoding;
 use braid_types::{Error, Result, SqlState};
@@ -169,6 +169,7 @@ impl Session {
             sequences: Mutex::new(SequenceValues::default()),
             advisory: AdvisoryLocks::new(engine.kv.clone()),
             raised: Mutex::default(),
+            cursors: RoutineCursors::default(),
             routines: RoutineCache::default(),
             exports: Mutex::default(),
         });

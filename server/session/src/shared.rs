@@ -9,7 +9,9 @@ use braid_builtins::Special;
 use braid_catalog::{Catalog, Id, Routine, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
-use braid_exec::{AdvisoryLocks, ExecContext, NoticeLevel, SessionServices, from_kv};
+use braid_exec::{
+    AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices, from_kv,
+};
 use braid_kv::{LockInfo, SharedSnapshot, TxnId};
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
@@ -25,8 +27,9 @@ use crate::client::{Notice, Severity};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
+use crate::routines::surroundings;
 use crate::settings::{
-    Access, Active, Kind, Settings, is_identity, isolation_text, real_text, settings,
+    Access, Active, Kind, Settings, active_with, is_identity, isolation_text, real_text, settings,
 };
 use crate::transaction::exported_snapshots::{Exported, Exports};
 
@@ -71,6 +74,8 @@ pub(crate) struct Shared {
     pub advisory: AdvisoryLocks,
     /// Messages of routines for the client.
     pub raised: Mutex<Vec<Notice>>,
+    /// The cursors that its routines have opened.
+    pub cursors: RoutineCursors,
     /// Its compiled routines.
     pub routines: RoutineCache,
     /// Notifications for the client.
@@ -84,6 +89,15 @@ fn on_off(on: bool) -> String {
 }
 
 impl Shared {
+    /// What a routine may use, if that is not what its caller may use.
+    pub(crate) fn surroundings_of(
+        &self,
+        cx: &ExecContext,
+        routine: &Routine,
+    ) -> Result<Option<Arc<ExecContext>>> {
+        surroundings(cx, routine, |others| active_with(&self.state.lock().settings, others))
+    }
+
     /// The modes of the current transaction.
     pub(crate) fn modes(&self) -> Modes {
         self.state.lock().modes
@@ -302,7 +316,32 @@ impl SessionServices for Shared {
         routine: &'a Arc<Routine>,
         args: Vec<Datum>,
     ) -> BoxFuture<'a, Result<Datum>> {
-        braid_routines::call_function(&self.routines, cx, routine, args)
+        match self.surroundings_of(cx, routine) {
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(None) => braid_routines::call_function(&self.routines, cx, routine, args),
+            Ok(Some(own)) => Box::pin(async move {
+                braid_routines::call_function(&self.routines, &own, routine, args).await
+            }),
+        }
+    }
+
+    fn call_set_routine<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<RoutineRows>> {
+        match self.surroundings_of(cx, routine) {
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(None) => braid_routines::call_set_function(&self.routines, cx, routine, args),
+            Ok(Some(own)) => Box::pin(async move {
+                braid_routines::call_set_function(&self.routines, &own, routine, args).await
+            }),
+        }
+    }
+
+    fn cursors(&self) -> &RoutineCursors {
+        &self.cursors
     }
 
     fn notice(&self, level: NoticeLevel, fields: Error) {

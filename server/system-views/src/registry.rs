@@ -48,6 +48,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             information_schema::constraints::rows_of,
             information_schema::domains::rows_of,
             information_schema::privileges::rows_of,
+            information_schema::routines::rows_of,
             information_schema::sql_features::rows_of,
         ],
         _ => &[braid_internal::objects::rows_of],

@@ -110,6 +110,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             })
         }
         SqlType::Text
+        | SqlType::Refcursor
         | SqlType::Unknown
         | SqlType::Varchar(_)
         | SqlType::Char(_)
@@ -143,7 +144,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Enum(ty) => Datum::Enum(ty.parse(utf8(&rest(reader))?)?),
-        SqlType::Void => Datum::text(""),
+        SqlType::Void | SqlType::Any(_) => Datum::text(""),
         _ => decode_system(ty, reader)?,
     })
 }

@@ -17,7 +17,7 @@ type Field = (String, SqlType);
 /// The columns of the caller's list.
 fn fields(call: &Call<'_>) -> Vec<Field> {
     match call.returns {
-        SqlType::Record(fields) => fields.clone(),
+        SqlType::Record(fields) => fields.to_vec(),
         _ => Vec::new(),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use braid_types::SqlType;
+use braid_types::sql_type::RowType;
 
 use super::pseudo_types::PseudoType;
 use super::reg::function_oid;
@@ -157,13 +158,13 @@ fn all() -> Vec<Procedure> {
     let sets = all_set_functions().into_iter().map(|function| {
         let (returns, result) = match function.columns.as_slice() {
             [(_, returns)] => (returns_oid(returns), pseudo(returns_oid(returns))),
-            [] => (SqlType::Record(Vec::new()).oid(), "record".to_owned()),
+            [] => (SqlType::Record(RowType::unknown()).oid(), "record".to_owned()),
             columns => {
                 let shown = columns
                     .iter()
                     .map(|(name, returns)| format!("{name} {}", pseudo(returns_oid(returns))));
                 let shown = shown.collect::<Vec<_>>().join(", ");
-                (SqlType::Record(Vec::new()).oid(), format!("TABLE({shown})"))
+                (SqlType::Record(RowType::unknown()).oid(), format!("TABLE({shown})"))
             }
         };
         let many = result.starts_with("TABLE(");

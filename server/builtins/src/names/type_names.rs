@@ -7,35 +7,13 @@
 //!   int[]   varchar(20)   timestamp (3) with time zone   pg_catalog."varchar"   "MyTable"
 //! ```
 
+use braid_types::sql_type::relation_of_row_type;
+pub use braid_types::sql_type::{row_array_type_oid as row_array_type, row_type_oid as row_type};
 use braid_types::{Error, Result, SqlState, SqlType, sql_type};
 
 use super::pseudo_types::PseudoType;
 use crate::Lookup;
 use crate::strings::split_identifier;
-
-/// Set in the number of a relation's row type. Relations have lower numbers.
-const ROW_TYPE: u32 = 1 << 28;
-/// Set in the number of the arrays of a relation's row type.
-const ROW_ARRAY_TYPE: u32 = 1 << 29;
-
-/// The number of a relation's row type.
-pub const fn row_type(relation: u32) -> u32 {
-    relation | ROW_TYPE
-}
-
-/// The number of the arrays of a relation's row type.
-pub const fn row_array_type(relation: u32) -> u32 {
-    relation | ROW_ARRAY_TYPE
-}
-
-/// The relation of such a number, and whether it stands for arrays.
-fn relation_of(oid: u32) -> Option<(u32, bool)> {
-    match oid & !(ROW_TYPE - 1) {
-        ROW_TYPE => Some((oid ^ ROW_TYPE, false)),
-        ROW_ARRAY_TYPE => Some((oid ^ ROW_ARRAY_TYPE, true)),
-        _ => None,
-    }
-}
 
 /// How the type of a number prints; `None` if there is none.
 pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
@@ -51,7 +29,7 @@ pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     if let Some(ty) = PseudoType::by_oid(oid) {
         return Some(ty.display.to_owned());
     }
-    let (relation, is_array) = relation_of(oid)?;
+    let (relation, is_array) = relation_of_row_type(oid)?;
     let name = lookup.relation_name(relation).filter(|_| lookup.has_row_type(relation))?;
     Some(if is_array { format!("{name}[]") } else { name })
 }
@@ -213,7 +191,7 @@ fn array_of(oid: u32, lookup: &dyn Lookup) -> Option<u32> {
     }
     let array = match known {
         Some(ty) => sql_type::array_oid(&ty),
-        None => match (PseudoType::by_oid(oid), relation_of(oid)) {
+        None => match (PseudoType::by_oid(oid), relation_of_row_type(oid)) {
             (Some(pseudo), _) => pseudo.array_oid,
             (None, Some((relation, false))) => row_array_type(relation),
             // An array of arrays is the same type in PostgreSQL.

@@ -1,5 +1,6 @@
 //! What a function is, and what a call sees.
 
+use braid_types::sql_type::AnyType;
 use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
 
 /// What an argument may be.
@@ -36,6 +37,34 @@ pub enum Returns {
     Compatible,
     /// An array of what [`Arg::Compatible`] was bound to.
     CompatibleArray,
+}
+
+impl Arg {
+    /// What the type of a function's parameter takes.
+    pub fn of(ty: &SqlType) -> Arg {
+        match ty {
+            SqlType::Any(AnyType::Element) => Arg::Element,
+            SqlType::Any(AnyType::Array) => Arg::Array,
+            SqlType::Any(AnyType::NonArray) => Arg::NonArray,
+            SqlType::Any(AnyType::Enum) => Arg::Enum,
+            SqlType::Any(AnyType::Compatible | AnyType::CompatibleNonArray) => Arg::Compatible,
+            SqlType::Any(AnyType::CompatibleArray) => Arg::CompatibleArray,
+            ty => Arg::Is(ty.clone()),
+        }
+    }
+}
+
+impl Returns {
+    /// What the type of a function's result stands for.
+    pub fn of(ty: &SqlType) -> Returns {
+        match ty {
+            SqlType::Any(AnyType::Element | AnyType::NonArray | AnyType::Enum) => Returns::Element,
+            SqlType::Any(AnyType::Array) => Returns::Array,
+            SqlType::Any(AnyType::Compatible | AnyType::CompatibleNonArray) => Returns::Compatible,
+            SqlType::Any(AnyType::CompatibleArray) => Returns::CompatibleArray,
+            ty => Returns::Is(ty.clone()),
+        }
+    }
 }
 
 /// How far a result may be reused.
@@ -342,6 +371,8 @@ pub struct RoutineText {
     pub identity_arguments: String,
     /// Its result; `None` for a procedure.
     pub result: Option<String>,
+    /// Its body, if that is not a string.
+    pub body: Option<String>,
     /// Its definition.
     pub definition: String,
     /// The defaults of its arguments.

@@ -92,8 +92,10 @@ impl Binding {
             Arg::Compatible => self.compatible.clone()?,
             Arg::CompatibleArray => self.compatible.clone()?.array(),
         };
-        // What is right but for modifiers needs no cast.
-        Some(if actual.same_base(&wanted) { actual.clone() } else { wanted })
+        // What is right but for modifiers needs no cast; nor does a row where any may stand.
+        let is_any_row = matches!((&wanted, actual), (SqlType::Record(row), SqlType::Record(_))
+            if row.is_empty());
+        Some(if is_any_row || actual.same_base(&wanted) { actual.clone() } else { wanted })
     }
 
     /// The type of a result; `None` if it stays undecided.

@@ -109,7 +109,7 @@ pub enum Choice {
 
 /// PostgreSQL's choice among lists of parameter types, each as long as the arguments.
 pub fn choose(lists: &[Vec<SqlType>], actual: &[SqlType]) -> Choice {
-    let arg = |ty: &SqlType| Arg::Is(ty.clone());
+    let arg = Arg::of;
     let candidate = |(item, list): (usize, &Vec<SqlType>)| Candidate {
         item,
         args: list.iter().map(arg).collect(),
@@ -119,6 +119,18 @@ pub fn choose(lists: &[Vec<SqlType>], actual: &[SqlType]) -> Choice {
         Selection::One(found) => Choice::One(found.item),
         Selection::Many => Choice::Many,
     }
+}
+
+/// What polymorphic parameters of a function of a user, and its results, are in a call of these
+/// types: the types of the parameters and the results.
+pub fn bind_any(
+    wanted: &[SqlType],
+    actual: &[SqlType],
+    results: &[SqlType],
+) -> Result<(Vec<SqlType>, Vec<SqlType>)> {
+    let wanted: Vec<Arg> = wanted.iter().map(Arg::of).collect();
+    let results: Vec<Returns> = results.iter().map(Returns::of).collect();
+    bind(&wanted, actual, &results.iter().collect::<Vec<_>>())
 }
 
 /// PostgreSQL's choice among overloads that take the right number of arguments.

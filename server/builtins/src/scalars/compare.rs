@@ -112,7 +112,7 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     register_unordered(registry);
     let by_type = operators!(typed, Ok::<_, Error>);
-    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new()))] {
+    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new().into()))] {
         for (name, eval) in by_type {
             add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
         }

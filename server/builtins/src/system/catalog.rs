@@ -183,7 +183,6 @@ pub(super) fn register(registry: &mut Registry) {
         "pg_get_ruledef(oid, bool) -> text stable",
         "pg_get_triggerdef(oid) -> text stable",
         "pg_get_triggerdef(oid, bool) -> text stable",
-        "pg_get_function_sqlbody(oid) -> text stable",
         "pg_get_partkeydef(oid) -> text stable",
         "pg_get_partition_constraintdef(oid) -> text stable",
         "pg_get_statisticsobjdef(oid) -> text stable",
@@ -232,6 +231,9 @@ fn register_routines(registry: &mut Registry) {
         let of_user = |oid| c.env.lookup().routine(oid).map(|found| found.identity_arguments);
         let oid = c.oid(0)?;
         or_null(procedure(oid).map(Procedure::arguments).or_else(|| of_user(oid)))
+    });
+    registry.add("pg_get_function_sqlbody(oid) -> text stable", |c| {
+        or_null(c.env.lookup().routine(c.oid(0)?).and_then(|found| found.body))
     });
     registry.add("pg_get_functiondef(oid) -> text stable", |c| {
         or_null(c.env.lookup().routine(c.oid(0)?).map(|found| found.definition))

@@ -168,8 +168,8 @@ fn instants() -> [i64; 6] {
 
 /// A few types for each polymorphic argument.
 fn types_of(args: &[Arg]) -> Vec<Vec<SqlType>> {
-    let record =
-        SqlType::Record(vec![("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Text)]);
+    let record = vec![("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Text)];
+    let record = SqlType::Record(record.into());
     let elements = [
         SqlType::Int4,
         SqlType::Text,
@@ -299,7 +299,7 @@ fn no_set_function_panics() {
     let env = TestEnvironment::default();
     for function in all_set_functions() {
         for types in types_of(&function.args) {
-            let returns = SqlType::Record(vec![]);
+            let returns = SqlType::Record(vec![].into());
             for args in combinations(&types, function.strict) {
                 let call = Call { env: &env, types: &types, returns: &returns, args: &args };
                 if let Ok(rows) = (function.eval)(&call) {

@@ -27,7 +27,9 @@ pub use objects::{
     CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized,
     Role, Schema, Sequence, StoredQuery, View,
 };
-pub use routine::{Language, Routine, RoutineParameter, RoutineResult, RoutineVolatility};
+pub use routine::{
+    Language, ParameterMode, Routine, RoutineParameter, RoutineResult, RoutineVolatility,
+};
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, Table};

@@ -22,12 +22,21 @@ pub struct Routine {
     pub is_procedure: bool,
     /// Its parameters.
     pub parameters: Vec<RoutineParameter>,
-    /// What a call gives.
+    /// What a call gives; of a set each of its rows.
     pub returns: RoutineResult,
+    /// Whether a call gives a set of rows.
+    #[serde(default)]
+    pub returns_set: bool,
     /// The language of its body.
     pub language: Language,
     /// Its body.
     pub body: String,
+    /// The body is no string but statements: whether it is written as `RETURN expression`.
+    #[serde(default)]
+    pub standard: Option<bool>,
+    /// The relations and routines that such a body names.
+    #[serde(default)]
+    pub uses: Vec<Id>,
     /// Whether two calls with the same arguments may differ.
     pub volatility: RoutineVolatility,
     /// A call with an argument that is NULL gives NULL, and the body does not run.
@@ -38,6 +47,18 @@ pub struct Routine {
     pub parallel: char,
     /// COST, which changes nothing here.
     pub cost: Option<f64>,
+    /// ROWS, which changes nothing here.
+    #[serde(default)]
+    pub rows: Option<f64>,
+    /// Whether it runs with the privileges of its owner.
+    #[serde(default)]
+    pub security_definer: bool,
+    /// The settings that hold while it runs, in the order of their names.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// Its types are those of one call: no polymorphic one is left.
+    #[serde(skip)]
+    pub is_of_call: bool,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON FUNCTION.
@@ -53,6 +74,48 @@ pub struct RoutineParameter {
     pub ty: SqlType,
     /// The DEFAULT expression.
     pub default: Option<StoredExpr>,
+    /// Which way it goes.
+    #[serde(default)]
+    pub mode: ParameterMode,
+}
+
+/// Which way a parameter goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ParameterMode {
+    /// `IN`
+    #[default]
+    In,
+    /// `OUT`
+    Out,
+    /// `INOUT`
+    InOut,
+    /// `VARIADIC`: an array of any number of arguments.
+    Variadic,
+    /// A column of `RETURNS TABLE`.
+    Table,
+}
+
+impl ParameterMode {
+    /// Whether a call gives it a value.
+    pub fn is_input(self) -> bool {
+        matches!(self, ParameterMode::In | ParameterMode::InOut | ParameterMode::Variadic)
+    }
+
+    /// Whether it is part of the result.
+    pub fn is_output(self) -> bool {
+        matches!(self, ParameterMode::Out | ParameterMode::InOut | ParameterMode::Table)
+    }
+
+    /// Its letter in `pg_proc`.
+    pub fn letter(self) -> &'static str {
+        match self {
+            ParameterMode::In => "i",
+            ParameterMode::Out => "o",
+            ParameterMode::InOut => "b",
+            ParameterMode::Variadic => "v",
+            ParameterMode::Table => "t",
+        }
+    }
 }
 
 /// What a call gives.
@@ -127,23 +190,53 @@ impl Routine {
         }
     }
 
-    /// The types of its parameters.
-    pub fn types(&self) -> impl ExactSizeIterator<Item = &SqlType> + Clone {
-        self.parameters.iter().map(|parameter| &parameter.ty)
+    /// The parameters that a call gives values to.
+    pub fn inputs(&self) -> impl Iterator<Item = &RoutineParameter> + Clone {
+        self.parameters.iter().filter(|parameter| parameter.mode.is_input())
+    }
+
+    /// The parameters that are part of the result.
+    pub fn outputs(&self) -> impl Iterator<Item = &RoutineParameter> + Clone {
+        self.parameters.iter().filter(|parameter| parameter.mode.is_output())
+    }
+
+    /// The parameters for which a call has arguments. CALL has one for each.
+    pub fn of_call(&self) -> impl Iterator<Item = &RoutineParameter> + Clone {
+        let all = self.is_procedure;
+        self.parameters.iter().filter(move |parameter| all || parameter.mode.is_input())
+    }
+
+    /// The types of the parameters that a call gives values to.
+    pub fn types(&self) -> impl Iterator<Item = &SqlType> + Clone {
+        self.inputs().map(|parameter| &parameter.ty)
     }
 
     /// Whether another list of parameters makes it the same routine for a call.
-    pub fn has_types<'t>(&self, types: impl ExactSizeIterator<Item = &'t SqlType>) -> bool {
-        self.parameters.len() == types.len() && self.types().zip(types).all(|(a, b)| a.same_base(b))
+    pub fn has_types<'t>(&self, mut types: impl Iterator<Item = &'t SqlType>) -> bool {
+        self.types().all(|own| types.next().is_some_and(|ty| own.same_base(ty)))
+            && types.next().is_none()
     }
 
-    /// How many arguments a call has to give.
-    pub fn required(&self) -> usize {
-        self.parameters.iter().take_while(|parameter| parameter.default.is_none()).count()
+    /// The element type of the parameter that takes any number of arguments.
+    pub fn variadic(&self) -> Option<&SqlType> {
+        let last = self.inputs().last()?;
+        (last.mode == ParameterMode::Variadic).then_some(&last.ty)
+    }
+
+    /// Whether a parameter has a type that each call decides: a polymorphic one, or any row.
+    pub fn is_polymorphic(&self) -> bool {
+        let is_any_row = |ty: &SqlType| match ty {
+            SqlType::Record(row) => row.is_empty() && row.name().is_none(),
+            _ => false,
+        };
+        self.parameters.iter().any(|parameter| {
+            matches!(parameter.ty, SqlType::Any(_))
+                || (parameter.mode.is_input() && is_any_row(&parameter.ty))
+        })
     }
 
     /// Whether a type is that of a parameter or of the result.
     pub fn uses_type(&self, test: impl Fn(&SqlType) -> bool) -> bool {
-        self.types().any(&test) || test(self.result_type())
+        self.parameters.iter().any(|parameter| test(&parameter.ty)) || test(self.result_type())
     }
 }

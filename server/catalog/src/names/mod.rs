@@ -5,6 +5,7 @@ mod index_keys;
 mod key_names;
 mod named;
 mod resolve;
+mod row_types;
 mod view_text;
 
 pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
@@ -13,4 +14,5 @@ pub use key_names::CatalogKeyNames;
 pub use named::Named;
 pub(crate) use resolve::searched;
 pub use resolve::{Names, Relation, SearchPath, undefined_relation};
+pub use row_types::RowTypes;
 pub use view_text::{CatalogNames, view_text};

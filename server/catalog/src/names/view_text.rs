@@ -46,8 +46,16 @@ impl Names for CatalogNames<'_> {
         if let Some(found) = self.catalog.domains().get(id) {
             return Some(self.catalog.domains().text(self.path, found));
         }
-        let found = self.catalog.enums().get(id)?;
-        Some(self.catalog.enums().text(self.path, found))
+        if let Some(found) = self.catalog.enums().get(id) {
+            return Some(self.catalog.enums().text(self.path, found));
+        }
+        let row = self.catalog.names().row_types().get(id)?;
+        row.name().map(|name| self.catalog.names().row_types().text(self.path, name))
+    }
+
+    fn routine_name(&self, id: u32) -> Option<String> {
+        let routines = self.catalog.names().routines();
+        routines.get(id).map(|routine| routines.text(self.path, routine))
     }
 
     fn columns(&self, id: u32) -> Vec<(u16, String)> {

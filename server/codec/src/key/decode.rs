@@ -50,6 +50,14 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
     }
 }
 
+fn read_moment(reader: &mut Reader<'_>, tag: u8, ty: &SqlType) -> Result<Datum> {
+    let micros = read_int(reader, tag)?;
+    Ok(match ty {
+        SqlType::Timestamptz => Datum::Timestamptz(micros),
+        _ => Datum::Timestamp(micros),
+    })
+}
+
 fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Result<Datum> {
     match ty {
         SqlType::Bool => match tag {
@@ -75,8 +83,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Xid8
         | SqlType::PgLsn => read_int(reader, tag).map(Datum::Int),
         SqlType::Time => read_int(reader, tag).map(Datum::Time),
-        SqlType::Timestamp => read_int(reader, tag).map(Datum::Timestamp),
-        SqlType::Timestamptz => read_int(reader, tag).map(Datum::Timestamptz),
+        SqlType::Timestamp | SqlType::Timestamptz => read_moment(reader, tag, ty),
         SqlType::Date => read_date(reader, tag),
         SqlType::Float4 | SqlType::Float8 => {
             expect(tag, tag::FLOAT, "float")?;
@@ -93,6 +100,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::InternalChar
         | SqlType::Aclitem
         | SqlType::Jsonpath
+        | SqlType::Refcursor
         | SqlType::Unknown => {
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)

@@ -33,8 +33,12 @@ pub fn is_exact(ty: &SqlType) -> bool {
 /// Whether the type has an order, so that it can be a key column.
 pub fn is_orderable(ty: &SqlType) -> bool {
     match ty {
-        SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Unknown => false,
-        SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath => false,
+        SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Any(_) | SqlType::Unknown => {
+            false
+        }
+        SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath | SqlType::Refcursor => {
+            false
+        }
         SqlType::Array(element) => is_orderable(element),
         _ => true,
     }

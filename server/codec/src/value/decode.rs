@@ -67,6 +67,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::InternalChar
         | SqlType::Aclitem
         | SqlType::Jsonpath
+        | SqlType::Refcursor
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
         SqlType::Bytes
         | SqlType::Tid
@@ -94,7 +95,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
             let ty = |place: usize| fields.get(place).map(|(_, ty)| ty);
             Datum::Record(read_items(bytes, ty, depth)?.into())
         }
-        SqlType::Void => return Err(Error::corrupt("void")),
+        SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
 }
 

@@ -7,16 +7,17 @@
 
 use braid_codec::key::{self, IndexNames, KeyNames, NoNames};
 use braid_codec::value::{Cell, RowReader, decode_cell, encode_cell};
+use braid_types::sql_type::RowType;
 use braid_types::{Datum, SqlType};
 
 fn types() -> Vec<SqlType> {
     let mut types = braid_types::sql_type::all();
     types.push(SqlType::Numeric(Some((10, 2))));
     types.push(SqlType::Char(5));
-    types.push(SqlType::Record(vec![
+    types.push(SqlType::Record(RowType::from(vec![
         ("a".to_owned(), SqlType::Int4),
         ("b".to_owned(), SqlType::Jsonb.array()),
-    ]));
+    ])));
     types
 }
 

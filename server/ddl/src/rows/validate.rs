@@ -11,7 +11,7 @@ use braid_types::{Datum, Error, Result, Row, SqlState};
 use crate::context::DdlContext;
 use crate::rows::messages::{contains_nulls, no_parent};
 use crate::rows::reader::{CHECKED, TableReader, block_writers, table_reader};
-use crate::table::exprs::{check_boolean, evaluate};
+use crate::table::exprs::{check_boolean, evaluator};
 
 /// Whether writers have checked a constraint of a table since before this transaction: a row
 /// that is right then stays right, so that a validation needs no locks and remembers nothing.
@@ -72,10 +72,11 @@ pub(crate) async fn validate_check(
     let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
     let record = before_validation(cx, table, check.id).await?;
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, record)?;
+    let evaluator = evaluator(cx);
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         for row in rows {
-            if evaluate(cx, &bound, &row)?.as_bool() == Some(false) {
+            if evaluator.eval(&bound, &row).await?.as_bool() == Some(false) {
                 let relation = &table.name;
                 let message = format!(
                     "check constraint \"{name}\" of relation \"{relation}\" is violated by some row"

@@ -301,7 +301,7 @@ pub(crate) fn check_column_name(table: &Table, name: &str) -> Result<()> {
 /// 42P16 for pseudo-types, 0A000 for what rows do not hold.
 pub(crate) fn check_column_type(column: &str, ty: &SqlType) -> Result<()> {
     let base = ty.element().unwrap_or(ty);
-    if matches!(base, SqlType::Unknown | SqlType::Record(_) | SqlType::Void) {
+    if matches!(base, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Any(_)) {
         let message = format!("column \"{column}\" has pseudo-type {}", ty.display_name());
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
     }

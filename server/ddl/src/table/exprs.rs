@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_catalog::{CatalogNames, Column, ColumnId, StoredExpr, Table};
-use braid_exec::IndexExprs;
+use braid_exec::{Evaluator, ExecutionState, IndexExprs};
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Expr as Bound, NoStoredForm, bind_default, bind_table_expr, identify_expr};
 use braid_sql::ast::Expr;
@@ -214,8 +214,21 @@ pub(crate) fn bind_expr(
 
 /// The value of an expression on a row.
 pub(crate) fn evaluate(cx: &DdlContext<'_>, expr: &Bound, row: &[Datum]) -> Result<Datum> {
+    if expr.waits() {
+        let what = "a function of a user in a definition that changes or checks existing rows";
+        return Err(Error::unsupported(what));
+    }
     let cx = EvalContext { env: &*cx.exec.env, params: &[], outer: &[] };
     eval(expr, row, &cx)
+}
+
+/// Evaluates expressions that may call functions of users.
+pub(crate) fn evaluator(cx: &DdlContext<'_>) -> Evaluator {
+    let mut exec = cx.exec.renumbered(cx.exec.seq, cx.exec.cancel.clone());
+    exec.catalog = cx.catalog();
+    let run = Arc::new(ExecutionState::new(Arc::new(exec), Arc::default()));
+    let outer = run.no_outer();
+    Evaluator::new(run, outer)
 }
 
 /// A row with the keys that an index computes; `None` if the index leaves it out.

@@ -118,6 +118,9 @@ impl Values<'_> {
 
     /// The rows of one set-returning function of plain columns.
     fn call_rows(&self, call: &FunctionCall) -> Option<Vec<Row>> {
+        if call.routine.is_some() {
+            return None;
+        }
         let args: Row =
             call.args.iter().map(|e| self.value(e, &[], None)).collect::<Option<_>>()?;
         let Some(function) = call.function else { return Some(vec![args]) };

@@ -81,7 +81,11 @@ impl<'a> SpanCollector<'a> {
                 self.node(&merge.input);
                 self.ordered = true;
             }
-            other => other.for_each_child(&mut |child| self.node(child)),
+            other => {
+                // A function may read and change anything.
+                self.ordered |= calls_routine(other);
+                other.for_each_child(&mut |child| self.node(child));
+            }
         }
     }
 
@@ -136,6 +140,16 @@ impl<'a> SpanCollector<'a> {
         };
         rows.iter().map(spans).collect()
     }
+}
+
+/// Whether rows are those of a function of a user.
+fn calls_routine(node: &Node) -> bool {
+    let functions = match node {
+        Node::Function(scan) => &scan.functions,
+        Node::ProjectSet(set) => &set.functions,
+        _ => return false,
+    };
+    functions.iter().any(|call| call.routine.is_some())
 }
 
 /// Whether a table's primary index is what an input reads, so that its rows are among the spans.

@@ -158,6 +158,7 @@ impl<'a> Binder<'a> {
         self.next_slot = inner.next_slot;
         self.next_id = inner.next_id;
         self.tables.append(&mut inner.tables);
+        self.calls_routine |= inner.calls_routine;
         self.unpopulated = self.unpopulated.take().or(inner.unpopulated);
     }
 

@@ -2,12 +2,16 @@
 
 use braid_catalog::Id;
 use braid_sql::UsingColumn;
-use braid_sql::ast::{Expr as Ast, Join, NamedWindowDefinition, SelectItem, TableFactor};
+use braid_sql::ast::{
+    Expr as Ast, Join, NamedWindowDefinition, ObjectName, SelectItem, TableFactor,
+};
 use braid_types::SqlType;
 
 use super::Binder;
 use super::scope::columns::{Scope, ScopeColumn};
-use super::scope::notes::{ItemNote, NamedItem, Notes, Reference, StarColumn, address};
+use super::scope::notes::{
+    ItemNote, NamedItem, Notes, Reference, RoutineNote, StarColumn, address,
+};
 use super::scope::windows::SharedWindow;
 
 impl Binder<'_> {
@@ -111,6 +115,17 @@ impl Binder<'_> {
     pub(crate) fn label(&mut self) -> u32 {
         self.labels += 1;
         self.labels
+    }
+}
+
+/// Notes which routine a call means.
+pub(crate) fn note_routine(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    note: impl FnOnce() -> RoutineNote,
+) {
+    if let Some(notes) = &mut binder.notes {
+        notes.routines.insert(address(name), note());
     }
 }
 

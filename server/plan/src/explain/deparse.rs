@@ -300,7 +300,10 @@ pub(crate) fn show_function<'a>(
     let args = show_list(describer, &call.args, rows);
     match call.function {
         Some(function) => format!("{}({args})", function.name),
-        None => args,
+        None => match &call.routine {
+            Some(call) => format!("{}({args})", call.routine.name),
+            None => args,
+        },
     }
 }
 

@@ -390,7 +390,10 @@ fn describe_function_scan<'a>(
     scan: &'a FunctionScan,
     outer: &[Name],
 ) -> Described {
-    let title = |call: &crate::tree::node::FunctionCall| call.function.map_or("value", |f| f.name);
+    fn title(call: &crate::tree::node::FunctionCall) -> &str {
+        let of_user = call.routine.as_ref().map_or("value", |call| &call.routine.name);
+        call.function.map_or(of_user, |function| function.name)
+    }
     let all: Vec<&str> = scan.functions.iter().map(title).collect();
     let mut operator =
         plain_operator(describer, node, format!("Function Scan on {}", all.join(", ")));

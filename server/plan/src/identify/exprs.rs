@@ -34,6 +34,7 @@ pub(crate) fn bound_type(identifier: &Identifier<'_, '_>, e: &Ast) -> Result<Sql
         (None, Ast::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }) => {
             Ok(SqlType::Bool)
         }
+        (None, e) if braid_sql::row_expansion(e).is_some() => Err(unstorable("(row).*")),
         (None, e) => Err(unstorable(e)),
     }
 }

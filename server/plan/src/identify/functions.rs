@@ -1,6 +1,7 @@
 //! Calls of functions, aggregates and window functions.
 
 use braid_builtins::{Arg, Resolved};
+use braid_sql::RELATION_MARK;
 use braid_sql::ast::{
     Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value, WindowType,
@@ -9,9 +10,9 @@ use braid_types::{Result, SqlType};
 
 use super::exprs::{bound_type, identify_condition, identify_expr, identify_known, identify_value};
 use super::operators::operand_types;
-use super::queries::{identify_query, identify_sort_keys, identify_window};
+use super::queries::{identify_query, identify_sort_keys, identify_window, quoted};
 use super::{Identifier, unstorable};
-use crate::bind::{common_type, string_of};
+use crate::bind::{RoutineNote, common_type, string_of};
 
 /// Arguments with the casts that the function needs.
 pub(crate) fn identify_typed_arguments(
@@ -87,9 +88,17 @@ pub(crate) fn identify_function(
     e: &Ast,
     function: &Function,
 ) -> Result<Ast> {
+    let mut result = function.clone();
+    if let (Some(note), FunctionArguments::List(list)) =
+        (identifier.notes.routine(&function.name), &function.args)
+    {
+        let args = identify_routine_arguments(identifier, note, &list.args)?;
+        result.name = identify_routine(identifier, note);
+        result.args = FunctionArguments::List(FunctionArgumentList { args, ..list.clone() });
+        return Ok(Ast::Function(result));
+    }
     let name = function.name.0.last().and_then(|part| part.as_ident());
     let name = name.map(braid_sql::fold).unwrap_or_default();
-    let mut result = function.clone();
     result.args = match &function.args {
         FunctionArguments::None => FunctionArguments::None,
         FunctionArguments::Subquery(query) => {
@@ -111,6 +120,43 @@ pub(crate) fn identify_function(
         other => other.clone(),
     };
     Ok(Ast::Function(result))
+}
+
+/// What stands for a function of a user.
+pub(crate) fn identify_routine(
+    identifier: &mut Identifier<'_, '_>,
+    note: &RoutineNote,
+) -> ObjectName {
+    identifier.uses.entry(note.id).or_default();
+    ObjectName::from(vec![quoted(RELATION_MARK), quoted(note.id.to_string())])
+}
+
+/// The arguments of a function of a user, with the casts that it needs.
+pub(crate) fn identify_routine_arguments(
+    identifier: &mut Identifier<'_, '_>,
+    note: &RoutineNote,
+    args: &[FunctionArg],
+) -> Result<Vec<FunctionArg>> {
+    if !note.is_by_place {
+        return Err(unstorable("a call with named arguments"));
+    }
+    let mut list = Vec::with_capacity(args.len());
+    for (arg, ty) in args.iter().zip(&note.types) {
+        let (prefix, e) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Prefixed { prefix, value })) => {
+                (Some(prefix), &**value)
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => (None, e),
+            other => return Err(unstorable(other)),
+        };
+        let e = identify_value(identifier, e, &ty.bare())?;
+        let e = match prefix {
+            None => e,
+            Some(prefix) => Ast::Prefixed { prefix: prefix.clone(), value: Box::new(e) },
+        };
+        list.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
+    }
+    Ok(list)
 }
 
 fn identify_list(

@@ -3,6 +3,7 @@
 use braid_catalog::undefined_relation;
 use braid_sql::ast::{CastKind, DataType, Expr as Ast, Ident, ObjectName, Value};
 use braid_types::datetime::typmod::{apply_typmod, type_name};
+use braid_types::sql_type::row_name;
 use braid_types::text::{FormatSettings, parse, parse_interval_typmod, to_string};
 use braid_types::{Result, SqlType};
 
@@ -25,6 +26,7 @@ pub(super) fn cast(e: Ast, ty: &SqlType, modifier: Option<i32>) -> Result<Ast> {
         None => ty.display_name(),
     };
     let data_type = match ty {
+        ty if let Some(row) = row_name(ty) => braid_sql::marked_type(row.oid, ty.is_array()),
         ty if let Some(found) = ty.inner_enum() => braid_sql::marked_type(found.oid, ty.is_array()),
         SqlType::Char(0) => DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![]),
         _ => braid_sql::parse_data_type(&name)?,
@@ -54,7 +56,9 @@ pub(crate) fn identify_literal(
         SqlType::Regtype | SqlType::Regproc | SqlType::Regnamespace | SqlType::Regrole => {
             return cast(string(text), ty, None);
         }
-        SqlType::Record(_) | SqlType::Void => return Err(unstorable("a record as a literal")),
+        SqlType::Record(_) | SqlType::Void | SqlType::Any(_) => {
+            return Err(unstorable("a record as a literal"));
+        }
         _ => {}
     }
     let env = identifier.cx.env;

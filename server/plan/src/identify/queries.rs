@@ -10,7 +10,7 @@ use braid_sql::{FrameEnd, ItemColumn, RELATION_MARK, label};
 use braid_types::{Error, Result, SqlType};
 
 use super::exprs::{bound_type, identify_bare, identify_condition, identify_expr, identify_value};
-use super::functions::identify_typed_arguments;
+use super::functions::{identify_routine, identify_routine_arguments, identify_typed_arguments};
 use super::literals::number;
 use super::{Identifier, unstorable};
 use crate::bind::{ItemNote, column_name, common_type, range_offset_type};
@@ -416,20 +416,20 @@ fn identify_factor(
             *alias = Some(label(note.label, written(alias.as_ref()), columns));
         }
         TableFactor::Table { name, alias, args: Some(args), .. } => {
-            let TableFactor::Table { args: Some(original), .. } = factor else {
+            let TableFactor::Table { name: written, args: Some(original), .. } = factor else {
                 return Err(unstorable(factor));
             };
-            args.args = identify_table_arguments(identifier, name, &original.args)?;
-            *alias = Some(function_label(note, alias.as_ref(), name));
+            args.args = identify_table_arguments(identifier, written, &original.args)?;
+            *alias = Some(function_label(note, alias.as_ref(), written));
+            identify_called(identifier, written, name);
         }
         TableFactor::Function { name, args, alias, .. } => {
-            let original = args.clone();
-            let TableFactor::Function { args: originals, .. } = factor else {
+            let TableFactor::Function { name: written, args: originals, .. } = factor else {
                 return Err(unstorable(factor));
             };
-            debug_assert_eq!(original.len(), originals.len(), "a copy has the same arguments");
-            *args = identify_table_arguments(identifier, name, originals)?;
-            *alias = Some(function_label(note, alias.as_ref(), name));
+            *args = identify_table_arguments(identifier, written, originals)?;
+            *alias = Some(function_label(note, alias.as_ref(), written));
+            identify_called(identifier, written, name);
         }
         TableFactor::UNNEST { alias, array_exprs, .. } => {
             let TableFactor::UNNEST { array_exprs: originals, .. } = factor else {
@@ -467,6 +467,9 @@ fn identify_table_arguments(
     name: &ObjectName,
     args: &[FunctionArg],
 ) -> Result<Vec<FunctionArg>> {
+    if let Some(note) = identifier.notes.routine(name) {
+        return identify_routine_arguments(identifier, note, args);
+    }
     let mut list = Vec::with_capacity(args.len());
     for arg in args {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = arg else {
@@ -478,6 +481,17 @@ fn identify_table_arguments(
     let name = name.map(braid_sql::fold).unwrap_or_default();
     let args = identify_typed_arguments(identifier, &name, &list)?;
     Ok(args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect())
+}
+
+/// Puts the number of a function of a user in the place of its name.
+fn identify_called(
+    identifier: &mut Identifier<'_, '_>,
+    written: &ObjectName,
+    name: &mut ObjectName,
+) {
+    if let Some(note) = identifier.notes.routine(written) {
+        *name = identify_routine(identifier, note);
+    }
 }
 
 /// Notes that the query reads a column.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use braid_builtins::{Aggregate, SetFunction, WindowKind};
-use braid_catalog::{IndexNumber, Table, VirtualTable};
+use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::SqlType;
 
 pub use super::access::{Access, Bound};
@@ -138,6 +138,8 @@ pub struct FunctionScan {
 pub struct FunctionCall {
     /// The function; `None`: a scalar expression (its only argument) as one row.
     pub function: Option<&'static SetFunction>,
+    /// The function of a user that gives the rows.
+    pub routine: Option<RoutineCall>,
     /// The arguments.
     pub args: Vec<Expr>,
     /// Their types.
@@ -147,6 +149,15 @@ pub struct FunctionCall {
     /// The names of the columns of a function that returns `record`, from the call's column
     /// definition list; empty for any other function.
     pub defined: Vec<String>,
+}
+
+/// A function of a user that gives rows.
+#[derive(Clone)]
+pub struct RoutineCall {
+    /// The function.
+    pub routine: Arc<Routine>,
+    /// Whether the fields of its rows are the columns; else each row is one value.
+    pub spreads: bool,
 }
 
 /// Rows that satisfy every predicate.

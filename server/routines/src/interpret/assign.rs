@@ -1,12 +1,19 @@
 //! Values of expressions, and their way into variables.
 
+use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
 use super::state::Run;
-use crate::plpgsql::{Slot, Sql, Target};
+use crate::plpgsql::{Slot, Sql, Subscript, Target};
 use crate::query::{Given, finish, plain_value, start};
 use crate::values::assign;
+
+/// Where an assignment to an array goes.
+enum Place {
+    At(i64),
+    Between(Option<i64>, Option<i64>),
+}
 
 impl Run<'_> {
     /// The parameters of a piece of SQL: every variable.
@@ -64,18 +71,51 @@ impl Run<'_> {
             Target::Variable(slot) => self.assign_variable(*slot, value, from),
             Target::Field(slot, field) => self.assign_field(*slot, field, value, from),
             Target::Element(slot, subscripts) => {
-                let mut places = Vec::with_capacity(subscripts.len());
-                for subscript in subscripts {
-                    let (place, ty) = self.value(subscript).await?;
-                    let place = assign(&self.cx, place, &ty, &SqlType::Int4)?.as_int();
-                    places.push(place.ok_or_else(|| {
-                        let message = "array subscript in assignment must not be null";
-                        Error::new(SqlState::NullValueNotAllowed, message)
-                    })?);
-                }
-                self.assign_element(*slot, &places, value, from)
+                let places = self.places(subscripts).await?;
+                let (ty, held) = (&self.frame.types[*slot], &self.frame.values[*slot]);
+                let array = with_element(&self.cx, (ty, held), &places, value, from)?;
+                self.frame.set(*slot, array)
+            }
+            Target::FieldElement(slot, field, subscripts) => {
+                let places = self.places(subscripts).await?;
+                let (place, ty) = self.field(*slot, field)?;
+                let held = match &self.frame.values[*slot] {
+                    Datum::Record(items) => items.get(place).cloned().unwrap_or(Datum::Null),
+                    _ => Datum::Null,
+                };
+                let array = with_element(&self.cx, (&ty, &held), &places, value, from)?;
+                self.assign_field(*slot, field, array, &ty)
             }
         }
+    }
+
+    /// The values of subscripts: places, or the bounds of slices. 22004 for NULL.
+    async fn places(&mut self, subscripts: &[Subscript]) -> Result<Vec<Place>> {
+        let mut places = Vec::with_capacity(subscripts.len());
+        for subscript in subscripts {
+            places.push(match subscript {
+                Subscript::Place(place) => Place::At(self.bound(place).await?),
+                Subscript::Range(low, high) => {
+                    let mut bounds = [None, None];
+                    for (bound, written) in bounds.iter_mut().zip([low, high]) {
+                        if let Some(written) = written {
+                            *bound = Some(self.bound(written).await?);
+                        }
+                    }
+                    Place::Between(bounds[0], bounds[1])
+                }
+            });
+        }
+        Ok(places)
+    }
+
+    async fn bound(&mut self, subscript: &Sql) -> Result<i64> {
+        let (place, ty) = self.value(subscript).await?;
+        let place = assign(&self.cx, place, &ty, &SqlType::Int4)?.as_int();
+        place.ok_or_else(|| {
+            let message = "array subscript in assignment must not be null";
+            Error::new(SqlState::NullValueNotAllowed, message)
+        })
     }
 
     fn assign_variable(&mut self, slot: Slot, value: Datum, from: &SqlType) -> Result<()> {
@@ -111,41 +151,41 @@ impl Run<'_> {
         value: Datum,
         from: &SqlType,
     ) -> Result<()> {
-        let SqlType::Record(fields) = self.frame.types[slot].clone() else {
-            let message = "a field of a variable that is not a record";
-            return Err(Error::new(SqlState::WrongObjectType, message));
+        let (place, ty) = self.field(slot, field)?;
+        let value = assign(&self.cx, value, from, &ty)?;
+        let width = match &self.frame.types[slot] {
+            SqlType::Record(fields) => fields.len(),
+            _ => 0,
         };
-        let Some(place) = fields.iter().position(|(name, _)| name == field) else {
-            let message = match fields.is_empty() {
-                true => "record is not assigned yet".to_owned(),
-                false => format!("record has no field \"{field}\""),
-            };
-            return Err(Error::new(SqlState::UndefinedColumn, message));
-        };
-        let value = assign(&self.cx, value, from, &fields[place].1)?;
         let mut items: Row = match &self.frame.values[slot] {
             Datum::Record(items) => items.to_vec(),
-            _ => vec![Datum::Null; fields.len()],
+            _ => vec![Datum::Null; width],
         };
-        items[place] = value;
+        if let Some(item) = items.get_mut(place) {
+            *item = value;
+        }
         self.frame.set(slot, Datum::Record(items.into()))
     }
 
-    fn assign_element(
-        &mut self,
-        slot: Slot,
-        places: &[i64],
-        value: Datum,
-        from: &SqlType,
-    ) -> Result<()> {
-        let Some(element) = self.frame.types[slot].element().cloned() else {
-            let message = "cannot subscript a variable that is not an array";
-            return Err(Error::new(SqlState::DatatypeMismatch, message));
+    /// The place and the type of a record's field.
+    fn field(&self, slot: Slot, field: &str) -> Result<(usize, SqlType)> {
+        let SqlType::Record(fields) = &self.frame.types[slot] else {
+            let message = "a field of a variable that is not a record";
+            return Err(Error::new(SqlState::WrongObjectType, message));
         };
-        let value = assign(&self.cx, value, from, &element)?;
-        let empty = || Array::new(element.clone(), Vec::new());
-        let array = self.frame.values[slot].as_array().cloned().unwrap_or_else(empty);
-        self.frame.set(slot, array.with_item(places, value)?.into())
+        let variable = self.code.body.names.get(slot).cloned().flatten().unwrap_or_default();
+        let found = fields.iter().position(|(name, _)| name == field);
+        found.map(|place| (place, fields[place].1.clone())).ok_or_else(|| match fields.is_empty() {
+            true => {
+                let message = format!("record \"{variable}\" is not assigned yet");
+                Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+                    .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+            }
+            false => {
+                let message = format!("record \"{variable}\" has no field \"{field}\"");
+                Error::new(SqlState::UndefinedColumn, message)
+            }
+        })
     }
 
     /// Gives targets the columns of a row, or NULLs without one.
@@ -159,7 +199,7 @@ impl Run<'_> {
             && matches!(self.code.types[*slot], None | Some(SqlType::Record(_)))
         {
             let row = row.unwrap_or_else(|| vec![Datum::Null; fields.len()]);
-            let from = SqlType::Record(fields.to_vec());
+            let from = SqlType::Record(fields.to_vec().into());
             return self.assign_variable(*slot, Datum::Record(row.into()), &from);
         }
         let mut row = row.unwrap_or_default().into_iter();
@@ -170,4 +210,39 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// An array with another element or slice.
+fn with_element(
+    cx: &ExecContext,
+    (ty, held): (&SqlType, &Datum),
+    places: &[Place],
+    value: Datum,
+    from: &SqlType,
+) -> Result<Datum> {
+    let Some(element) = ty.element().cloned() else {
+        let message = "cannot subscript a variable that is not an array";
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    };
+    let empty = || Array::new(element.clone(), Vec::new());
+    let array = held.as_array().cloned().unwrap_or_else(empty);
+    let is_slice = places.iter().any(|place| matches!(place, Place::Between(..)));
+    if !is_slice {
+        let value = assign(cx, value, from, &element)?;
+        let at = |place: &Place| match place {
+            Place::At(place) => *place,
+            Place::Between(..) => 1,
+        };
+        let places: Vec<i64> = places.iter().map(at).collect();
+        return Ok(array.with_item(&places, value)?.into());
+    }
+    let value = assign(cx, value, from, ty)?;
+    let Some(source) = value.as_array() else { return Ok(held.clone()) };
+    let bounds = |place: &Place| match place {
+        // A place among slices is the upper bound of one.
+        Place::At(place) => (Some(1), Some(*place)),
+        Place::Between(low, high) => (*low, *high),
+    };
+    let bounds: Vec<_> = places.iter().map(bounds).collect();
+    Ok(array.with_slice(&bounds, source)?.into())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_exec::Memory;
+use braid_types::sql_type::RowType;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::body::Code;
@@ -24,9 +25,11 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn new(code: &Code, args: Vec<Datum>, memory: Arc<Memory>) -> Self {
         let types: Vec<SqlType> =
-            code.types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Record(Vec::new()))).collect();
-        let mut values = args;
-        values.resize(types.len(), Datum::Null);
+            code.types.iter().map(|ty| ty.clone().unwrap_or_else(unknown_row)).collect();
+        let mut values = vec![Datum::Null; types.len()];
+        for (slot, arg) in code.inputs.iter().zip(args) {
+            values[*slot] = arg;
+        }
         let not_null = vec![None; types.len()];
         Self { values, types, not_null, memory, counted: 0 }
     }
@@ -60,6 +63,11 @@ impl Frame {
         self.values[slot] = value;
         Ok(())
     }
+}
+
+/// The type of a record that has no columns yet.
+pub(super) fn unknown_row() -> SqlType {
+    SqlType::Record(RowType::unknown())
 }
 
 impl Drop for Frame {

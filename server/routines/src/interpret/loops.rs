@@ -1,11 +1,12 @@
 //! Loops: endless, conditional, over numbers, rows and elements.
 
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_exec::CursorStep;
+use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
 
-use super::sql::in_statement;
+use super::cursors::{open_for_loop, rows_statement};
 use super::state::{Flow, Run};
-use crate::plpgsql::{ForInteger, Loop, Rows, Sql, Target};
-use crate::query::{fields, start};
+use crate::plpgsql::{ForInteger, Loop, Rows, Slot, Sql, Target};
+use crate::query::{fields, in_statement, start};
 use crate::values::assign;
 
 /// Rows that a loop asks for at a time.
@@ -110,13 +111,10 @@ pub(super) async fn for_rows(
     rows: &Rows,
     inner: &Loop,
 ) -> Result<Flow> {
-    let (statement, given) = match rows {
-        Rows::Query(sql) => (run.code.statement(sql)?, run.given(sql)),
-        Rows::Execute(sql, using) => {
-            let (statement, given) = run.dynamic(sql, using).await?;
-            (std::sync::Arc::new(statement), given)
-        }
-    };
+    if let Rows::Cursor(slot, values) = rows {
+        return for_cursor(run, targets, (*slot, values), inner).await;
+    }
+    let (statement, given) = rows_statement(run, rows).await?;
     if !statement.is_planned() {
         let message = "cannot open a cursor for a command that returns no rows";
         return Err(Error::new(SqlState::InvalidCursorState, message));
@@ -156,11 +154,51 @@ pub(super) async fn for_rows(
     leave_loop(run, found, Flow::Next)
 }
 
+/// `FOR row IN cursor`
+async fn for_cursor(
+    run: &mut Run<'_>,
+    targets: &[Target],
+    (slot, values): (Slot, &[(Slot, Sql)]),
+    inner: &Loop,
+) -> Result<Flow> {
+    let had_name = !run.frame.values[slot].is_null();
+    let name = open_for_loop(run, slot, values).await?;
+    let services = run.cx.services.clone();
+    let cursor = services.cursors().get(&name)?;
+    let (mut found, mut end) = (false, Flow::Next);
+    loop {
+        let (row, fields) = {
+            let mut cursor = cursor.lock().await;
+            let row = cursor.fetch(CursorStep::By(1)).await?.pop();
+            (row, cursor.fields.clone())
+        };
+        let Some(row) = row else { break };
+        run.cx.breathe().await?;
+        found = true;
+        run.assign_row(targets, Some(row), &fields).await?;
+        match round(inner, run.statements(&inner.body).await?) {
+            Round::Again => {}
+            Round::Done => break,
+            Round::Out(flow) => {
+                end = flow;
+                break;
+            }
+        }
+    }
+    if services.cursors().has(&name) {
+        services.cursors().close(&name)?;
+    }
+    if !had_name {
+        run.frame.set(slot, Datum::Null)?;
+    }
+    leave_loop(run, found, end)
+}
+
 /// `FOREACH`
 pub(super) async fn for_each(
     run: &mut Run<'_>,
     target: &Target,
-    array: &Sql,
+    (array, slice): (&Sql, usize),
     inner: &Loop,
 ) -> Result<Flow> {
     let (value, ty) = run.value(array).await?;
@@ -173,11 +211,13 @@ pub(super) async fn for_each(
             format!("FOREACH expression must yield an array, not type {}", ty.plain_name());
         return Err(Error::new(SqlState::DatatypeMismatch, message));
     };
+    let (items, element) = slices(array, element, slice)?;
+    check_slice(run, target, slice)?;
     let mut found = false;
-    for item in &array.items {
+    for item in items {
         run.cx.breathe().await?;
         found = true;
-        run.assign(target, item.clone(), element).await?;
+        run.assign(target, item, &element).await?;
         match round(inner, run.statements(&inner.body).await?) {
             Round::Again => {}
             Round::Done => break,
@@ -185,4 +225,36 @@ pub(super) async fn for_each(
         }
     }
     leave_loop(run, found, Flow::Next)
+}
+
+/// 42804 for a slice that goes into a variable that is no array, and the other way round.
+fn check_slice(run: &Run<'_>, target: &Target, slice: usize) -> Result<()> {
+    let Target::Variable(slot) = target else { return Ok(()) };
+    let is_array = run.frame.types[*slot].is_array();
+    let message = match (slice > 0, is_array) {
+        (true, false) => "FOREACH ... SLICE loop variable must be of an array type",
+        (false, true) => "FOREACH loop variable must not be of an array type",
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::DatatypeMismatch, message))
+}
+
+/// The elements of an array, or its slices of that many dimensions, and their type.
+fn slices(array: &Array, element: &SqlType, slice: usize) -> Result<(Vec<Datum>, SqlType)> {
+    if slice == 0 {
+        return Ok((array.items.clone(), element.clone()));
+    }
+    let dimensions = array.dimensions();
+    let Some(outer) = dimensions.len().checked_sub(slice) else {
+        let most = dimensions.len();
+        let message = format!("slice dimension ({slice}) is out of the valid range 0..{most}");
+        return Err(Error::new(SqlState::ArraySubscriptError, message));
+    };
+    let inner = &dimensions[outer..];
+    let length: usize = inner.iter().map(|dimension| dimension.length).product();
+    let parts = array.items.chunks(length.max(1));
+    let slice = |items: &[Datum]| -> Datum {
+        Array::from_dimensions(element.clone(), inner, items.to_vec()).into()
+    };
+    Ok((parts.map(slice).collect(), element.clone().array()))
 }

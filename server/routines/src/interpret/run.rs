@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
+use braid_exec::RoutineRows;
 use braid_kv::Error as Kv;
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
+use super::cursors::{close, fetch, move_cursor, open};
 use super::diagnostics::diagnostics;
-use super::frame::Frame;
+use super::frame::{Frame, unknown_row};
 use super::loops::{endless, for_each, for_integer, for_rows, while_true};
 use super::raise::{assert, raise_message};
+use super::returns::{outputs, return_next, return_query, return_value};
+use super::sql::call;
 use super::state::{Flow, Run};
+use super::words::words;
 use crate::body::Code;
 use crate::host::Host;
 use crate::plpgsql::{Block, Case, Condition, Handlers, Kind, Statement};
@@ -21,6 +26,7 @@ pub(crate) async fn run_code(
     code: Arc<Code>,
     args: Vec<Datum>,
     host: &mut dyn Host,
+    rows: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
     let cx = host.current().await?;
     let frame = Frame::new(&code, args, cx.memory.clone());
@@ -29,14 +35,20 @@ pub(crate) async fn run_code(
         host,
         cx,
         frame,
+        rows,
         row_count: 0,
         caught: Vec::new(),
         failed_at: None,
     };
     run.frame.set(code.body.found, Datum::Bool(false))?;
     let result = match run.block(&code.body.block).await {
+        Ok(_) if !code.kind.is_set && !code.outputs.is_empty() => Ok(outputs(&run)),
+        // A function of type void gives an empty value.
+        Ok(_) if code.kind.is_function && code.kind.is_nothing && !code.kind.is_set => {
+            Ok(Datum::text(""))
+        }
         Ok(Flow::Return(value)) => Ok(value),
-        Ok(_) if code.returns.is_none() => Ok(Datum::Null),
+        Ok(_) if code.returns.is_none() || code.kind.is_set => Ok(Datum::Null),
         Ok(_) => Err(Error::new(
             SqlState::FunctionExecutedNoReturn,
             "control reached end of function without RETURN",
@@ -51,6 +63,7 @@ impl Run<'_> {
     fn with_context(&mut self, error: Error) -> Error {
         let name = &self.code.name;
         let line = match self.failed_at.take() {
+            Some((_, what)) if what.starts_with("while") => format!("PL/pgSQL {name} {what}"),
             Some((line, what)) if what.starts_with("during") => {
                 format!("PL/pgSQL {name} line {line} {what}")
             }
@@ -106,8 +119,8 @@ impl Run<'_> {
             Kind::ForRows(targets, rows, inner) => {
                 return for_rows(self, targets, rows, inner).await;
             }
-            Kind::ForEach(target, array, inner) => {
-                return for_each(self, target, array, inner).await;
+            Kind::ForEach(target, array, slice, inner) => {
+                return for_each(self, target, (array, *slice), inner).await;
             }
             Kind::Leave(is_exit, label, condition) => {
                 let leaves = match condition {
@@ -118,15 +131,14 @@ impl Run<'_> {
                     return Ok(Flow::Leave(*is_exit, label.clone()));
                 }
             }
-            Kind::Return(None) => return Ok(Flow::Return(Datum::Null)),
-            Kind::Return(Some(value)) => {
-                let (value, ty) = self.value(value).await?;
-                let value = match &self.code.returns {
-                    Some(returns) => assign(&self.cx, value, &ty, returns)?,
-                    None => Datum::Null,
-                };
-                return Ok(Flow::Return(value));
-            }
+            Kind::Return(value) => return return_value(self, value.as_ref()).await,
+            Kind::ReturnNext(value) => return_next(self, value.as_ref()).await?,
+            Kind::ReturnQuery(rows) => return_query(self, rows).await?,
+            Kind::Open(slot, opening, scroll) => open(self, *slot, opening, *scroll).await?,
+            Kind::Fetch(slot, direction, into) => fetch(self, *slot, direction, into).await?,
+            Kind::Move(slot, direction) => move_cursor(self, *slot, direction).await?,
+            Kind::Close(slot) => close(self, *slot)?,
+            Kind::Call(sql, targets) => call(self, sql, targets).await?,
             Kind::Perform(sql) => self.perform(sql).await?,
             Kind::Sql(sql, into) => self.sql(sql, into.as_ref()).await?,
             Kind::Execute(text, using, into) => self.execute(text, using, into.as_ref()).await?,
@@ -227,7 +239,7 @@ impl Run<'_> {
         }
         // A loop may come here again.
         if self.code.types[slot].is_none() {
-            self.frame.types[slot] = braid_types::SqlType::Record(Vec::new());
+            self.frame.types[slot] = unknown_row();
         }
         self.frame.set(slot, Datum::Null)
     }
@@ -269,32 +281,5 @@ fn may_be_caught(error: &Error) -> bool {
                 | Kv::CheckChanged(_)
                 | Kv::ReadOnly
         ),
-    }
-}
-
-/// What an error context calls a statement.
-fn words(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Assign(..) => "assignment",
-        Kind::If(..) => "IF",
-        Kind::Case(_) => "CASE",
-        Kind::Loop(_) => "LOOP",
-        Kind::While(..) => "WHILE",
-        Kind::ForInteger(_) => "FOR with integer loop variable",
-        Kind::ForRows(_, crate::plpgsql::Rows::Query(_), _) => "FOR over SELECT rows",
-        Kind::ForRows(..) => "FOR over EXECUTE statement",
-        Kind::ForEach(..) => "FOREACH over array",
-        Kind::Leave(true, ..) => "EXIT",
-        Kind::Leave(false, ..) => "CONTINUE",
-        Kind::Return(_) => "RETURN",
-        Kind::Perform(_) => "PERFORM",
-        Kind::Sql(..) => "SQL statement",
-        Kind::Execute(..) => "EXECUTE",
-        Kind::Raise(_) => "RAISE",
-        Kind::Diagnostics(..) => "GET DIAGNOSTICS",
-        Kind::Assert(..) => "ASSERT",
-        Kind::Block(_) => "statement block",
-        Kind::Nothing => "NULL",
-        Kind::EndTransaction => "COMMIT",
     }
 }

@@ -7,9 +7,10 @@ use braid_plan::StatementKind;
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, text};
 
+use super::cursors::at_cursor;
 use super::state::Run;
-use crate::plpgsql::{Into, Sql};
-use crate::query::{BodyStatement, Given, call_procedure, fields, finish, start};
+use crate::plpgsql::{Into, Sql, Target};
+use crate::query::{BodyStatement, Given, call_procedure, fields, finish, in_statement, start};
 
 /// What becomes of the rows of a statement.
 #[derive(Clone, Copy)]
@@ -51,8 +52,15 @@ impl Run<'_> {
             let given = self.given(sql);
             return self.command(&statement, given, into).await;
         }
-        let given = self.given(sql);
         let rows = into.map_or(Rows::Refuse, Rows::Into);
+        let found = at_cursor(self, sql, &statement).await;
+        let found = found.map_err(|error| in_statement(error, statement.text()))?;
+        if let Some((statement, given)) = found {
+            let result = self.planned(&statement, given, rows).await;
+            result.map_err(|error| in_statement(error, statement.text()))?;
+            return self.set_found(self.row_count > 0);
+        }
+        let given = self.given(sql);
         let result = self.planned(&statement, given, rows).await;
         result.map_err(|error| in_statement(error, statement.text()))?;
         self.set_found(self.row_count > 0)
@@ -168,7 +176,7 @@ impl Run<'_> {
             Statement::Call(call) => {
                 let cx = self.host.next().await?;
                 let result = call_procedure(&cx, &call.call, given).await;
-                return result.map_err(|error| in_statement(error, statement.text()));
+                return result.map(|_| ()).map_err(|error| in_statement(error, statement.text()));
             }
             Statement::Begin { .. }
             | Statement::Commit { .. }
@@ -199,12 +207,41 @@ async fn count_rows(execution: &mut braid_exec::Execution, cx: &ExecContext) -> 
     }
 }
 
-/// An error with the statement of SQL that has failed.
-pub(super) fn in_statement(error: Error, sql: &str) -> Error {
-    let line = format!("SQL statement \"{}\"", sql.trim());
-    let context = match &error.fields().context {
-        Some(inner) => format!("{inner}\n{line}"),
-        None => line,
+/// `CALL`: the variables that are OUT arguments get the values of the parameters.
+pub(super) async fn call(
+    run: &mut Run<'_>,
+    sql: &Sql,
+    targets: &[(Option<String>, Option<Target>)],
+) -> Result<()> {
+    let statement = run.code.statement(sql)?;
+    let Statement::Call(call) = statement.statement() else {
+        return Err(Error::internal("CALL is no call"));
     };
-    error.without_position().context(context)
+    let given = run.given(sql);
+    let cx = run.host.next().await?;
+    let result = call_procedure(&cx, &call.call, given).await;
+    let (routine, row) = result.map_err(|error| in_statement(error, statement.text()))?;
+    run.cx = run.host.current().await?;
+    let Datum::Record(values) = row else { return Ok(()) };
+    let mut values = values.iter();
+    for (place, parameter) in routine.of_call().enumerate() {
+        if !parameter.mode.is_output() {
+            continue;
+        }
+        let value = values.next().cloned().unwrap_or(Datum::Null);
+        let by_place = targets.get(place).filter(|(name, _)| name.is_none());
+        let by_name = || targets.iter().find(|(name, _)| name.is_some() && *name == parameter.name);
+        match by_place.or_else(by_name) {
+            Some((_, Some(target))) => run.assign(target, value, &parameter.ty).await?,
+            _ => {
+                let name = parameter.name.clone().unwrap_or_default();
+                let message = format!(
+                    "procedure parameter \"{name}\" is an output parameter but corresponding \
+                     argument is not writable"
+                );
+                return Err(Error::new(SqlState::SyntaxError, message));
+            }
+        }
+    }
+    Ok(())
 }

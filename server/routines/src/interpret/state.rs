@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_exec::ExecContext;
+use braid_exec::{ExecContext, RoutineRows};
 use braid_types::{Datum, Error};
 
 use super::frame::Frame;
@@ -26,6 +26,8 @@ pub(super) struct Run<'r> {
     /// What expressions without queries use.
     pub(super) cx: Arc<ExecContext>,
     pub(super) frame: Frame,
+    /// Where the rows of a set go.
+    pub(super) rows: Option<&'r mut RoutineRows>,
     /// Rows of the last statement, for GET DIAGNOSTICS.
     pub(super) row_count: i64,
     /// The errors whose handlers are running, the innermost last.

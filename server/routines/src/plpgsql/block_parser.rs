@@ -2,15 +2,16 @@
 
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::cursor_parser::{parse_cursor, parse_for_cursor};
 use super::lexer::TokenKind;
 use super::parser::Parser;
 use super::simple_parser::{parse_simple, state_of_condition};
 use super::sql_parser::{
-    STATEMENT, Until, expression, named_target, parse_list, piece, skip_to, target,
+    STATEMENT, Until, expression, named_target, parse_list, parse_type, piece, skip_to, target,
 };
 use super::tree::{
     Block, Case, Condition, Declaration, ForInteger, Handlers, Kind, Loop, Rows, SlotKind, Sql,
-    Statement, Target, TypeText,
+    Statement, Target,
 };
 
 const THEN: Until<'static> = Until { words: &["then"], symbols: &[] };
@@ -93,8 +94,8 @@ fn parse_declaration(
         parser.scope.name(label, &name, slot);
         return Ok(None);
     }
-    if parser.is("cursor") || parser.is("scroll") || parser.is("refcursor") {
-        return Err(Error::unsupported("a cursor in PL/pgSQL"));
+    if let Some(declaration) = parse_cursor(parser, label, (&name, line))? {
+        return Ok(Some(declaration));
     }
     let is_constant = parser.take("constant");
     let kind = parse_type(parser)?;
@@ -124,50 +125,10 @@ fn parse_declaration(
 
 /// The variable or parameter that ALIAS FOR names.
 fn alias_of(parser: &mut Parser<'_>) -> Result<usize> {
-    let start = parser.start();
-    if matches!(parser.peek(), TokenKind::Number) {
-        parser.advance();
-        let text = parser.slice(start, parser.end_before());
-        let number = text.trim_start_matches('$').parse::<usize>().ok();
-        let is_parameter =
-            |slot: &usize| matches!(parser.scope.slots.get(*slot), Some(SlotKind::Parameter(_)));
-        let slot = number.and_then(|number| number.checked_sub(1)).filter(is_parameter);
-        return slot.ok_or_else(|| {
-            Error::new(SqlState::UndefinedParameter, format!("there is no parameter {text}"))
-        });
-    }
     match target(parser)? {
         Target::Variable(slot) => Ok(slot),
         _ => Err(Error::unsupported("ALIAS FOR a field")),
     }
-}
-
-/// The type of a variable.
-fn parse_type(parser: &mut Parser<'_>) -> Result<SlotKind> {
-    let start = parser.start();
-    let ends = Until { words: &["not", "default", "collate"], symbols: &[";", ":=", "=", "%"] };
-    if parser.is("record") {
-        parser.advance();
-        return Ok(SlotKind::Record);
-    }
-    skip_to(parser, ends)?;
-    let text = parser.slice(start, parser.end_before()).to_owned();
-    if text.is_empty() {
-        return Err(Error::new(SqlState::SyntaxError, "missing data type declaration"));
-    }
-    if !parser.take_symbol("%") {
-        braid_sql::parse_data_type(&text).map_err(Error::without_position)?;
-        return Ok(SlotKind::Typed(TypeText::Named(text)));
-    }
-    if parser.take("rowtype") {
-        return Ok(SlotKind::Typed(TypeText::RowOf(text)));
-    }
-    parser.expect("type")?;
-    let parts: Vec<String> = text.split('.').map(|part| part.trim().to_lowercase()).collect();
-    Ok(SlotKind::Typed(match parser.scope.find(&parts) {
-        Some((slot, used)) if used == parts.len() => TypeText::OfVariable(slot),
-        _ => TypeText::OfColumn(text),
-    }))
 }
 
 /// Statements up to a word that ends them.
@@ -205,14 +166,7 @@ fn parse_statement(parser: &mut Parser<'_>) -> Result<Kind> {
         }
         "foreach" => {
             parser.advance();
-            let target = target(parser)?;
-            if parser.is("slice") {
-                return Err(Error::unsupported("FOREACH … SLICE"));
-            }
-            parser.expect("in")?;
-            parser.expect("array")?;
-            let array = expression(parser, LOOP)?;
-            Ok(Kind::ForEach(target, array, parse_loop(parser, label)?))
+            parse_for_each(parser, label)
         }
         _ if label.is_some() => Err(parser.unexpected()),
         "if" => {
@@ -225,6 +179,22 @@ fn parse_statement(parser: &mut Parser<'_>) -> Result<Kind> {
         }
         _ => parse_simple(parser),
     }
+}
+
+/// `FOREACH`, behind that word.
+fn parse_for_each(parser: &mut Parser<'_>, label: Option<String>) -> Result<Kind> {
+    let target = target(parser)?;
+    let mut slice = 0;
+    if parser.take("slice") {
+        let start = parser.start();
+        parser.advance();
+        let number = parser.slice(start, parser.end_before()).parse();
+        slice = number.map_err(|_| parser.unexpected())?;
+    }
+    parser.expect("in")?;
+    parser.expect("array")?;
+    let array = expression(parser, LOOP)?;
+    Ok(Kind::ForEach(target, array, slice, parse_loop(parser, label)?))
 }
 
 /// `LOOP … END LOOP [label];`
@@ -315,6 +285,20 @@ fn parse_for(parser: &mut Parser<'_>, label: Option<String>) -> Result<Kind> {
         names.push((start, parse_names(parser)?));
     }
     parser.expect("in")?;
+    if let [(_, name)] = names.as_slice()
+        && let [name] = name.as_slice()
+        && let Some((slot, values)) = parse_for_cursor(parser)?
+    {
+        let mark = parser.scope.mark();
+        let target = parser.scope.declare(label.as_deref(), name, SlotKind::Record);
+        let inner = parse_loop(parser, label)?;
+        parser.scope.forget(mark);
+        return Ok(Kind::ForRows(
+            vec![Target::Variable(target)],
+            Rows::Cursor(slot, values),
+            inner,
+        ));
+    }
     let reverse = parser.take("reverse");
     if let [(_, name)] = names.as_slice()
         && let [name] = name.as_slice()

@@ -30,8 +30,10 @@ pub(super) struct Token {
 }
 
 /// The symbols that are looked for, longer ones first.
-const SYMBOLS: [&str; 17] =
-    [":=", "..", "<<", ">>", "=>", "::", "<=", ">=", "(", ")", "[", "]", ",", ";", "=", ".", "%"];
+const SYMBOLS: [&str; 18] = [
+    ":=", "..", "<<", ">>", "=>", "::", "<=", ">=", "(", ")", "[", "]", ",", ";", "=", ".", "%",
+    ":",
+];
 
 /// The tokens of a text; the last one is the end.
 pub(super) fn lex(text: &str) -> Result<Vec<Token>> {

@@ -2,6 +2,7 @@
 //! is planned.
 
 mod block_parser;
+mod cursor_parser;
 mod entry;
 mod lexer;
 mod parser;

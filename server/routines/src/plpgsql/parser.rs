@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use braid_types::{Error, Result, SqlState};
+use braid_catalog::Routine;
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::lexer::{Token, TokenKind, lex};
 use super::scope::Scope;
@@ -25,14 +26,32 @@ pub(super) struct Parser<'t> {
 }
 
 /// What RETURN gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultKind {
-    /// A value.
-    Value,
-    /// Nothing, of a function.
-    Void,
-    /// Nothing, of a procedure or of DO.
-    Nothing,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultKind {
+    /// It is a function; else a procedure or DO.
+    pub is_function: bool,
+    /// Nothing: a function of type void, a procedure, or DO.
+    pub is_nothing: bool,
+    /// Rows, by RETURN NEXT and RETURN QUERY.
+    pub is_set: bool,
+    /// The values of OUT parameters.
+    pub has_outputs: bool,
+}
+
+impl ResultKind {
+    /// The one of a routine.
+    pub fn of(routine: &Routine) -> Self {
+        ResultKind {
+            is_function: !routine.is_procedure,
+            is_nothing: *routine.result_type() == SqlType::Void,
+            is_set: routine.returns_set,
+            has_outputs: routine.outputs().next().is_some(),
+        }
+    }
+
+    /// The one of DO.
+    pub(crate) const BLOCK: Self =
+        ResultKind { is_function: true, is_nothing: true, is_set: false, has_outputs: false };
 }
 
 impl<'t> Parser<'t> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_plan::{Variable, Variables};
 
-use super::tree::{Slot, SlotKind};
+use super::tree::{BoundCursor, Slot, SlotKind};
 
 /// The variables that can be named, and the slots that exist.
 #[derive(Default)]
@@ -15,6 +15,12 @@ pub(super) struct Scope {
     pub(super) labels: Vec<(Option<String>, bool)>,
     /// The variables that keep their first value.
     pub(super) constants: Vec<Slot>,
+    /// The first name of each slot.
+    pub(super) names: Vec<Option<String>>,
+    /// A name that also means a column means the column, and is no error.
+    pub(super) prefers_columns: bool,
+    /// The cursors that are declared with a query.
+    pub(super) cursors: Vec<(Slot, BoundCursor)>,
     /// The variables as pieces of SQL get them, until the next declaration.
     shared: Option<Arc<Variables>>,
 }
@@ -35,6 +41,10 @@ impl Scope {
 
     /// Another name of a slot.
     pub(super) fn name(&mut self, label: Option<&str>, name: &str, slot: Slot) {
+        self.names.resize(self.slots.len(), None);
+        if let Some(first) = self.names.get_mut(slot) {
+            first.get_or_insert_with(|| name.to_owned());
+        }
         let label = label.map(str::to_owned);
         self.visible.push(Variable { label, name: name.to_owned(), param: slot });
         self.shared = None;
@@ -71,10 +81,10 @@ impl Scope {
 
     /// The variables for a piece of SQL.
     pub(super) fn variables(&mut self) -> Arc<Variables> {
-        let visible = &self.visible;
-        let shared = self.shared.get_or_insert_with(|| {
-            Arc::new(Variables { list: visible.clone(), refuse_ambiguous: true })
-        });
+        let (visible, refuse_ambiguous) = (&self.visible, !self.prefers_columns);
+        let shared = self
+            .shared
+            .get_or_insert_with(|| Arc::new(Variables { list: visible.clone(), refuse_ambiguous }));
         shared.clone()
     }
 }

@@ -1,13 +1,15 @@
 //! Statements without statements inside: assignments, RAISE, RETURN and others.
 
+use braid_sql::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Statement};
 use braid_types::{Error, Result, SqlState};
 
+use super::cursor_parser::{parse_close, parse_fetch, parse_open, parse_rows};
 use super::lexer::TokenKind;
-use super::parser::{Parser, ResultKind};
+use super::parser::Parser;
 use super::sql_parser::{
     STATEMENT, Until, expression, named_target, parse_into, parse_list, statement, target,
 };
-use super::tree::{Kind, Raise, Target};
+use super::tree::{Kind, Raise, Subscript, Target};
 use crate::conditions::state_named;
 
 /// A statement without statements inside.
@@ -44,7 +46,10 @@ pub(super) fn parse_simple(parser: &mut Parser<'_>) -> Result<Kind> {
             parser.expect_symbol(";")?;
             Ok(Kind::Assert(condition, message))
         }
-        "open" | "fetch" | "move" | "close" => Err(Error::unsupported("a cursor in PL/pgSQL")),
+        "open" => parse_open(parser),
+        "fetch" | "move" => parse_fetch(parser, word == "move"),
+        "close" => parse_close(parser),
+        "call" => parse_call(parser),
         "commit" | "rollback" => {
             statement(parser, "")?;
             Ok(Kind::EndTransaction)
@@ -56,7 +61,7 @@ pub(super) fn parse_simple(parser: &mut Parser<'_>) -> Result<Kind> {
 /// `target := value;`, or `None` if none is next.
 fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
     let mut at = match parser.peek() {
-        TokenKind::Word(_) | TokenKind::Quoted(_) => 1,
+        TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Number => 1,
         _ => return Ok(None),
     };
     while matches!(parser.peek_at(at), TokenKind::Symbol("."))
@@ -77,21 +82,18 @@ fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
     if !matches!(parser.peek_at(at), TokenKind::Symbol(":=" | "=")) {
         return Ok(None);
     }
-    let mut parts = vec![parser.name()?];
-    while parser.take_symbol(".") {
-        parts.push(parser.name()?);
-    }
-    let mut target = named_target(parser, &parts)?;
+    let mut target = target(parser)?;
     let mut subscripts = Vec::new();
     while parser.take_symbol("[") {
-        subscripts.push(expression(parser, Until { words: &[], symbols: &["]"] })?);
+        subscripts.push(parse_subscript(parser)?);
         parser.expect_symbol("]")?;
     }
     if !subscripts.is_empty() {
-        let Target::Variable(slot) = target else {
-            return Err(Error::unsupported("an element of a field as a target"));
+        target = match target {
+            Target::Variable(slot) => Target::Element(slot, subscripts),
+            Target::Field(slot, field) => Target::FieldElement(slot, field, subscripts),
+            _ => return Err(Error::unsupported("a subscript of an element as a target")),
         };
-        target = Target::Element(slot, subscripts);
     }
     parser.advance();
     let value = expression(parser, STATEMENT)?;
@@ -99,34 +101,115 @@ fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
     Ok(Some(Kind::Assign(target, value)))
 }
 
+/// `i` or `l:u`, up to the bracket.
+fn parse_subscript(parser: &mut Parser<'_>) -> Result<Subscript> {
+    const ENDS: Until<'static> = Until { words: &[], symbols: &["]", ":"] };
+    let bound = |parser: &mut Parser<'_>| match parser.peek() {
+        TokenKind::Symbol("]" | ":") => Ok(None),
+        _ => expression(parser, ENDS).map(Some),
+    };
+    let low = bound(parser)?;
+    if parser.take_symbol(":") {
+        return Ok(Subscript::Range(low, bound(parser)?));
+    }
+    low.map(Subscript::Place).ok_or_else(|| parser.unexpected())
+}
+
 fn parse_return(parser: &mut Parser<'_>) -> Result<Kind> {
     parser.advance();
+    let wrong = |message: &str| Error::new(SqlState::DatatypeMismatch, message);
+    let kind = parser.result;
     if parser.is("next") || parser.is("query") {
         let word = if parser.is("next") { "NEXT" } else { "QUERY" };
-        let message = format!("cannot use RETURN {word} in a non-SETOF function");
-        return Err(Error::new(SqlState::DatatypeMismatch, message));
-    }
-    if parser.result == ResultKind::Value && parser.is_symbol(";") {
-        let message = "missing expression at or near \";\"";
-        return Err(Error::new(SqlState::SyntaxError, message));
+        if !kind.is_set {
+            return Err(wrong(&format!("cannot use RETURN {word} in a non-SETOF function")));
+        }
+        return parse_return_rows(parser);
     }
     if parser.take_symbol(";") {
+        let lacks = !kind.is_set && !kind.is_nothing && !kind.has_outputs;
+        if lacks {
+            let message = "missing expression at or near \";\"";
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
         return Ok(Kind::Return(None));
     }
-    match parser.result {
-        ResultKind::Value => {}
-        ResultKind::Void => {
-            let message = "RETURN cannot have a parameter in function returning void";
-            return Err(Error::new(SqlState::DatatypeMismatch, message));
-        }
-        ResultKind::Nothing => {
-            let message = "RETURN cannot have a parameter in a procedure";
-            return Err(Error::new(SqlState::DatatypeMismatch, message));
-        }
+    if kind.is_set {
+        return Err(wrong("RETURN cannot have a parameter in function returning set")
+            .hint("Use RETURN NEXT or RETURN QUERY."));
+    }
+    if kind.is_nothing && kind.is_function {
+        return Err(wrong("RETURN cannot have a parameter in function returning void"));
+    }
+    if kind.is_nothing {
+        let message = "RETURN cannot have a parameter in a procedure";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    if kind.has_outputs {
+        return Err(wrong("RETURN cannot have a parameter in function with OUT parameters"));
     }
     let value = expression(parser, STATEMENT)?;
     parser.expect_symbol(";")?;
     Ok(Kind::Return(Some(value)))
+}
+
+/// `RETURN NEXT` and `RETURN QUERY`, at the second word.
+fn parse_return_rows(parser: &mut Parser<'_>) -> Result<Kind> {
+    if parser.take("query") {
+        let rows = parse_rows(parser)?;
+        parser.expect_symbol(";")?;
+        return Ok(Kind::ReturnQuery(rows));
+    }
+    parser.advance();
+    if !parser.result.has_outputs {
+        let value = expression(parser, STATEMENT)?;
+        parser.expect_symbol(";")?;
+        return Ok(Kind::ReturnNext(Some(value)));
+    }
+    if !parser.take_symbol(";") {
+        let message = "RETURN NEXT cannot have a parameter in function with OUT parameters";
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    }
+    Ok(Kind::ReturnNext(None))
+}
+
+/// `CALL`, whose arguments may be variables that the procedure changes.
+fn parse_call(parser: &mut Parser<'_>) -> Result<Kind> {
+    let (sql, into) = statement(parser, "")?;
+    if into.is_some() {
+        return Err(Error::new(SqlState::SyntaxError, "CALL cannot have INTO"));
+    }
+    let mut parsed = braid_sql::parse(&sql.text).map_err(Error::without_position)?;
+    let Some(Statement::Call(call)) = parsed.pop().map(|parsed| parsed.statement) else {
+        return Err(parser.unexpected());
+    };
+    let mut targets = Vec::new();
+    if let Expr::Function(function) = &call.call
+        && let FunctionArguments::List(list) = &function.args
+    {
+        targets.extend(list.args.iter().map(|arg| target_of(parser, arg)));
+    }
+    Ok(Kind::Call(sql, targets))
+}
+
+/// The name of an argument of CALL, and the variable that it is.
+fn target_of(parser: &Parser<'_>, arg: &FunctionArg) -> (Option<String>, Option<Target>) {
+    let (name, arg) = match arg {
+        FunctionArg::Unnamed(arg) => (None, arg),
+        FunctionArg::Named { name, arg, .. }
+        | FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
+            (Some(braid_sql::fold(name)), arg)
+        }
+        FunctionArg::ExprNamed { .. } => return (None, None),
+    };
+    let parts: Vec<String> = match arg {
+        FunctionArgExpr::Expr(Expr::Identifier(name)) => vec![braid_sql::fold(name)],
+        FunctionArgExpr::Expr(Expr::CompoundIdentifier(names)) => {
+            names.iter().map(braid_sql::fold).collect()
+        }
+        _ => return (name, None),
+    };
+    (name, named_target(parser, &parts).ok())
 }
 
 fn parse_leave(parser: &mut Parser<'_>, is_exit: bool) -> Result<Kind> {

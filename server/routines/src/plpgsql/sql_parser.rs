@@ -6,7 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::lexer::TokenKind;
 use super::parser::Parser;
-use super::tree::{Into, Slot, Sql, Target};
+use super::tree::{Into, Slot, SlotKind, Sql, Target, TypeText};
 
 /// Where a piece of SQL ends, outside of brackets and CASE.
 #[derive(Clone, Copy)]
@@ -29,7 +29,11 @@ pub(super) fn expression(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Sq
     if text.trim().is_empty() {
         return Err(missing_expression(parser));
     }
-    braid_sql::parse_expr(text).map_err(Error::without_position)?;
+    if let Err(error) = braid_sql::parse_expr(text) {
+        // It may be the rest of a query: `total := sum(price) FROM item`.
+        let query = braid_sql::parse_query(&format!("SELECT {text}"));
+        query.map_err(|_| error.without_position())?;
+    }
     Ok(piece(parser, format!("SELECT {text}"), only))
 }
 
@@ -169,12 +173,29 @@ pub(super) fn parse_into(parser: &mut Parser<'_>) -> Result<Into> {
 
 /// A variable, or a field of one. 42601 for a name that is no variable.
 pub(super) fn target(parser: &mut Parser<'_>) -> Result<Target> {
+    if *parser.peek() == TokenKind::Number {
+        return numbered_parameter(parser).map(Target::Variable);
+    }
     let mut parts = vec![parser.name()?];
     while parser.is_symbol(".") {
         parser.advance();
         parts.push(parser.name()?);
     }
     named_target(parser, &parts)
+}
+
+/// The parameter that `$n` means.
+pub(super) fn numbered_parameter(parser: &mut Parser<'_>) -> Result<Slot> {
+    let start = parser.start();
+    parser.advance();
+    let text = parser.slice(start, parser.end_before());
+    let number = text.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+    let is_parameter =
+        |slot: &usize| matches!(parser.scope.slots.get(*slot), Some(SlotKind::Parameter(_)));
+    let slot = number.and_then(|number| number.checked_sub(1)).filter(is_parameter);
+    slot.ok_or_else(|| {
+        Error::new(SqlState::UndefinedParameter, format!("there is no parameter {text}"))
+    })
 }
 
 /// The target of a name.
@@ -201,4 +222,33 @@ pub(super) fn parse_list(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Ve
         list.push(expression(parser, until)?);
     }
     Ok(list)
+}
+
+/// The type of a variable.
+pub(super) fn parse_type(parser: &mut Parser<'_>) -> Result<SlotKind> {
+    let start = parser.start();
+    let ends =
+        Until { words: &["not", "default", "collate"], symbols: &[";", ":=", "=", "%", ",", ")"] };
+    if parser.is("record") {
+        parser.advance();
+        return Ok(SlotKind::Record);
+    }
+    skip_to(parser, ends)?;
+    let text = parser.slice(start, parser.end_before()).to_owned();
+    if text.is_empty() {
+        return Err(Error::new(SqlState::SyntaxError, "missing data type declaration"));
+    }
+    if !parser.take_symbol("%") {
+        braid_sql::parse_data_type(&text).map_err(Error::without_position)?;
+        return Ok(SlotKind::Typed(TypeText::Named(text)));
+    }
+    if parser.take("rowtype") {
+        return Ok(SlotKind::Typed(TypeText::RowOf(text)));
+    }
+    parser.expect("type")?;
+    let parts: Vec<String> = text.split('.').map(|part| part.trim().to_lowercase()).collect();
+    Ok(SlotKind::Typed(match parser.scope.find(&parts) {
+        Some((slot, used)) if used == parts.len() => TypeText::OfVariable(slot),
+        _ => TypeText::OfColumn(text),
+    }))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_exec::CursorStep;
 use braid_plan::Variables;
 
 /// The number of a variable in the frame of a call.
@@ -18,6 +19,23 @@ pub struct Body {
     pub found: Slot,
     /// How many pieces of SQL there are.
     pub pieces: usize,
+    /// The first name of each slot.
+    pub names: Vec<Option<String>>,
+    /// The cursors that are declared with a query, by the slots of their names.
+    pub cursors: Vec<(Slot, BoundCursor)>,
+}
+
+/// A cursor that is declared with its query.
+#[derive(Debug, Clone)]
+pub struct BoundCursor {
+    /// Its name, which an open one has.
+    pub name: String,
+    /// The names and slots of its arguments.
+    pub arguments: Vec<(String, Slot)>,
+    /// The query.
+    pub query: Sql,
+    /// `SCROLL` (true) or `NO SCROLL`.
+    pub scroll: Option<bool>,
 }
 
 /// What a slot of the frame holds.
@@ -123,8 +141,19 @@ pub enum Target {
     Variable(Slot),
     /// A field of a record.
     Field(Slot, String),
-    /// An element of an array.
-    Element(Slot, Vec<Sql>),
+    /// An element or a slice of an array.
+    Element(Slot, Vec<Subscript>),
+    /// An element or a slice of a record's field.
+    FieldElement(Slot, String, Vec<Subscript>),
+}
+
+/// A subscript of an array that is assigned to.
+#[derive(Debug, Clone)]
+pub enum Subscript {
+    /// `[i]`.
+    Place(Sql),
+    /// `[l:u]`.
+    Range(Option<Sql>, Option<Sql>),
 }
 
 /// Where the row of a statement goes.
@@ -152,6 +181,30 @@ pub enum Rows {
     Query(Sql),
     /// The text of a query, and its parameters.
     Execute(Sql, Vec<Sql>),
+    /// A cursor with the values of its arguments.
+    Cursor(Slot, Vec<(Slot, Sql)>),
+}
+
+/// How OPEN gives a cursor its rows.
+#[derive(Debug)]
+pub enum Opening {
+    /// The query of its declaration, with the values of its arguments.
+    Bound(Vec<(Slot, Sql)>),
+    /// A query.
+    For(Rows),
+}
+
+/// Where FETCH or MOVE goes.
+#[derive(Debug)]
+pub enum Direction {
+    /// To the next place.
+    Fixed(CursorStep),
+    /// Over that many rows: forward (true) or backward.
+    Count(bool, Sql),
+    /// `ABSOLUTE`.
+    Absolute(Sql),
+    /// `RELATIVE`.
+    Relative(Sql),
 }
 
 /// What a statement is.
@@ -171,12 +224,27 @@ pub enum Kind {
     ForInteger(Box<ForInteger>),
     /// `FOR row IN query`.
     ForRows(Vec<Target>, Rows, Loop),
-    /// `FOREACH`.
-    ForEach(Target, Sql, Loop),
+    /// `FOREACH`, with the number of dimensions of its slices.
+    ForEach(Target, Sql, usize, Loop),
     /// `EXIT` (true) or `CONTINUE` of a loop, under a condition.
     Leave(bool, Option<String>, Option<Sql>),
     /// `RETURN`.
     Return(Option<Sql>),
+    /// `RETURN NEXT`.
+    ReturnNext(Option<Sql>),
+    /// `RETURN QUERY`.
+    ReturnQuery(Rows),
+    /// `OPEN`, with `SCROLL` (true) or `NO SCROLL`.
+    Open(Slot, Opening, Option<bool>),
+    /// `FETCH`.
+    Fetch(Slot, Direction, Into),
+    /// `MOVE`.
+    Move(Slot, Direction),
+    /// `CLOSE`.
+    Close(Slot),
+    /// `CALL`, with the name of each argument that has one, and the target of one that is a
+    /// variable.
+    Call(Sql, Vec<(Option<String>, Option<Target>)>),
     /// `PERFORM`.
     Perform(Sql),
     /// A statement of SQL.

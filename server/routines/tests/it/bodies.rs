@@ -32,7 +32,12 @@ END outer;
 "#;
 
 fn parsed(text: &str) -> braid_types::Result<braid_routines::plpgsql::Body> {
-    parse(text, Some("f"), &[Some("p".to_owned())], ResultKind::Value)
+    parse(
+        text,
+        Some("f"),
+        &[Some("p".to_owned())],
+        ResultKind { is_function: true, ..ResultKind::default() },
+    )
 }
 
 #[test]

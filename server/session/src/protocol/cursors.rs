@@ -6,13 +6,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_exec::CursorStep;
 use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::client::{Client, Formats, ResultColumn};
 use crate::clock::now_micros;
 use crate::session::Session;
-use crate::statement::cursor_rows::{Rows, note_cursors, plain_state};
+use crate::statement::cursor_rows::{Rows, cursor_columns, note_cursors, plain_state};
 use crate::statement::describe::describe_prepared;
 use crate::statement::execute::{deliver, start_statement};
 use crate::statement::plans::current_of::with_row_key;
@@ -105,6 +106,9 @@ pub(crate) async fn fetch_cursor(
     fetch: &FetchCursor,
 ) -> Result<(VecDeque<Row>, String)> {
     let name = braid_sql::fold(&fetch.name);
+    if is_of_routine(session, &name) {
+        return fetch_from_routine(session, &name, fetch).await;
+    }
     let mut portal = session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
     session.replay.blocked = true;
     let result = fetch_from(session, &mut portal, fetch.direction).await;
@@ -115,6 +119,34 @@ pub(crate) async fn fetch_cursor(
     let word = if fetch.is_move { "MOVE" } else { "FETCH" };
     let tag = format!("{word} {}", rows.len());
     Ok((rows, tag))
+}
+
+/// Whether a routine has opened the cursor of that name.
+fn is_of_routine(session: &Session, name: &str) -> bool {
+    !session.portals.contains_key(name) && session.shared.cursors.has(name)
+}
+
+/// FETCH and MOVE of a cursor that a routine has opened.
+async fn fetch_from_routine(
+    session: &mut Session,
+    name: &str,
+    fetch: &FetchCursor,
+) -> Result<(VecDeque<Row>, String)> {
+    session.replay.blocked = true;
+    let step = match fetch.direction {
+        FetchDirection::Forward(count) => CursorStep::By(count),
+        FetchDirection::Backward(0) => CursorStep::By(0),
+        FetchDirection::Backward(count) => CursorStep::By(count.saturating_neg()),
+        FetchDirection::First => CursorStep::To(1),
+        FetchDirection::Last => CursorStep::To(-1),
+        FetchDirection::Absolute(place) => CursorStep::To(place),
+        FetchDirection::Relative(count) => CursorStep::Relative(count),
+    };
+    let cursor = session.shared.cursors.get(name)?;
+    let rows = cursor.lock().await.fetch(step).await?;
+    let word = if fetch.is_move { "MOVE" } else { "FETCH" };
+    let tag = format!("{word} {}", rows.len());
+    Ok((rows.into(), tag))
 }
 
 async fn fetch_from(
@@ -157,8 +189,7 @@ async fn fetch_from(
 /// A FETCH has the columns that its cursor has now: it may have been prepared before.
 pub(crate) fn with_cursor_columns(session: &Session, prepared: Arc<Prepared>) -> Arc<Prepared> {
     let Some(Statement::Fetch(fetch)) = prepared.statement() else { return prepared };
-    let cursor = session.portals.get(&braid_sql::fold(&fetch.name));
-    let columns = cursor.and_then(|cursor| cursor.columns().cloned());
+    let columns = cursor_columns(session, &braid_sql::fold(&fetch.name));
     if fetch.is_move || columns.is_none() {
         return prepared;
     }
@@ -179,9 +210,9 @@ pub(crate) async fn send_fetched(
     client: &mut dyn Client,
 ) -> Result<Ended> {
     let name = braid_sql::fold(&fetch.name);
-    let source = session.portals.get(&name).ok_or_else(|| unknown_cursor(&name))?;
-    let columns = source.columns().cloned().unwrap_or_else(|| Arc::from([]));
-    let binary = source.cursor.as_ref().is_some_and(|cursor| cursor.binary);
+    let columns = cursor_columns(session, &name).unwrap_or_else(|| Arc::from([]));
+    let source = session.portals.get(&name).and_then(|source| source.cursor.as_ref());
+    let binary = source.is_some_and(|cursor| cursor.binary);
     if binary {
         portal.formats = Formats::all_binary();
     }
@@ -198,11 +229,17 @@ pub(crate) fn close_cursor(session: &mut Session, target: &CursorTarget) -> Resu
     let tag = match target {
         CursorTarget::All => {
             session.portals.retain(|_, portal| portal.cursor.is_none());
+            session.shared.cursors.close_all();
             "CLOSE CURSOR ALL"
         }
         CursorTarget::Name(name) => {
             let name = braid_sql::fold(name);
-            session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
+            match is_of_routine(session, &name) {
+                true => session.shared.cursors.close(&name)?,
+                false => {
+                    session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
+                }
+            }
             "CLOSE CURSOR"
         }
     };

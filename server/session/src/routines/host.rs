@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Draft;
+use braid_catalog::{Draft, Routine};
 use braid_ddl::is_ddl;
 use braid_exec::{ExecContext, NoticeLevel, SessionServices};
 use braid_kv::SavepointId;
@@ -29,11 +29,13 @@ struct Position {
 pub(super) struct SessionHost<'s> {
     session: &'s mut Session,
     marks: Vec<Position>,
+    /// The procedure, which may have another user and other settings.
+    routine: Option<Arc<Routine>>,
 }
 
 impl<'s> SessionHost<'s> {
-    pub(super) fn new(session: &'s mut Session) -> Self {
-        Self { session, marks: Vec::new() }
+    pub(super) fn new(session: &'s mut Session, routine: Option<Arc<Routine>>) -> Self {
+        Self { session, marks: Vec::new(), routine }
     }
 
     async fn context(&mut self) -> Result<Arc<ExecContext>> {
@@ -42,7 +44,11 @@ impl<'s> SessionHost<'s> {
         let env = statement_environment(self.session, &catalog);
         let mut cx = exec_context(self.session, seq, catalog, env);
         cx.routine_depth = 1;
-        Ok(Arc::new(cx))
+        let own = match &self.routine {
+            Some(routine) => self.session.shared.surroundings_of(&cx, routine)?,
+            None => None,
+        };
+        Ok(own.unwrap_or_else(|| Arc::new(cx)))
     }
 
     async fn run_command(&mut self, statement: &Statement, text: &str) -> Result<()> {

@@ -2,5 +2,7 @@
 
 mod host;
 mod run;
+mod surroundings;
 
 pub(crate) use run::run_routine;
+pub(crate) use surroundings::surroundings;

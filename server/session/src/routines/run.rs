@@ -17,13 +17,13 @@ use crate::statement::context::{exec_context, statement_environment};
 use crate::statement::prepared::Prepared;
 use crate::transaction::open::{catalog_at, ensure_open, restart_kv};
 
-/// Runs DO or CALL; its tag.
+/// Runs DO or CALL; its tag, and the row of the OUT parameters, if there are any.
 pub(crate) async fn run_routine(
     session: &mut Session,
     prepared: &Prepared,
     statement: &Statement,
     params: &Arc<Vec<Datum>>,
-) -> Result<String> {
+) -> Result<(&'static str, Datum)> {
     let mut body = Body { session, prepared, statement, params, is_first: false };
     run_until_done(&mut body).await
 }
@@ -38,10 +38,10 @@ struct Body<'a> {
 }
 
 impl Repeat for Body<'_> {
-    type Output = String;
+    type Output = (&'static str, Datum);
     const LIMITS: Limits = Limits::STEP;
 
-    async fn attempt(&mut self) -> Result<String> {
+    async fn attempt(&mut self) -> Result<Self::Output> {
         let open = ensure_open(self.session);
         open.statements += 1;
         self.is_first = open.statements == 1;
@@ -50,17 +50,17 @@ impl Repeat for Body<'_> {
                 if let Some(language) = block.language.as_deref().filter(|l| *l != "plpgsql") {
                     return Err(no_inline(language));
                 }
-                let mut host = SessionHost::new(self.session);
+                let mut host = SessionHost::new(self.session, None);
                 run_block(&block.body, &mut host).await?;
-                Ok("DO".to_owned())
+                Ok(("DO", Datum::Null))
             }
             Statement::Call(call) => {
                 let (routine, args) =
                     arguments(self.session, self.prepared, &call.call, self.params).await?;
                 let shared = self.session.shared.clone();
-                let mut host = SessionHost::new(self.session);
-                run_procedure(&shared.routines, &routine, args, &mut host).await?;
-                Ok("CALL".to_owned())
+                let mut host = SessionHost::new(self.session, Some(routine.clone()));
+                let row = run_procedure(&shared.routines, &routine, args, &mut host).await?;
+                Ok(("CALL", row))
             }
             _ => Err(Error::internal("neither DO nor CALL")),
         }

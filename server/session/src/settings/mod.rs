@@ -22,5 +22,5 @@ pub(crate) use isolation::{isolation_of, isolation_text};
 pub use setting::{Access, Kind, Setting};
 pub use table::{find, is_identity, settings};
 pub(crate) use units::in_unit;
-pub(crate) use values::denied;
 pub use values::{Settings, SettingsMark, check_value};
+pub(crate) use values::{active_with, denied};

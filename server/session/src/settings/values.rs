@@ -323,6 +323,16 @@ fn is_custom(name: &str) -> bool {
     name.contains('.') && parts.all(plain)
 }
 
+/// What values would be with others in their places.
+pub(crate) fn active_with(settings: &Settings, others: &[(String, String)]) -> Result<Active> {
+    let mut values = BTreeMap::clone(&settings.now);
+    for (name, value) in others {
+        let lower = name.to_ascii_lowercase();
+        values.insert(lower, check_value(name, std::slice::from_ref(value))?);
+    }
+    Ok(Active::parse(&values))
+}
+
 pub(crate) fn denied(name: &str) -> Error {
     let message = format!("permission denied to set parameter \"{name}\"");
     Error::new(SqlState::InsufficientPrivilege, message)

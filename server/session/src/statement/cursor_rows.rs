@@ -3,10 +3,12 @@
 //! A cursor that scrolls keeps its rows; others keep none, and can only go forward.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use braid_system_views::CursorInfo;
-use braid_types::{Error, Result, Row, SqlState};
+use braid_types::{Error, Result, Row, SqlState, SqlType};
 
+use crate::client::ResultColumn;
 use crate::clock::now_micros;
 use crate::session::Session;
 use crate::statement::portal::{CursorState, Run};
@@ -161,4 +163,15 @@ pub(crate) fn plain_state() -> CursorState {
         at_end: false,
         row_key: None,
     }
+}
+
+/// The columns of a cursor of any kind.
+pub(crate) fn cursor_columns(session: &Session, name: &str) -> Option<Arc<[ResultColumn]>> {
+    if let Some(portal) = session.portals.get(name) {
+        return portal.columns().cloned();
+    }
+    let cursor = session.shared.cursors.get(name).ok()?;
+    let cursor = cursor.try_lock().ok()?;
+    let column = |(name, ty): &(String, SqlType)| ResultColumn::computed(name, ty.clone());
+    Some(cursor.fields.iter().map(column).collect())
 }

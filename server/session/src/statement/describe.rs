@@ -1,13 +1,17 @@
 //! Describing a new statement: its parameters and its columns.
 
+use std::sync::Arc;
+
 use braid_plan::PlanContext;
 use braid_sql::ast::{Expr, Query, ShowTarget, Statement};
 use braid_types::{Result, SqlType};
 
+use crate::client::ResultColumn;
 use crate::session::Session;
 use crate::statement::commands::explain::explained_execute;
 use crate::statement::commands::show;
 use crate::statement::context::statement_environment;
+use crate::statement::cursor_rows::cursor_columns;
 use crate::statement::kinds::{is_planned, returns_rows, runs_in_any_block};
 use crate::statement::plans::planning::{catalog_ahead, plan_now};
 use crate::statement::prepared::{Prepared, unknown_statement};
@@ -39,10 +43,10 @@ pub(crate) async fn describe_prepared(
         *prepared.plan.lock() = Some(plan);
         return Ok(prepared);
     }
-    if let Statement::Call(call) = &statement
-        && prepared.parameters() > 0
-    {
-        prepared.params = parameters_of_call(session, &prepared, &call.call).await?;
+    if let Statement::Call(call) = &statement {
+        let (params, columns) = describe_call(session, &prepared, &call.call).await?;
+        prepared.params = params;
+        prepared.columns = columns;
         return Ok(prepared);
     }
     prepared.params = match query_inside(&statement) {
@@ -61,7 +65,7 @@ pub(crate) async fn describe_prepared(
         }
         Statement::Fetch(fetch) if !fetch.is_move => {
             let name = braid_sql::fold(&fetch.name);
-            session.portals.get(&name).and_then(|portal| portal.columns().cloned())
+            cursor_columns(session, &name)
         }
         _ => None,
     };
@@ -72,12 +76,12 @@ pub(crate) async fn describe_prepared(
     Ok(prepared)
 }
 
-/// The types of the parameters of a CALL.
-async fn parameters_of_call(
+/// The types of the parameters of a CALL, and the columns of its row, if it has OUT parameters.
+async fn describe_call(
     session: &mut Session,
     prepared: &Prepared,
     call: &Expr,
-) -> Result<Vec<SqlType>> {
+) -> Result<(Vec<SqlType>, Option<Arc<[ResultColumn]>>)> {
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_ahead(session, seq).await?;
     let env = statement_environment(session, &catalog);
@@ -89,7 +93,15 @@ async fn parameters_of_call(
         param_types: &prepared.hints,
         variables: None,
     };
-    Ok(braid_plan::plan_call(call, &cx)?.1.params)
+    let (routine, plan) = braid_plan::plan_call(call, &cx)?;
+    let columns = match routine.result_type() {
+        SqlType::Record(row) => {
+            let column = |(name, ty): &(String, SqlType)| ResultColumn::computed(name, ty.clone());
+            Some(row.iter().map(column).collect())
+        }
+        _ => None,
+    };
+    Ok((plan.params, columns))
 }
 
 /// The types of the parameters of a query that is part of a statement.

@@ -46,13 +46,7 @@ impl Environment for StatementEnvironment {
     }
 
     fn search_path(&self, implicit: bool) -> Vec<String> {
-        let CatalogLookup { catalog, path } = &*self.lookup;
-        let existing = |name: &str| match braid_catalog::is_virtual_schema(name) {
-            true => Some(name.to_owned()),
-            // `pg_temp` goes by its own name.
-            false => catalog.names().schema(path.database, name).map(|schema| schema.name.clone()),
-        };
-        path.names(implicit).filter_map(existing).collect()
+        self.lookup.schemas(implicit)
     }
 
     fn setting(&self, name: &str) -> Option<String> {

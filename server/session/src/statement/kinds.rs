@@ -1,6 +1,7 @@
 //! Kinds of statements: which are planned, which can be repeated, which end a failed block.
 
-use braid_sql::ast::{Ident, Returning, ShowTarget, Statement};
+use braid_plan::current_of;
+use braid_sql::ast::{Returning, ShowTarget, Statement};
 
 /// Whether a statement may be acknowledged before it has run.
 pub(crate) fn returns_nothing(statement: &Statement) -> bool {
@@ -11,15 +12,6 @@ pub(crate) fn returns_nothing(statement: &Statement) -> bool {
         _ => return false,
     };
     matches!(returning, Returning::Nothing) && current_of(statement).is_none()
-}
-
-/// The cursor of `WHERE CURRENT OF`.
-pub(crate) fn current_of(statement: &Statement) -> Option<&Ident> {
-    match statement {
-        Statement::Update(update) => update.current_of.as_ref(),
-        Statement::Delete(delete) => delete.current_of.as_ref(),
-        _ => None,
-    }
 }
 
 /// Whether a statement may be carried out again by a new attempt of its transaction: all that it

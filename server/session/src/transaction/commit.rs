@@ -115,6 +115,7 @@ pub(crate) async fn take_back_open(session: &mut Session) {
 /// What ends with every transaction.
 pub(crate) fn transaction_ended(session: &mut Session) {
     session.shared.advisory.end_transaction();
+    session.shared.cursors.close_all();
     session.shared.exports.lock().clear();
     session.block_state.snapshot = None;
     session.portals.retain(|_, portal| portal.is_held());

@@ -15,6 +15,7 @@ mod objects;
 mod options;
 mod routines;
 mod session;
+mod settings;
 mod statement;
 mod types;
 
@@ -41,16 +42,17 @@ pub use objects::{
 };
 pub use options::{DropBehavior, SequenceOption};
 pub use routines::{
-    AlterRoutine, Call, CreateRoutine, DoBlock, RoutineKind, RoutineName, RoutineOption,
-    RoutineParameter,
+    AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
+    RoutineOption, RoutineParameter, StandardBody,
 };
 pub use session::{
     AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,
     CreateUser, CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat,
     FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
-    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue,
-    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
+    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, RoleGrant, SettingChange, ShowTarget,
+    TableLockMode, TransactionModes, UserOption,
 };
+pub use settings::{Reset, Set, SetScope, SetValue};
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
     CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, Merge,

@@ -1,6 +1,6 @@
 //! Functions and procedures of users, `DO` and `CALL`.
 
-use super::{DataType, Expr, Ident, ObjectName};
+use super::{DataType, Expr, Ident, ObjectName, Reset, Set};
 
 /// What a routine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct CreateRoutine {
     /// Its parameters.
     pub parameters: Vec<RoutineParameter>,
     /// `RETURNS`.
-    pub returns: Option<DataType>,
+    pub returns: Option<Returns>,
     /// The options, as they were written.
     pub options: Vec<RoutineOption>,
 }
@@ -59,6 +59,33 @@ pub struct RoutineParameter {
     pub data_type: DataType,
     /// `DEFAULT`, with its text.
     pub default: Option<(Expr, String)>,
+    /// Which way it goes.
+    pub mode: ParameterMode,
+}
+
+/// Which way a parameter goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ParameterMode {
+    /// `IN`.
+    #[default]
+    In,
+    /// `OUT`.
+    Out,
+    /// `INOUT`.
+    InOut,
+    /// `VARIADIC`.
+    Variadic,
+}
+
+/// What a function returns.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Returns {
+    /// One value.
+    Value(DataType),
+    /// `SETOF`: any number of values.
+    Set(DataType),
+    /// `TABLE`: rows of these columns.
+    Table(Vec<(Ident, DataType)>),
 }
 
 /// An option of a routine.
@@ -80,6 +107,25 @@ pub enum RoutineOption {
     Estimate(&'static str, f64),
     /// `AS 'text'`.
     Body(String),
+    /// `RETURN expression` or `BEGIN ATOMIC … END`: the text of the statements.
+    Statements(StandardBody),
+    /// `SET name = value`.
+    Set(Set),
+    /// `RESET name`, of ALTER.
+    Reset(Reset),
+    /// `SUPPORT function`.
+    Support(ObjectName),
+    /// `WINDOW`.
+    Window,
+}
+
+/// A body that is not a string.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandardBody {
+    /// Its statements, with semicolons between them.
+    pub statements: String,
+    /// Whether it is written as `RETURN expression`.
+    pub is_return: bool,
 }
 
 /// A routine as other statements name it.

@@ -3,8 +3,8 @@
 use braid_types::Result;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, OrderByExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    FunctionArgumentList, FunctionArguments, ObjectName, OrderByExpr, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::expr::{print_expr, print_operand, print_subquery};
@@ -12,6 +12,7 @@ use super::items::print_name;
 use super::parens::unnested;
 use super::printer::{Printer, unprintable};
 use super::query::print_sort_keys;
+use super::range::relation_id;
 use crate::rewrite::exclusion::FrameEnd;
 
 /// Functions without parentheses.
@@ -35,6 +36,17 @@ pub(crate) fn print_function_name(printer: &mut Printer<'_>, name: &str) {
     printer.push(&crate::quote_ident(name));
 }
 
+/// The name of a function of a user, for which a number stands in the stored form.
+pub(crate) fn print_called(printer: &mut Printer<'_>, name: &ObjectName) -> Result<bool> {
+    let Some(id) = relation_id(name) else { return Ok(false) };
+    let shown = match printer.names {
+        None => Some(name.to_string()),
+        Some(names) => names.routine_name(id),
+    };
+    printer.push(&shown.ok_or_else(|| unprintable(name))?);
+    Ok(true)
+}
+
 pub(crate) fn print_function(printer: &mut Printer<'_>, function: &Function) -> Result<()> {
     let name = function.name.0.last().and_then(|part| part.as_ident());
     let name = name.map(crate::fold).unwrap_or_default();
@@ -47,6 +59,11 @@ pub(crate) fn print_function(printer: &mut Printer<'_>, function: &Function) -> 
             return print_subquery(printer, &format!("{}(", name.to_uppercase()), query);
         }
         FunctionArguments::List(list) => match name.as_str() {
+            _ if print_called(printer, &function.name)? => {
+                printer.push("(");
+                print_arguments(printer, list)?;
+                printer.push(")");
+            }
             "coalesce" | "greatest" | "least" | "nullif" | "row" | "grouping" => {
                 printer.push(&format!("{}(", name.to_uppercase()));
                 print_arguments(printer, list)?;

@@ -2,11 +2,11 @@
 
 use braid_types::Result;
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Select, TableFactor,
-    TableWithJoins,
+    FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select,
+    TableFactor, TableWithJoins,
 };
 
-use super::calls::print_function_name;
+use super::calls::{print_called, print_function_name};
 use super::expr::print_expr;
 use super::printer::{Entry, INDENT_STEP, Printer, unprintable};
 use super::query::{JOIN_INDENT, print_query};
@@ -123,23 +123,20 @@ fn print_factor(printer: &mut Printer<'_>, factor: &TableFactor) -> Result<()> {
             printer.push(")");
         }
         TableFactor::Table { name, args: Some(args), with_ordinality, .. } => {
-            let name = name.0.last().and_then(|part| part.as_ident());
-            let name = name.map(|ident| ident.value.clone()).unwrap_or_default();
-            print_table_call(printer, &name, &args.args, *with_ordinality)?;
+            print_table_call(printer, name, &args.args, *with_ordinality)?;
         }
         TableFactor::Function { lateral, name, args, with_ordinality, .. } => {
             if *lateral {
                 printer.push("LATERAL ");
             }
-            let name = name.0.last().and_then(|part| part.as_ident());
-            let name = name.map(|ident| ident.value.clone()).unwrap_or_default();
-            print_table_call(printer, &name, args, *with_ordinality)?;
+            print_table_call(printer, name, args, *with_ordinality)?;
         }
         TableFactor::UNNEST { array_exprs, with_ordinality, .. } => {
             let wrap =
                 |e: &sqlparser::ast::Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(e.clone()));
             let args: Vec<FunctionArg> = array_exprs.iter().map(wrap).collect();
-            print_table_call(printer, "unnest", &args, *with_ordinality)?;
+            let name = ObjectName::from(vec![Ident::new("unnest")]);
+            print_table_call(printer, &name, &args, *with_ordinality)?;
         }
         other => return Err(unprintable(other)),
     }
@@ -148,11 +145,14 @@ fn print_factor(printer: &mut Printer<'_>, factor: &TableFactor) -> Result<()> {
 
 fn print_table_call(
     printer: &mut Printer<'_>,
-    name: &str,
+    name: &ObjectName,
     args: &[FunctionArg],
     ordinality: bool,
 ) -> Result<()> {
-    print_function_name(printer, name);
+    if !print_called(printer, name)? {
+        let name = name.0.last().and_then(|part| part.as_ident());
+        print_function_name(printer, name.map_or("", |ident| &ident.value));
+    }
     printer.push("(");
     for (place, arg) in args.iter().enumerate() {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else {

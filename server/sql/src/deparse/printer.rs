@@ -11,6 +11,8 @@ pub trait Names {
     fn relation(&self, id: u32, ctes: &[String]) -> Option<(String, String)>;
     /// The name of a type of users, in quotes where needed.
     fn type_name(&self, id: u32) -> Option<String>;
+    /// The name of a function of a user, in quotes where needed.
+    fn routine_name(&self, id: u32) -> Option<String>;
     /// The numbers and names of its columns, in order.
     fn columns(&self, id: u32) -> Vec<(u16, String)>;
 }

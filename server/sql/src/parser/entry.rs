@@ -44,7 +44,11 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
             if !cursor.at_end() {
                 return Err(cursor.unexpected());
             }
-            let parameters = highest_parameter(cursor, first)?;
+            // In the body of a function they mean its arguments.
+            let parameters = match &statement {
+                crate::ast::Statement::CreateRoutine(_) => 0,
+                _ => highest_parameter(cursor, first)?,
+            };
             let text = start..cursor.byte_behind();
             statements.push(ParsedStatement { statement, text, parameters });
         }

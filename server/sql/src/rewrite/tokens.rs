@@ -13,10 +13,11 @@
 //! - `GROUP BY DISTINCT …`: [`super::grouping`];
 //! - `SEARCH …` and `CYCLE …`: [`super::recursion`];
 //! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
+//! - `(row).*` becomes `(row)."mark*"`, which [`row_expansion`] finds;
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
 
-use sqlparser::ast::{LockClause, LockType, Query};
+use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, Query};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
@@ -117,6 +118,7 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             }
             _ => {}
         }
+        survey.rewrite |= token.token == Token::Mul && previous == Some(&Token::Period);
         survey.empty_select |= is_select(previous) && ends_select(Some(&token.token));
         if counts.too_many() {
             return Err(limits::too_deep().position(position(token.span)));
@@ -154,6 +156,30 @@ fn ends_select(token: Option<&Token>) -> bool {
         ),
         Some(_) => false,
     }
+}
+
+/// The name of the field that stands for all fields in `(row).*`.
+pub const ROW_EXPANSION: &str = "\u{1}*";
+
+/// The row of `(row).*`; `None` for any other expression.
+pub fn row_expansion(expr: &Expr) -> Option<Expr> {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return None };
+    let Some((AccessExpr::Dot(Expr::Identifier(last)), before)) = access_chain.split_last() else {
+        return None;
+    };
+    if last.value != ROW_EXPANSION {
+        return None;
+    }
+    Some(match before {
+        [] => (**root).clone(),
+        before => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
+    })
+}
+
+/// Whether a `*` behind these tokens means the fields of a row: `(row).*`.
+fn expands_row(out: &[TokenWithSpan]) -> bool {
+    let last: Vec<&Token> = out.iter().rev().take(2).map(|token| &token.token).collect();
+    matches!(last.as_slice(), [Token::Period, Token::RParen | Token::RBracket])
 }
 
 /// Rewrites what [`survey`] found.
@@ -201,6 +227,10 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
             Some("row" | "rows") if rows_only == Some(at) => {
                 at += 2;
                 continue;
+            }
+            _ if token.token == Token::Mul && expands_row(&out) => {
+                let token = word_token(ROW_EXPANSION.into(), Some('"'));
+                out.push(TokenWithSpan { token, span });
             }
             Some("for") => {
                 at = lock_clause(&tokens, at, &mut out)?;

@@ -1,5 +1,6 @@
 //! `information_schema.columns` and `element_types`.
 
+use braid_types::sql_type::{relation_of_row_type, row_name};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::access::may_see;
@@ -72,13 +73,17 @@ pub(crate) fn size(ty: &SqlType, modifier: Option<i32>) -> Size {
 pub(crate) fn data_type(ty: &SqlType) -> Datum {
     match ty {
         ty if ty.is_array() => text("ARRAY"),
-        ty if ty.is_enum() => text("USER-DEFINED"),
+        ty if ty.is_enum() || row_name(ty).is_some() => text("USER-DEFINED"),
         ty => text(ty.plain_name()),
     }
 }
 
 /// The schema of a type.
 pub(crate) fn schema_of(cx: &VirtualContext<'_>, ty: &SqlType) -> String {
+    if let Some((relation, _)) = row_name(ty).and_then(|row| relation_of_row_type(row.oid)) {
+        let relation = cx.catalog.relation(relation);
+        return relation.map_or_else(String::new, |found| found.schema_name(cx.catalog));
+    }
     let found = ty.inner_enum().and_then(|ty| cx.catalog.enums().get(ty.oid));
     found.map_or_else(|| "pg_catalog".to_owned(), |found| cx.catalog.schema_name(found.schema))
 }

@@ -4,5 +4,6 @@ pub(crate) mod columns;
 pub(crate) mod constraints;
 pub(crate) mod domains;
 pub(crate) mod privileges;
+pub(crate) mod routines;
 pub(crate) mod sql_features;
 pub(crate) mod tables;

@@ -20,6 +20,17 @@ impl CatalogLookup {
         CatalogLookup { catalog, path: path.into() }
     }
 
+    /// The schemas of the search path that exist; `implicit` adds `pg_catalog`.
+    pub fn schemas(&self, implicit: bool) -> Vec<String> {
+        let CatalogLookup { catalog, path } = self;
+        let existing = |name: &str| match braid_catalog::is_virtual_schema(name) {
+            true => Some(name.to_owned()),
+            // `pg_temp` goes by its own name.
+            false => catalog.names().schema(path.database, name).map(|schema| schema.name.clone()),
+        };
+        path.names(implicit).filter_map(existing).collect()
+    }
+
     pub(super) fn names(&self) -> CatalogNames<'_> {
         CatalogNames { catalog: &self.catalog, path: Some(&self.path) }
     }

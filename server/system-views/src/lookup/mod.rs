@@ -8,4 +8,4 @@ mod object_privileges;
 mod routine_text;
 
 pub use catalog_lookup::CatalogLookup;
-pub(crate) use routine_text::DEFAULT_COST;
+pub(crate) use routine_text::{DEFAULT_COST, DEFAULT_ROWS};

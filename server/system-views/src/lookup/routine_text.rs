@@ -4,13 +4,16 @@ use std::fmt::Write;
 
 use braid_builtins::RoutineText;
 use braid_catalog::names::qualified;
-use braid_catalog::{Routine, RoutineVolatility};
-use braid_sql::quote_ident;
+use braid_catalog::{ParameterMode, Routine, RoutineVolatility};
+use braid_sql::{quote_ident, quote_literal};
+use braid_types::SqlType;
 
 use crate::lookup::CatalogLookup;
 
 /// The cost that functions of users have unless they say another.
 pub(crate) const DEFAULT_COST: f64 = 100.0;
+/// The rows that a set of a function of a user is said to have unless it says another number.
+pub(crate) const DEFAULT_ROWS: f64 = 1000.0;
 
 /// A routine in words.
 pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> RoutineText {
@@ -20,7 +23,7 @@ pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> Routine
     let defaults: Vec<Option<String>> =
         places.map(|place| lookup.names().parameter_default(routine, place)).collect();
     let arguments = arguments(lookup, routine, Some(&defaults));
-    let result = (!routine.is_procedure).then(|| routines.type_text(path, routine.result_type()));
+    let result = result(lookup, routine);
     let definition = definition(lookup, routine, &arguments, result.as_deref());
     RoutineText {
         name: routines.text(path, routine),
@@ -29,8 +32,43 @@ pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> Routine
         is_visible: routines.is_visible(&lookup.path, routine),
         arguments,
         result,
+        body: routine.standard.map(|is_return| standard_body(routine, is_return)),
         definition,
         defaults,
+    }
+}
+
+/// What `RETURNS` says; `None` for a procedure.
+fn result(lookup: &CatalogLookup, routine: &Routine) -> Option<String> {
+    if routine.is_procedure {
+        return None;
+    }
+    let routines = lookup.catalog.names().routines();
+    let text = |ty: &SqlType| routines.type_text(Some(&lookup.path), ty);
+    let columns = || routine.parameters.iter().filter(|p| p.mode == ParameterMode::Table);
+    if columns().next().is_some() {
+        let shown = columns().map(|column| {
+            let name = column.name.as_deref().map(quote_ident).unwrap_or_default();
+            format!("{name} {}", text(&column.ty))
+        });
+        return Some(format!("TABLE({})", shown.collect::<Vec<_>>().join(", ")));
+    }
+    let set = if routine.returns_set { "SETOF " } else { "" };
+    Some(format!("{set}{}", text(routine.result_type())))
+}
+
+/// A body that is not a string, as it is written.
+fn standard_body(routine: &Routine, is_return: bool) -> String {
+    match (is_return, routine.body.strip_prefix("SELECT ")) {
+        (true, Some(value)) => format!("RETURN {value}"),
+        _ => {
+            let statements = braid_sql::parse(&routine.body).unwrap_or_default();
+            let shown = statements.into_iter().filter_map(|statement| {
+                let text = routine.body.get(statement.text)?;
+                Some(format!(" {};\n", text.trim()))
+            });
+            format!("BEGIN ATOMIC\n{}END", shown.collect::<String>())
+        }
     }
 }
 
@@ -39,8 +77,17 @@ fn arguments(
     routine: &Routine,
     defaults: Option<&[Option<String>]>,
 ) -> String {
-    let shown = routine.parameters.iter().enumerate().map(|(place, parameter)| {
-        let mut text = String::from(if routine.is_procedure { "IN " } else { "" });
+    let all = routine.parameters.iter().enumerate();
+    let listed = all.filter(|(_, parameter)| parameter.mode != ParameterMode::Table);
+    let shown = listed.map(|(place, parameter)| {
+        let mode = match parameter.mode {
+            ParameterMode::In if routine.is_procedure => "IN ",
+            ParameterMode::In | ParameterMode::Table => "",
+            ParameterMode::Out => "OUT ",
+            ParameterMode::InOut => "INOUT ",
+            ParameterMode::Variadic => "VARIADIC ",
+        };
+        let mut text = String::from(mode);
         if let Some(name) = &parameter.name {
             let _ = write!(text, "{} ", quote_ident(name));
         }
@@ -81,13 +128,33 @@ fn definition(
         _ => "",
     };
     options += if routine.strict { " STRICT" } else { "" };
+    options += if routine.security_definer { " SECURITY DEFINER" } else { "" };
     options += if routine.leakproof { " LEAKPROOF" } else { "" };
     if let Some(cost) = routine.cost.filter(|cost| *cost != DEFAULT_COST) {
         let _ = write!(options, " COST {cost}");
     }
+    if let Some(rows) = routine.rows.filter(|rows| *rows != DEFAULT_ROWS) {
+        let _ = write!(options, " ROWS {rows}");
+    }
     if !options.is_empty() {
         text += &options;
         text.push('\n');
+    }
+    for (name, value) in &routine.settings {
+        let shown = match name.as_str() {
+            // A list is not one string.
+            "search_path" | "DateStyle" | "temp_tablespaces" => {
+                let parts =
+                    value.split(',').map(|part| quote_literal(part.trim().trim_matches('"')));
+                parts.collect::<Vec<_>>().join(", ")
+            }
+            _ => quote_literal(value),
+        };
+        let _ = writeln!(text, " SET {} TO {shown}", quote_ident(name));
+    }
+    if let Some(is_return) = routine.standard {
+        let _ = writeln!(text, "{}", standard_body(routine, is_return));
+        return text;
     }
     let mut tag = format!("${}", routine.kind());
     while routine.body.contains(&tag) {

@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use braid_builtins::{row_array_type, row_type};
-use braid_types::{Result, Row};
+use braid_types::sql_type::row_name;
+use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{acl_items, flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
@@ -17,8 +18,8 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Table, View, virtual_schemas,
-    virtual_tables,
+    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, StoredExpr, Table, View,
+    enums_named, virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -105,6 +106,9 @@ impl Dependencies {
                 self.add((PG_CONSTRAINT, check.id, 0), column(*id), "a");
                 self.add((PG_CONSTRAINT, check.id, 0), column(*id), "n");
             }
+            for id in routines_named(cx, &check.expr) {
+                self.add((PG_CONSTRAINT, check.id, 0), (PG_PROC, id, 0), "n");
+            }
             if check.columns.is_empty() {
                 self.add((PG_CONSTRAINT, check.id, 0), (PG_CLASS, table.id, 0), "a");
             }
@@ -124,7 +128,7 @@ impl Dependencies {
         }
     }
 
-    fn default(&mut self, default: &DefaultRow<'_>) {
+    fn default(&mut self, cx: &VirtualContext<'_>, default: &DefaultRow<'_>) {
         let object = (PG_ATTRDEF, default.oid, 0);
         let own = (PG_CLASS, default.table.id, i64::from(default.column.id));
         self.add(object, own, if default.column.generated.is_some() { "i" } else { "a" });
@@ -132,13 +136,41 @@ impl Dependencies {
             self.add(object, (PG_CLASS, default.table.id, i64::from(*column)), "n");
         }
         for relation in default.relations() {
-            self.add(object, (PG_CLASS, relation, 0), "n");
+            let is_routine = cx.catalog.names().routines().get(relation).is_some();
+            let class = if is_routine { PG_PROC } else { PG_CLASS };
+            self.add(object, (class, relation, 0), "n");
+        }
+    }
+
+    fn routines(&mut self, cx: &VirtualContext<'_>) {
+        for found in cx.catalog.names().routines().in_database(cx.path.database) {
+            self.add((PG_PROC, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+            if found.language == Language::Plpgsql {
+                self.add((PG_PROC, found.id, 0), (PG_LANGUAGE, found.language.oid(), 0), "n");
+            }
+            let types = found.parameters.iter().map(|parameter| &parameter.ty);
+            let of_user = |ty: &&SqlType| ty.inner_enum().is_some() || row_name(ty).is_some();
+            for ty in types.chain([found.result_type()]).filter(of_user) {
+                self.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
+            }
+            for id in &found.uses {
+                let class = match cx.catalog.names().routines().get(*id) {
+                    Some(_) => PG_PROC,
+                    None => PG_CLASS,
+                };
+                self.add((PG_PROC, found.id, 0), (class, *id, 0), "n");
+            }
+            for expr in found.parameters.iter().filter_map(|parameter| parameter.default.as_ref()) {
+                for id in routines_named(cx, expr) {
+                    self.add((PG_PROC, found.id, 0), (PG_PROC, id, 0), "n");
+                }
+            }
         }
     }
 
     /// What a view reads, by columns where these are known.
     /// A view's dependencies; those that every relation has are known of a materialized one.
-    fn view(&mut self, view: &View, is_new: bool) {
+    fn view(&mut self, cx: &VirtualContext<'_>, view: &View, is_new: bool) {
         if is_new {
             self.relation(view.id, view.schema, true);
         }
@@ -156,7 +188,11 @@ impl Dependencies {
             None => on.extend(view.depends_on.iter().map(|id| (*id, 0))),
         }
         for (relation, column) in on.into_iter().filter(|(id, _)| *id >= FIRST_OF_USERS) {
-            self.add(rule, (PG_CLASS, relation, column), "n");
+            let class = match cx.catalog.names().routines().get(relation) {
+                Some(_) => PG_PROC,
+                None => PG_CLASS,
+            };
+            self.add(rule, (class, relation, column), "n");
         }
     }
 }
@@ -187,21 +223,12 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         visible_indexes(table).for_each(|index| all.index(table, index));
         all.constraints(cx, table);
     }
-    defaults(catalog, database).iter().for_each(|default| all.default(default));
+    defaults(catalog, database).iter().for_each(|default| all.default(cx, default));
     for found in catalog.enums().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
         all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
     }
-    for found in catalog.names().routines().in_database(database) {
-        all.add((PG_PROC, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
-        if found.language == Language::Plpgsql {
-            all.add((PG_PROC, found.id, 0), (PG_LANGUAGE, found.language.oid(), 0), "n");
-        }
-        let types = found.types().chain([found.result_type()]);
-        for ty in types.filter(|ty| ty.inner_enum().is_some()) {
-            all.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
-        }
-    }
+    all.routines(cx);
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
         let of_enum = found.base.inner_enum().map(|_| found.base.oid());
@@ -219,13 +246,20 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
         }
     }
-    catalog.views().in_database(database).for_each(|view| all.view(view, true));
+    catalog.views().in_database(database).for_each(|view| all.view(cx, view, true));
     for table in catalog.tables().in_database(database) {
         if let Some(view) = table.as_view() {
-            all.view(&view, false);
+            all.view(cx, &view, false);
         }
     }
     all.0.rows()
+}
+
+/// The functions of users that an expression calls.
+fn routines_named(cx: &VirtualContext<'_>, expr: &StoredExpr) -> Vec<Id> {
+    let routines = cx.catalog.names().routines();
+    let is_routine = |id: &Id| routines.get(*id).is_some();
+    enums_named(expr.sql()).into_iter().filter(is_routine).collect()
 }
 
 fn pg_extension(_: &VirtualContext<'_>) -> Result<Vec<Row>> {

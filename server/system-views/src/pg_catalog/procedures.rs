@@ -1,13 +1,14 @@
 //! `pg_proc`, with the routines of users; `pg_aggregate` and `pg_operator`.
 
 use braid_builtins::{Volatility, arg_oid, operators, procedures};
+use braid_types::sql_type::AnyType;
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::cell::{acl_items, count, flag, int, letter, optional, text, texts, vector};
 use crate::context::{RowsOf, VirtualContext};
-use crate::lookup::DEFAULT_COST;
+use crate::lookup::{DEFAULT_COST, DEFAULT_ROWS};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Object, ROOT, Routine, RoutineParameter};
+use braid_catalog::{Object, ParameterMode, ROOT, Routine, RoutineParameter};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -18,34 +19,39 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     })
 }
 
+/// The columns of `pg_proc` that have values.
+const PROC_COLUMNS: [&str; 27] = [
+    "oid",
+    "proname",
+    "pronamespace",
+    "proowner",
+    "prolang",
+    "procost",
+    "prorows",
+    "provariadic",
+    "prokind",
+    "proleakproof",
+    "proisstrict",
+    "proretset",
+    "provolatile",
+    "proparallel",
+    "pronargs",
+    "pronargdefaults",
+    "prorettype",
+    "prosecdef",
+    "proargtypes",
+    "proallargtypes",
+    "proargmodes",
+    "proargnames",
+    "proargdefaults",
+    "prosrc",
+    "prosqlbody",
+    "proconfig",
+    "proacl",
+];
+
 fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut builder = RowBuilder::new(
-        "pg_proc",
-        &[
-            "oid",
-            "proname",
-            "pronamespace",
-            "proowner",
-            "prolang",
-            "procost",
-            "prorows",
-            "provariadic",
-            "prokind",
-            "proleakproof",
-            "proisstrict",
-            "proretset",
-            "provolatile",
-            "proparallel",
-            "pronargs",
-            "pronargdefaults",
-            "prorettype",
-            "proargtypes",
-            "proargnames",
-            "proargdefaults",
-            "prosrc",
-            "proacl",
-        ],
-    );
+    let mut builder = RowBuilder::new("pg_proc", &PROC_COLUMNS);
     for procedure in procedures() {
         let variadic = procedure.args.last().filter(|_| procedure.variadic);
         builder.push([
@@ -70,10 +76,15 @@ fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             count(procedure.args.len()),
             int(0),
             int(procedure.returns),
+            flag(false),
             vector(SqlType::Oid, procedure.args.iter().map(|arg| i64::from(arg_oid(arg)))),
             Datum::Null,
             Datum::Null,
+            Datum::Null,
+            Datum::Null,
             text(procedure.name),
+            Datum::Null,
+            Datum::Null,
             Datum::Null,
         ]);
     }
@@ -91,6 +102,16 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
     let places = 0..routine.parameters.len();
     let defaults: Vec<String> =
         places.filter_map(|place| cx.names().parameter_default(routine, place)).collect();
+    let is_plain = routine.parameters.iter().all(|known| known.mode == ParameterMode::In);
+    let all = routine.parameters.iter().map(|known| Datum::Int(i64::from(known.ty.oid())));
+    let modes = routine.parameters.iter().map(|known| letter_of(known.mode));
+    let rows = if routine.returns_set { routine.rows.unwrap_or(DEFAULT_ROWS) } else { 0.0 };
+    let config = routine.settings.iter().map(|(name, value)| format!("{name}={value}"));
+    let (all, modes): (Vec<Datum>, Vec<Datum>) = (all.collect(), modes.collect());
+    let listed = |ty: SqlType, items: Vec<Datum>| match is_plain {
+        true => Datum::Null,
+        false => Datum::array(ty, items),
+    };
     builder.push([
         int(routine.id),
         text(&routine.name),
@@ -98,23 +119,41 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         int(routine.owner),
         int(routine.language.oid()),
         Datum::Float(routine.cost.unwrap_or(DEFAULT_COST)),
-        Datum::Float(0.0),
-        int(0),
+        Datum::Float(rows),
+        int(routine.variadic().map_or(0, variadic_oid)),
         letter(if routine.is_procedure { 'p' } else { 'f' }),
         flag(routine.leakproof),
         flag(routine.strict),
-        flag(false),
+        flag(routine.returns_set),
         text(routine.volatility.letter()),
         letter(routine.parallel),
-        count(routine.parameters.len()),
+        count(routine.inputs().count()),
         count(defaults.len()),
         int(routine.result_type().oid()),
+        flag(routine.security_definer),
         vector(SqlType::Oid, routine.types().map(|ty| i64::from(ty.oid()))),
+        listed(SqlType::Oid, all),
+        listed(SqlType::InternalChar, modes),
         texts(names),
         optional((!defaults.is_empty()).then(|| defaults.join(", "))),
-        text(&routine.body),
+        text(if routine.standard.is_some() { "" } else { &routine.body }),
+        optional(routine.standard.map(|_| routine.body.clone())),
+        texts((!routine.settings.is_empty()).then(|| config.collect())),
         acl_items(cx.catalog.privileges().acl(Object::Routine(routine))),
     ]);
+}
+
+fn letter_of(mode: ParameterMode) -> Datum {
+    Datum::text(mode.letter())
+}
+
+/// The type of the elements of a VARIADIC parameter.
+fn variadic_oid(array: &SqlType) -> u32 {
+    match array {
+        SqlType::Any(AnyType::Array) => SqlType::Any(AnyType::Element).oid(),
+        SqlType::Any(AnyType::CompatibleArray) => SqlType::Any(AnyType::Compatible).oid(),
+        other => other.element().map_or(0, SqlType::oid),
+    }
 }
 
 fn pg_aggregate(_: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -6,7 +6,9 @@ use crate::SqlType;
 /// The weakest context in which `from` casts to `to`; `None` if it never does.
 /// Modifiers (`varchar(n)`, `numeric(p,s)`) do not matter here.
 pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
-    if from.same_base(to) {
+    let both_rows = matches!((from, to), (SqlType::Record(a), SqlType::Record(b))
+        if a.is_same(b) || a.name().is_none() || b.name().is_none());
+    if both_rows || from.same_base(to) {
         return match (from, to) {
             (SqlType::Record(a), SqlType::Record(b)) if !a.is_empty() && !b.is_empty() => {
                 if a.len() != b.len() {
@@ -33,7 +35,10 @@ pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
 
 /// Every type writes and reads itself as text.
 fn by_text(from: &SqlType, to: &SqlType) -> Option<CastContext> {
-    if matches!(from, SqlType::Void) || matches!(to, SqlType::Void | SqlType::Record(_)) {
+    if matches!(from, SqlType::Void | SqlType::Any(_))
+        || matches!(to, SqlType::Void | SqlType::Any(_))
+        || matches!(to, SqlType::Record(row) if row.is_empty())
+    {
         return None;
     }
     if to.is_string() {

@@ -1,7 +1,8 @@
 //! What `pg_type` says of the types: oids, lengths, categories.
 
+use super::any_type::AnyType;
 use super::scalars::SCALARS;
-use super::variants::SqlType;
+use super::variants::{RowType, SqlType};
 
 /// What `pg_type` says of a scalar type.
 pub(super) struct Facts<'t> {
@@ -60,6 +61,7 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Interval => facts!(1186, 1187, "interval", "interval", 16, 'T'),
         SqlType::Json => facts!(114, 199, "json", "json", -1, 'U'),
         SqlType::Jsonb => facts!(3802, 3807, "jsonb", "jsonb", -1, 'U'),
+        SqlType::Refcursor => facts!(1790, 2201, "refcursor", "refcursor", -1, 'U'),
         SqlType::Jsonpath => facts!(4072, 4073, "jsonpath", "jsonpath", -1, 'U'),
         SqlType::Oid => facts!(26, 1028, "oid", "oid", 4, 'N'),
         SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
@@ -81,7 +83,8 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Aclitem => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
         SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
         SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
-        SqlType::Record(_) => facts!(2249, 2287, "record", "record", -1, 'P'),
+        SqlType::Record(row) => row_facts(row),
+        SqlType::Any(any) => any_facts(*any),
         SqlType::Void => facts!(2278, 0, "void", "void", 4, 'P'),
         SqlType::Enum(found) => Facts {
             oid: found.oid,
@@ -94,6 +97,37 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         },
         // An array of arrays is the same type in PostgreSQL.
         SqlType::Array(element) => facts(element),
+    }
+}
+
+fn row_facts(row: &RowType) -> Facts<'_> {
+    match row.name() {
+        None => facts!(2249, 2287, "record", "record", -1, 'P'),
+        Some(found) => Facts {
+            oid: found.oid,
+            array_oid: found.array_oid,
+            name: &found.name,
+            array_name: &found.array_name,
+            display: &found.display,
+            len: -1,
+            category: 'C',
+        },
+    }
+}
+
+fn any_facts(any: AnyType) -> Facts<'static> {
+    match any {
+        AnyType::Element => facts!(2283, 0, "anyelement", "anyelement", 4, 'P'),
+        AnyType::Array => facts!(2277, 0, "anyarray", "anyarray", -1, 'P'),
+        AnyType::NonArray => facts!(2776, 0, "anynonarray", "anynonarray", 4, 'P'),
+        AnyType::Enum => facts!(3500, 0, "anyenum", "anyenum", 4, 'P'),
+        AnyType::Compatible => facts!(5077, 0, "anycompatible", "anycompatible", 4, 'P'),
+        AnyType::CompatibleArray => {
+            facts!(5078, 0, "anycompatiblearray", "anycompatiblearray", -1, 'P')
+        }
+        AnyType::CompatibleNonArray => {
+            facts!(5079, 0, "anycompatiblenonarray", "anycompatiblenonarray", 4, 'P')
+        }
     }
 }
 

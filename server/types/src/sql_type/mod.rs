@@ -6,10 +6,14 @@
 //! Rule: `from_oid(ty.oid())` with `ty.typmod()` is `ty` again for every type that has an oid of
 //! its own (records keep their fields elsewhere).
 
+mod any_type;
 mod facts;
 mod names;
+mod row_name;
 mod scalars;
 mod variants;
 
+pub use any_type::AnyType;
 pub use facts::{all, array_oid, category, is_preferred, length};
-pub use variants::{SqlType, refresh_enums};
+pub use row_name::{RowName, relation_of_row_type, row_array_type_oid, row_type_oid};
+pub use variants::{Field, RowType, SqlType, refresh_types, row_name};

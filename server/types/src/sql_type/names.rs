@@ -2,7 +2,7 @@
 
 use super::facts::{array_oid, facts};
 use super::scalars::SCALARS;
-use super::variants::SqlType;
+use super::variants::{RowType, SqlType};
 
 impl SqlType {
     /// The name with modifiers, as `format_type` prints it.
@@ -75,6 +75,7 @@ impl SqlType {
             "json" => SqlType::Json,
             "jsonb" => SqlType::Jsonb,
             "jsonpath" => SqlType::Jsonpath,
+            "refcursor" => SqlType::Refcursor,
             "oid" => SqlType::Oid,
             "regclass" => SqlType::Regclass,
             "regtype" => SqlType::Regtype,
@@ -95,7 +96,7 @@ impl SqlType {
             "aclitem" => SqlType::Aclitem,
             "name" => SqlType::Name,
             "\"char\"" => SqlType::InternalChar,
-            "record" => SqlType::Record(Vec::new()),
+            "record" => SqlType::Record(RowType::unknown()),
             "void" => SqlType::Void,
             "unknown" => SqlType::Unknown,
             _ => return None,
@@ -131,6 +132,7 @@ fn array_name(element: &SqlType) -> &str {
         SqlType::Json => "json[]",
         SqlType::Jsonb => "jsonb[]",
         SqlType::Jsonpath => "jsonpath[]",
+        SqlType::Refcursor => "refcursor[]",
         SqlType::Oid => "oid[]",
         SqlType::Regclass => "regclass[]",
         SqlType::Regtype => "regtype[]",
@@ -151,7 +153,11 @@ fn array_name(element: &SqlType) -> &str {
         SqlType::Aclitem => "aclitem[]",
         SqlType::Name => "name[]",
         SqlType::InternalChar => "\"char\"[]",
-        SqlType::Record(_) => "record[]",
+        SqlType::Record(row) => match row.name() {
+            Some(name) => &name.array_display,
+            None => "record[]",
+        },
+        SqlType::Any(_) => "any[]",
         SqlType::Void => "void[]",
         SqlType::Enum(ty) => &ty.array_display,
         SqlType::Unknown | SqlType::Array(_) => "unknown[]",

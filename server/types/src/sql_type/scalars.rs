@@ -1,6 +1,6 @@
 //! Every scalar type, in the order in which the catalog shows them.
 
-use super::variants::SqlType;
+use super::variants::{RowType, SqlType};
 
 /// The types that are no arrays, without modifiers.
 pub(super) const SCALARS: &[SqlType] = &[
@@ -28,7 +28,7 @@ pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Numeric(None),
     SqlType::Regclass,
     SqlType::Regtype,
-    SqlType::Record(Vec::new()),
+    SqlType::Record(RowType::unknown()),
     SqlType::Void,
     SqlType::Uuid,
     SqlType::Jsonb,
@@ -52,4 +52,5 @@ pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Macaddr,
     SqlType::Macaddr8,
     SqlType::Jsonpath,
+    SqlType::Refcursor,
 ];

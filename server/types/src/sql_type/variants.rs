@@ -1,7 +1,17 @@
 //! The types, their modifiers, and which type is made of which.
+//!
+//! An anonymous row (`record`) is its columns. The row type of a relation has a name and a number
+//! besides: two of them are equal only if they have the same number.
 
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::any_type::AnyType;
+use super::row_name::RowName;
 use crate::EnumType;
 
 /// A SQL type with its modifiers.
@@ -51,6 +61,8 @@ pub enum SqlType {
     Jsonb,
     /// `jsonpath` (held as [`crate::Datum::Text`], in canonical form)
     Jsonpath,
+    /// `refcursor`: the name of a cursor (held as [`crate::Datum::Text`])
+    Refcursor,
     /// A one-dimensional array.
     Array(Box<SqlType>),
     /// `oid` (held as [`crate::Datum::Int`])
@@ -101,12 +113,14 @@ pub enum SqlType {
     Name,
     /// `"char"`: one byte, for catalog columns (held as text)
     InternalChar,
-    /// An anonymous row.
-    Record(Vec<(String, SqlType)>),
+    /// A row: an anonymous one, or one of a type that has a name.
+    Record(RowType),
     /// An enum; a descriptor stores its oid.
     Enum(#[serde(with = "crate::enums::by_oid")] Arc<EnumType>),
     /// What a function without a result returns.
     Void,
+    /// A polymorphic type, which only parameters and results of functions have.
+    Any(AnyType),
 }
 
 impl SqlType {
@@ -239,6 +253,8 @@ impl SqlType {
         match (self, other) {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::Enum(a), SqlType::Enum(b)) => a == b,
+            (SqlType::Record(a), SqlType::Record(b)) => a.is_same(b),
+            (SqlType::Any(a), SqlType::Any(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -259,24 +275,165 @@ impl SqlType {
     /// The enum that it is, or whose values it has in arrays or rows.
     pub fn inner_enum(&self) -> Option<&Arc<EnumType>> {
         match self {
-            SqlType::Record(fields) => fields.iter().find_map(|(_, ty)| ty.inner_enum()),
+            SqlType::Record(row) if row.name().is_none() => {
+                row.iter().find_map(|(_, ty)| ty.inner_enum())
+            }
             ty => ty.innermost().as_enum(),
         }
     }
 }
 
-/// Puts what `known` has in the place of each enum of that oid.
-pub fn refresh_enums(ty: &mut SqlType, known: &dyn Fn(u32) -> Option<Arc<EnumType>>) {
+/// The row type with a name that a type is, or whose values it has in arrays.
+pub fn row_name(ty: &SqlType) -> Option<&Arc<RowName>> {
+    match ty.innermost() {
+        SqlType::Record(row) => row.name(),
+        _ => None,
+    }
+}
+
+/// Puts what the catalog knows today in the place of each enum and each row type with a name.
+pub fn refresh_types(
+    ty: &mut SqlType,
+    enums: &dyn Fn(u32) -> Option<Arc<EnumType>>,
+    rows: &dyn Fn(u32) -> Option<RowType>,
+) {
     match ty {
         SqlType::Enum(ty) => {
-            if let Some(fresh) = known(ty.oid) {
+            if let Some(fresh) = enums(ty.oid) {
                 *ty = fresh;
             }
         }
-        SqlType::Array(element) => refresh_enums(element, known),
-        SqlType::Record(fields) => {
-            fields.iter_mut().for_each(|(_, ty)| refresh_enums(ty, known));
-        }
+        SqlType::Array(element) => refresh_types(element, enums, rows),
+        SqlType::Record(row) => match row.name() {
+            Some(name) => {
+                if let Some(fresh) = rows(name.oid) {
+                    *row = fresh;
+                }
+            }
+            None => row.iter_mut().for_each(|(_, ty)| refresh_types(ty, enums, rows)),
+        },
         _ => {}
+    }
+}
+
+/// A column of a row: its name and its type.
+pub type Field = (String, SqlType);
+
+/// The columns of a row. A descriptor keeps the number alone of one that has a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RowType {
+    name: Option<Arc<RowName>>,
+    fields: Vec<Field>,
+}
+
+impl RowType {
+    /// An anonymous row without known columns.
+    pub const fn unknown() -> Self {
+        RowType { name: None, fields: Vec::new() }
+    }
+
+    /// The row type of that name.
+    pub fn named(name: Arc<RowName>, fields: Vec<Field>) -> Self {
+        RowType { name: Some(name), fields }
+    }
+
+    /// Its name; `None` for an anonymous row.
+    pub fn name(&self) -> Option<&Arc<RowName>> {
+        self.name.as_ref()
+    }
+
+    /// The same columns without the name.
+    #[must_use]
+    pub fn anonymous(&self) -> Self {
+        RowType { name: None, fields: self.fields.clone() }
+    }
+
+    /// Whether both are the same row type. Anonymous rows are all of type `record`.
+    pub fn is_same(&self, other: &RowType) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Deref for RowType {
+    type Target = Vec<Field>;
+
+    fn deref(&self) -> &Vec<Field> {
+        &self.fields
+    }
+}
+
+impl DerefMut for RowType {
+    fn deref_mut(&mut self) -> &mut Vec<Field> {
+        &mut self.fields
+    }
+}
+
+impl From<Vec<Field>> for RowType {
+    fn from(fields: Vec<Field>) -> Self {
+        RowType { name: None, fields }
+    }
+}
+
+impl FromIterator<Field> for RowType {
+    fn from_iter<I: IntoIterator<Item = Field>>(fields: I) -> Self {
+        RowType { name: None, fields: fields.into_iter().collect() }
+    }
+}
+
+impl IntoIterator for RowType {
+    type Item = Field;
+    type IntoIter = std::vec::IntoIter<Field>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.into_iter()
+    }
+}
+
+impl<'f> IntoIterator for &'f RowType {
+    type Item = &'f Field;
+    type IntoIter = std::slice::Iter<'f, Field>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.iter()
+    }
+}
+
+impl Serialize for RowType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.name {
+            Some(name) => serializer.serialize_u32(name.oid),
+            None => self.fields.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RowType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StoredRow)
+    }
+}
+
+/// Reads the number of a row type, or the columns of an anonymous row.
+struct StoredRow;
+
+impl<'de> Visitor<'de> for StoredRow {
+    type Value = RowType;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the number of a row type, or columns")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, oid: u64) -> Result<RowType, E> {
+        let oid = u32::try_from(oid).map_err(E::custom)?;
+        let name = RowName { oid, ..RowName::default() };
+        Ok(RowType { name: Some(Arc::new(name)), fields: Vec::new() })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RowType, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = seq.next_element()? {
+            fields.push(field);
+        }
+        Ok(fields.into())
     }
 }

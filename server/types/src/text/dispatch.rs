@@ -39,6 +39,7 @@ pub fn parse(
             Datum::Numeric(rounding::apply_typmod(&Numeric::parse(text)?, *precision, *scale)?)
         }
         SqlType::Text
+        | SqlType::Refcursor
         | SqlType::Unknown
         | SqlType::Varchar(_)
         | SqlType::Char(_)
@@ -48,12 +49,7 @@ pub fn parse(
         SqlType::Uuid => Datum::Uuid(scalar::parse_uuid(text)?),
         SqlType::Date => Datum::Date(times::parse_date(text, settings, now_micros)?),
         SqlType::Time => Datum::Time(times::parse_time(text, settings, now_micros)?),
-        SqlType::Timestamp => {
-            Datum::Timestamp(times::parse_timestamp(text, settings, now_micros, false)?)
-        }
-        SqlType::Timestamptz => {
-            Datum::Timestamptz(times::parse_timestamp(text, settings, now_micros, true)?)
-        }
+        SqlType::Timestamp | SqlType::Timestamptz => moment(ty, text, settings, now_micros)?,
         SqlType::Interval => Datum::Interval(times::parse_interval(text, settings.interval_style)?),
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(text)?)),
         SqlType::Jsonb => Datum::Json(Arc::new(Json::parse(text)?)),
@@ -80,8 +76,14 @@ pub fn parse(
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
         SqlType::Void if text.is_empty() => Datum::text(""),
-        SqlType::Void => return Err(invalid_syntax("void", text)),
+        SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
     })
+}
+
+fn moment(ty: &SqlType, text: &str, settings: &FormatSettings, now_micros: i64) -> Result<Datum> {
+    let has_zone = *ty == SqlType::Timestamptz;
+    let micros = times::parse_timestamp(text, settings, now_micros, has_zone)?;
+    Ok(if has_zone { Datum::Timestamptz(micros) } else { Datum::Timestamp(micros) })
 }
 
 fn no_anonymous_rows() -> Error {

@@ -92,7 +92,7 @@ fn value() -> impl Strategy<Value = (SqlType, Datum)> {
         }),
         1 => (scalar(), scalar()).prop_map(|((a_type, a), (b_type, b))| {
             let fields = vec![("a".to_owned(), a_type), ("b".to_owned(), b_type)];
-            (SqlType::Record(fields), Datum::Record(vec![a, b].into()))
+            (SqlType::Record(fields.into()), Datum::Record(vec![a, b].into()))
         }),
     ]
 }

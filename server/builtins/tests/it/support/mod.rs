@@ -259,7 +259,7 @@ fn evaluate(expression: &Expression, env: &dyn Environment) -> Result<Typed> {
                 fields.push(coerce(value, &ty, false, env)?);
                 columns.push((format!("f{}", index + 1), ty));
             }
-            Ok((SqlType::Record(columns), Datum::Record(fields.into())))
+            Ok((SqlType::Record(columns.into()), Datum::Record(fields.into())))
         }
     }
 }
@@ -345,7 +345,7 @@ fn set_answer(line: &str, env: &dyn Environment) -> Result<String> {
     if found.function.strict && cast.iter().any(Datum::is_null) {
         return Ok("rows|NULL".to_owned());
     }
-    let returns = SqlType::Record(found.columns.clone());
+    let returns = SqlType::Record(found.columns.clone().into());
     let call = Call { env, types: &found.arg_types, returns: &returns, args: &cast };
     let mut rows = Vec::new();
     for row in (found.function.eval)(&call)? {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{Catalog, Id, Queries};
+use braid_types::SqlType;
+use braid_types::sql_type::{row_name, row_type_oid};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -19,6 +21,8 @@ pub(crate) struct Doomed {
     pub defaults: BTreeSet<(Id, u16)>,
     /// Interleaved indexes of tables that stay: table and number.
     pub indexes: BTreeSet<(Id, u16)>,
+    /// Functions of rows of a relation that goes.
+    pub routines: BTreeSet<Id>,
 }
 
 /// A dependent object, and the line that reports it.
@@ -27,13 +31,14 @@ enum Dependent {
     ForeignKey(Id, Id),
     Default(Id, u16),
     Index(Id, u16),
+    Routine(Id),
 }
 
 impl Dependent {
     /// What newer ones have more of.
     fn age(&self, catalog: &Catalog) -> Id {
         match self {
-            Dependent::Relation(id) | Dependent::ForeignKey(_, id) => *id,
+            Dependent::Relation(id) | Dependent::ForeignKey(_, id) | Dependent::Routine(id) => *id,
             Dependent::Default(table, _) => *table,
             Dependent::Index(table, number) => {
                 let index = catalog.table(*table).and_then(|table| table.index(*number));
@@ -68,6 +73,14 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
         Queries::of(catalog).iter().filter(|view| view.id != id && view.depends_on.contains(&id))
     {
         found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
+    }
+    let is_of_row = |ty: &SqlType| row_name(ty).is_some_and(|row| row.oid == row_type_oid(id));
+    for routine in catalog.names().routines().iter() {
+        if routine.uses_type(is_of_row) {
+            found.push((Dependent::Routine(routine.id), "type".to_owned()));
+        } else if routine.uses.contains(&id) {
+            found.push((Dependent::Routine(routine.id), String::new()));
+        }
     }
     if catalog.sequences().get(id).is_some() {
         for table in catalog.tables().iter() {
@@ -121,7 +134,7 @@ pub(crate) fn take_dependents(
     found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
     for (dependent, text) in found {
         let part_of = match dependent {
-            Dependent::Relation(_) => None,
+            Dependent::Relation(_) | Dependent::Routine(_) => None,
             Dependent::ForeignKey(table, _)
             | Dependent::Default(table, _)
             | Dependent::Index(table, _) => Some(table),
@@ -138,6 +151,7 @@ pub(crate) fn take_dependents(
                 }
                 is_new
             }
+            Dependent::Routine(routine) => doomed.routines.insert(routine),
             Dependent::ForeignKey(table, key) => {
                 !doomed.relations.contains(&table) && doomed.foreign_keys.insert((table, key))
             }
@@ -149,11 +163,17 @@ pub(crate) fn take_dependents(
             }
         };
         if is_new {
+            let is_by_type = text == "type";
             let text = match dependent {
-                Dependent::Relation(other) => describe(cx, catalog, other),
+                Dependent::Relation(other) | Dependent::Routine(other) => {
+                    describe(cx, catalog, other)
+                }
                 _ => text,
             };
-            let on = describe(cx, catalog, id);
+            let mut on = describe(cx, catalog, id);
+            if let (true, Some((_, name))) = (is_by_type, on.split_once(' ')) {
+                on = format!("type {name}");
+            }
             seen.lines.push(Line { text, on, part_of });
         }
     }

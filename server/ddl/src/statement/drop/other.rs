@@ -16,11 +16,17 @@ use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::types::sql_type;
 use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
-use crate::statement::routine::drop_routine;
-use crate::statement::types::drop_type::drop_named;
+use crate::statement::routine::find_to_drop as find_routine;
+use crate::statement::types::drop_type::{drop_named, drop_routine};
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
     for item in &statement.items {
+        if let OtherObject::Routine(name) = item
+            && let Some(found) = find_routine(cx, name)?
+        {
+            drop_routine(cx, &found, statement.behavior).await?;
+            continue;
+        }
         match named_type(cx, statement, item)? {
             Some((found, is_array)) => {
                 drop_named(cx, (&found, is_array), statement.behavior).await?;
@@ -61,10 +67,7 @@ fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) 
         OtherObject::Global(name) => global(cx, statement, &fold(name)),
         OtherObject::Named(name) => named(cx, statement, name),
         OtherObject::Type(data_type) => data_type_item(cx, statement, data_type),
-        OtherObject::Routine(name) => match drop_routine(cx, name)? {
-            true => Ok(()),
-            false => routine(cx, statement, &name.name, name.arguments.as_deref()),
-        },
+        OtherObject::Routine(name) => routine(cx, statement, &name.name, name.arguments.as_deref()),
         OtherObject::Aggregate { name, arguments } => routine(cx, statement, name, Some(arguments)),
         OtherObject::OnTable { name, table } => on_table(cx, statement, &fold(name), table),
         OtherObject::Operator { schema, symbol, left, right } => {

@@ -150,6 +150,9 @@ pub(crate) fn drop_doomed(
     for (table, key) in &doomed.foreign_keys {
         change_table(cx, *table, |table| table.foreign_keys.retain(|other| other.id != *key))?;
     }
+    for routine in &doomed.routines {
+        cx.draft()?.remove(*routine);
+    }
     for (table, column) in &doomed.defaults {
         change_table(cx, *table, |table| {
             if let Some(found) = table.columns.iter_mut().find(|found| found.id == *column) {

@@ -137,7 +137,11 @@ fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, Sql
             return Err(Error::new(SqlState::DuplicateColumn, message));
         }
         // A literal of no type is text, as in PostgreSQL.
-        let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
+        let ty = match &column.ty {
+            SqlType::Unknown => SqlType::Text,
+            SqlType::Record(row) => SqlType::Record(row.anonymous()),
+            ty => ty.clone(),
+        };
         columns.push((name.clone(), ty));
     }
     Ok(columns)

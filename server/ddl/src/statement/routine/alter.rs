@@ -5,8 +5,8 @@ use braid_sql::ast::{AlterRoutine, RenameKind, RoutineName};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::create::{Options, apply, collect};
 use super::find::find_own;
+use super::options::{Options, apply, check_leakproof, collect};
 use crate::context::DdlContext;
 use crate::names::owner::check_new_owner;
 
@@ -16,6 +16,7 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, statement: &AlterRoutine) -> Result
     let options: Options<'_> = collect(&statement.options)?;
     let mut changed = Routine::clone(&found);
     apply(&mut changed, &options)?;
+    check_leakproof(cx, &options)?;
     cx.draft()?.put(changed);
     Ok(format!("ALTER {}", statement.routine.kind.tag()))
 }

@@ -1,99 +1,16 @@
 //! CREATE FUNCTION and CREATE PROCEDURE.
 
 use braid_catalog::{
-    Column, DefaultKind, Language, Object, Routine, RoutineParameter, RoutineResult,
-    RoutineVolatility, StoredExpr, is_temporary,
+    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility, is_temporary,
 };
 use braid_routines::plpgsql::{ResultKind, parse};
-use braid_sql::ast::{
-    CreateRoutine, DataType, RoutineKind, RoutineOption, RoutineParameter as Written,
-};
-use braid_sql::fold;
+use braid_sql::ast::{CreateRoutine, RoutineKind};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::options::{apply, check_leakproof, collect, definition};
+use super::signature::{parameters, result_of};
 use crate::context::DdlContext;
-use crate::names::lookup::parts;
-use crate::names::types::column_type;
-use crate::names::user_types::column_domain;
 use crate::roles::default_privileges::new_grants;
-use crate::table::exprs::bind_default_expr;
-
-/// The options of a routine, each once.
-#[derive(Default)]
-pub(super) struct Options<'o> {
-    language: Option<&'o str>,
-    body: Option<&'o str>,
-    volatility: Option<char>,
-    strict: Option<bool>,
-    leakproof: Option<bool>,
-    security_definer: Option<bool>,
-    parallel: Option<char>,
-    cost: Option<f64>,
-    rows: Option<f64>,
-}
-
-fn definition(message: impl Into<String>) -> Error {
-    Error::new(SqlState::InvalidFunctionDefinition, message)
-}
-
-/// The options by kind; 42601 for one that is written twice.
-pub(super) fn collect(written: &[RoutineOption]) -> Result<Options<'_>> {
-    let mut options = Options::default();
-    let mut is_twice = false;
-    for option in written {
-        is_twice |= match option {
-            RoutineOption::Language(name) => options.language.replace(name).is_some(),
-            RoutineOption::Body(body) => options.body.replace(body).is_some(),
-            RoutineOption::Volatility(letter) => options.volatility.replace(*letter).is_some(),
-            RoutineOption::Strict(strict) => options.strict.replace(*strict).is_some(),
-            RoutineOption::Leakproof(leakproof) => options.leakproof.replace(*leakproof).is_some(),
-            RoutineOption::SecurityDefiner(definer) => {
-                options.security_definer.replace(*definer).is_some()
-            }
-            RoutineOption::Parallel(letter) => options.parallel.replace(*letter).is_some(),
-            RoutineOption::Estimate("COST", cost) => options.cost.replace(*cost).is_some(),
-            RoutineOption::Estimate(_, rows) => options.rows.replace(*rows).is_some(),
-        };
-    }
-    if is_twice {
-        return Err(Error::new(SqlState::SyntaxError, "conflicting or redundant options"));
-    }
-    Ok(options)
-}
-
-/// Gives a routine what the options say, except language and body.
-pub(super) fn apply(routine: &mut Routine, options: &Options<'_>) -> Result<()> {
-    let of_functions = options.volatility.is_some()
-        || options.strict.is_some()
-        || options.leakproof.is_some()
-        || options.cost.is_some()
-        || options.parallel.is_some();
-    if routine.is_procedure && (of_functions || options.rows.is_some()) {
-        return Err(definition("invalid attribute in procedure definition"));
-    }
-    if options.security_definer == Some(true) {
-        return Err(Error::unsupported("SECURITY DEFINER"));
-    }
-    if options.rows.is_some() {
-        let message = "ROWS is not applicable when function does not return a set";
-        return Err(Error::new(SqlState::InvalidParameterValue, message));
-    }
-    if options.cost.is_some_and(|cost| cost <= 0.0) {
-        return Err(Error::new(SqlState::InvalidParameterValue, "COST must be positive"));
-    }
-    if let Some(letter) = options.volatility {
-        routine.volatility = match letter {
-            'i' => RoutineVolatility::Immutable,
-            's' => RoutineVolatility::Stable,
-            _ => RoutineVolatility::Volatile,
-        };
-    }
-    routine.strict = options.strict.unwrap_or(routine.strict);
-    routine.leakproof = options.leakproof.unwrap_or(routine.leakproof);
-    routine.parallel = options.parallel.unwrap_or(routine.parallel);
-    routine.cost = options.cost.or(routine.cost);
-    Ok(())
-}
 
 /// `CREATE [OR REPLACE] FUNCTION`
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<String> {
@@ -102,6 +19,25 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         return Err(Error::unsupported("a routine in a temporary schema"));
     }
     let options = collect(&create.options)?;
+    let parameters = parameters(cx, create)?;
+    let (returns, returns_set) = result_of(cx, create, &parameters)?;
+    let (body, standard) = match (options.body, options.statements) {
+        (Some(_), Some(_)) => return Err(definition("duplicate function body specified")),
+        (Some(body), None) => (body.to_owned(), None),
+        (None, Some(body)) => (body.statements.clone(), Some(body.is_return)),
+        (None, None) => return Err(definition("no function body specified")),
+    };
+    // A body that is not a string is always in SQL.
+    let language = language(options.language.or(standard.map(|_| "sql")))?;
+    if standard.is_some() && language != Language::Sql {
+        let message = "inline SQL function body only valid for language SQL";
+        return Err(definition(message));
+    }
+    let is_any = |known: &RoutineParameter| matches!(known.ty, SqlType::Any(_));
+    if standard.is_some() && parameters.iter().any(is_any) {
+        let message = "SQL function with unquoted function body cannot have polymorphic arguments";
+        return Err(definition(message));
+    }
     let mut routine = Routine {
         id: 0,
         database: schema.database,
@@ -109,22 +45,32 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         name,
         owner: cx.user(),
         is_procedure: create.kind == RoutineKind::Procedure,
-        parameters: parameters(cx, &create.parameters)?,
-        returns: result_of(cx, create)?,
-        language: language(options.language)?,
-        body: options.body.ok_or_else(|| definition("no function body specified"))?.to_owned(),
+        parameters,
+        returns,
+        returns_set,
+        language,
+        body,
+        standard,
+        uses: Vec::new(),
         volatility: RoutineVolatility::Volatile,
         strict: false,
         leakproof: false,
         parallel: 'u',
         cost: None,
+        rows: None,
+        security_definer: false,
+        settings: Vec::new(),
+        is_of_call: false,
         grants: new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Functions),
         comment: None,
     };
     apply(&mut routine, &options)?;
+    check_leakproof(cx, &options)?;
     replace(cx, create, &mut routine)?;
-    if cx.exec.env.setting("check_function_bodies").as_deref() != Some("off") {
-        check_body(cx, &routine)?;
+    let is_checked = cx.exec.env.setting("check_function_bodies").as_deref() != Some("off");
+    if is_checked || routine.standard.is_some() {
+        let uses = check_body(cx, &routine)?;
+        routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
     }
     if routine.id == 0 {
         routine.id = cx.draft()?.allocate_id(0);
@@ -146,73 +92,6 @@ fn language(name: Option<&str>) -> Result<Language> {
             let message = format!("language \"{name}\" does not exist");
             Err(Error::new(SqlState::UndefinedObject, message))
         }
-    }
-}
-
-/// The type of a parameter or a result, without modifiers.
-fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
-    if let DataType::Custom(name, modifiers) = data_type
-        && modifiers.is_empty()
-    {
-        match parts(name).last().map(String::as_str) {
-            Some("void") => return Ok(SqlType::Void),
-            Some("trigger" | "event_trigger") => return Err(Error::unsupported("triggers")),
-            Some("record") => return Err(Error::unsupported("a function of records")),
-            Some("anyelement" | "anyarray" | "anynonarray" | "anyenum" | "anycompatible") => {
-                return Err(Error::unsupported("a function of polymorphic types"));
-            }
-            _ => {}
-        }
-    }
-    if column_domain(cx, data_type)?.is_some() {
-        return Err(Error::unsupported("a function of domains"));
-    }
-    Ok(column_type(cx, data_type)?.bare())
-}
-
-fn parameters(cx: &DdlContext<'_>, written: &[Written]) -> Result<Vec<RoutineParameter>> {
-    /// As in PostgreSQL.
-    const PARAMETERS_MAX: usize = 100;
-    if written.len() > PARAMETERS_MAX {
-        let message = format!("functions cannot have more than {PARAMETERS_MAX} arguments");
-        return Err(Error::new(SqlState::TooManyArguments, message));
-    }
-    let mut list: Vec<RoutineParameter> = Vec::with_capacity(written.len());
-    for parameter in written {
-        let name = parameter.name.as_ref().map(fold);
-        if let Some(name) = &name
-            && list.iter().any(|known| known.name.as_ref() == Some(name))
-        {
-            return Err(definition(format!("parameter name \"{name}\" used more than once")));
-        }
-        let ty = plain_type(cx, &parameter.data_type)?;
-        if ty == SqlType::Void {
-            return Err(definition("SQL function cannot accept shell type void"));
-        }
-        let default = match &parameter.default {
-            None if list.last().is_some_and(|before| before.default.is_some()) => {
-                let message =
-                    "input parameters after one with a default value must also have defaults";
-                return Err(definition(message));
-            }
-            None => None,
-            Some((expr, _)) => {
-                let column = Column::plain(1, "parameter", ty.clone());
-                let stored = bind_default_expr(cx, expr, &column)?;
-                let null = || StoredExpr::Written(format!("NULL::{}", ty.plain_name()));
-                Some(stored.unwrap_or_else(null))
-            }
-        };
-        list.push(RoutineParameter { name, ty, default });
-    }
-    Ok(list)
-}
-
-fn result_of(cx: &DdlContext<'_>, create: &CreateRoutine) -> Result<RoutineResult> {
-    match (&create.returns, create.kind) {
-        (_, RoutineKind::Procedure) => Ok(RoutineResult::Nothing),
-        (None, _) => Err(definition("function result type must be specified")),
-        (Some(data_type), _) => Ok(RoutineResult::Value(plain_type(cx, data_type)?)),
     }
 }
 
@@ -239,10 +118,16 @@ fn replace(cx: &DdlContext<'_>, create: &CreateRoutine, routine: &mut Routine) -
     let refuse = |message: String| {
         Err(definition(message).hint(format!("Use DROP FUNCTION {signature} first.")))
     };
-    if old.returns != routine.returns {
-        return refuse("cannot change return type of existing function".to_owned());
+    if !same_result(old, routine) {
+        let message = "cannot change return type of existing function";
+        let error = definition(message).hint(format!("Use DROP FUNCTION {signature} first."));
+        let is_row = |routine: &Routine| matches!(routine.result_type(), SqlType::Record(_));
+        return Err(match is_row(old) && is_row(routine) && old.outputs().next().is_some() {
+            true => error.detail("Row type defined by OUT parameters is different."),
+            false => error,
+        });
     }
-    for (old, new) in old.parameters.iter().zip(&routine.parameters) {
+    for (old, new) in old.inputs().zip(routine.inputs()) {
         if let Some(name) = &old.name
             && old.name != new.name
         {
@@ -259,18 +144,25 @@ fn replace(cx: &DdlContext<'_>, create: &CreateRoutine, routine: &mut Routine) -
     Ok(())
 }
 
-/// What is wrong with a body is found before it runs.
-fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<()> {
+/// Whether a call of either gives the same.
+fn same_result(old: &Routine, new: &Routine) -> bool {
+    let outputs = |routine: &Routine| -> Vec<(Option<String>, SqlType)> {
+        let of = |known: &RoutineParameter| (known.name.clone(), known.ty.clone());
+        routine.outputs().map(of).collect()
+    };
+    old.result_type().same_base(new.result_type())
+        && old.returns_set == new.returns_set
+        && outputs(old) == outputs(new)
+}
+
+/// What is wrong with a body is found before it runs. Else what it names.
+fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<Vec<Id>> {
     match routine.language {
         Language::Sql => braid_routines::check_sql_body(routine, cx.exec),
         Language::Plpgsql => {
             let names: Vec<_> = routine.parameters.iter().map(|p| p.name.clone()).collect();
-            let result = match (routine.is_procedure, routine.result_type()) {
-                (true, _) => ResultKind::Nothing,
-                (false, SqlType::Void) => ResultKind::Void,
-                (false, _) => ResultKind::Value,
-            };
-            parse(&routine.body, Some(&routine.name), &names, result).map(drop)
+            let result = ResultKind::of(routine);
+            parse(&routine.body, Some(&routine.name), &names, result).map(|_| Vec::new())
         }
     }
 }

@@ -6,9 +6,9 @@ use braid_catalog::{Object, Routine};
 use braid_sql::ast::{DataType, RoutineKind, RoutineName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::signature::plain_type;
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
-use crate::names::types::sql_type;
 
 /// The routine of that name. 42725 if a name without arguments means several, 42809 for one of
 /// the other kind.
@@ -49,7 +49,7 @@ fn find(cx: &DdlContext<'_>, name: &RoutineName) -> Result<Option<Arc<Routine>>>
 }
 
 fn argument_types(cx: &DdlContext<'_>, arguments: &[DataType]) -> Result<Vec<SqlType>> {
-    arguments.iter().map(|data_type| Ok(sql_type(cx, data_type)?.bare())).collect()
+    arguments.iter().map(|data_type| plain_type(cx, data_type)).collect()
 }
 
 /// 42883: there is no such routine.
@@ -91,10 +91,14 @@ pub(crate) fn find_to_grant(
     }
 }
 
-/// Drops the routine of that name; false if there is none.
-pub(crate) fn drop_routine(cx: &mut DdlContext<'_>, name: &RoutineName) -> Result<bool> {
-    let Some(found) = find(cx, name)? else { return Ok(false) };
-    cx.check_owner(Object::Routine(&found))?;
-    cx.draft()?.remove(found.id);
-    Ok(true)
+/// The routine that DROP names, which the user has to own; `None` if there is none.
+pub(crate) fn find_to_drop(
+    cx: &DdlContext<'_>,
+    name: &RoutineName,
+) -> Result<Option<Arc<Routine>>> {
+    let found = find(cx, name)?;
+    if let Some(found) = &found {
+        cx.check_owner(Object::Routine(found))?;
+    }
+    Ok(found)
 }

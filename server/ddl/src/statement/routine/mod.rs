@@ -3,7 +3,9 @@
 mod alter;
 mod create;
 mod find;
+mod options;
+mod signature;
 
 pub(crate) use alter::{alter, comment, rename};
 pub(crate) use create::create;
-pub(crate) use find::{drop_routine, find_to_grant};
+pub(crate) use find::{find_to_drop, find_to_grant};

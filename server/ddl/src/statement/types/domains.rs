@@ -68,7 +68,7 @@ fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     let base = column_type(cx, &create.data_type)?;
     let parent = column_domain(cx, &create.data_type)?;
     let element = base.element().unwrap_or(&base);
-    if matches!(element, SqlType::Unknown | SqlType::Record(_) | SqlType::Void) {
+    if matches!(element, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Any(_)) {
         let shown = base.display_name();
         let message = format!("\"{shown}\" is not a valid base type for a domain");
         return Err(Error::new(SqlState::DatatypeMismatch, message));
@@ -134,6 +134,9 @@ pub(crate) fn add_check(
     let row = Arc::new(domain.row("value", cx.catalog().domains().base(domain)));
     let (expr, _) = check_expr(cx, &row, expr)?;
     let bound = crate::table::exprs::bind_expr(cx, &row, &expr, None, "check constraints")?;
+    if bound.waits() {
+        return Err(Error::unsupported("a function of a user in a domain"));
+    }
     if bound.waits() {
         return Err(Error::unsupported("a domain with a condition that has to wait"));
     }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Column, Domain, Id, Queries, StoredExpr, Table, View, enums_named};
+use braid_catalog::{
+    Catalog, Column, Domain, Id, Queries, Routine, StoredExpr, Table, View, enums_named,
+};
 use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -49,6 +51,17 @@ impl Dependents {
         self.lines.iter().map(|(text, _)| text.as_str())
     }
 
+    /// The lines of the report. 2BP01 if there are any and nothing may go along.
+    fn check(&self, name: &str, behavior: DropBehavior) -> Result<Vec<String>> {
+        if behavior == DropBehavior::Restrict && !self.lines.is_empty() {
+            let message = format!("cannot drop {name} because other objects depend on it");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .detail(self.details().join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        Ok(self.texts().map(|text| format!("drop cascades to {text}")).collect())
+    }
+
     fn add(&mut self, dependent: Dependent, text: String, on: &str) -> bool {
         if self.dependents.contains(&dependent) {
             return false;
@@ -82,18 +95,36 @@ pub(crate) async fn drop_type(
     behavior: DropBehavior,
 ) -> Result<()> {
     let dependents = dependents(cx, found, &BTreeSet::new());
-    let lines = &dependents.lines;
-    if behavior == DropBehavior::Restrict && !lines.is_empty() {
-        let name = found.shown(cx);
-        let message = format!("cannot drop type {name} because other objects depend on it");
-        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
-            .detail(dependents.details().join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-    }
-    let texts: Vec<String> =
-        lines.iter().map(|(text, _)| format!("drop cascades to {text}")).collect();
+    let name = format!("type {}", found.shown(cx));
+    let texts = dependents.check(&name, behavior)?;
     carry_out(cx, found, dependents).await?;
-    match texts.as_slice() {
+    report(cx, &texts);
+    Ok(())
+}
+
+/// Drops a routine with all dependent objects, and reports them.
+pub(crate) async fn drop_routine(
+    cx: &mut DdlContext<'_>,
+    routine: &Routine,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let (name, catalog) = (describe_routine(cx, routine), cx.catalog());
+    let mut all = Dependents::default();
+    add_named(cx, &catalog, (routine.id, routine.database, &name), &BTreeSet::new(), &mut all);
+    let texts = all.check(&name, behavior)?;
+    let told = cx.notices.len();
+    for dependent in all.dependents {
+        drop_dependent(cx, dependent).await?;
+    }
+    cx.notices.truncate(told);
+    cx.draft()?.remove(routine.id);
+    report(cx, &texts);
+    Ok(())
+}
+
+/// Says what CASCADE has taken along.
+fn report(cx: &mut DdlContext<'_>, texts: &[String]) {
+    match texts {
         [] => {}
         [only] => cx.notice(SqlState::SuccessfulCompletion, only.clone()),
         several => {
@@ -102,7 +133,6 @@ pub(crate) async fn drop_type(
             cx.notices.push(notice.detail(several.join("\n")));
         }
     }
-    Ok(())
 }
 
 /// Drops a type and these dependents without telling of it.
@@ -173,14 +203,33 @@ fn add_type(
             all.add(Dependent::Routine(routine.id), text, &on);
         }
     }
-    for table in tables() {
-        add_texts(cx, catalog, table, id, &on, all);
+    add_named(cx, catalog, (id, database, &on), doomed, all);
+}
+
+/// What names an object in its text: expressions of tables, views, defaults of parameters.
+fn add_named(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    (id, database, on): (Id, Id, &str),
+    doomed: &BTreeSet<Id>,
+    all: &mut Dependents,
+) {
+    let tables = catalog.tables().in_database(database);
+    for table in tables.filter(|table| !doomed.contains(&table.id)) {
+        add_texts(cx, catalog, table, id, on, all);
     }
     let here = |view: &Arc<View>| view.database == database && !doomed.contains(&view.id);
     for view in Queries::of(catalog).iter().filter(here) {
         let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
-        if enums_named(query).contains(&id) {
-            add_view(cx, catalog, view.id, &on, all);
+        if enums_named(query).contains(&id) || view.depends_on.contains(&id) {
+            add_view(cx, catalog, view.id, on, all);
+        }
+    }
+    for other in catalog.names().routines().in_database(database) {
+        let mut defaults = other.parameters.iter().filter_map(|known| known.default.as_ref());
+        let names = defaults.any(|expr| enums_named(expr.sql()).contains(&id));
+        if names && !doomed.contains(&other.id) {
+            all.add(Dependent::Routine(other.id), describe_routine(cx, other), on);
         }
     }
 }

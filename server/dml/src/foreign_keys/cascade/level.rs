@@ -283,7 +283,7 @@ impl<'r> CascadeLevel<'r> {
         };
         let schema = self.run.cx.catalog.schema_name(link.child.schema);
         let context = statement_text(&schema, link, &places, action);
-        writer.complete(&mut after).map_err(|error| error.context(context.clone()))?;
+        writer.complete(&mut after).await.map_err(|error| error.context(context.clone()))?;
         let follows = action == ForeignKeyAction::Cascade;
         let update = RowUpdate { before, after, places, follows, context };
         self.changes.update(self.run, link, child, update)

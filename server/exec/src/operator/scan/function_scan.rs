@@ -3,11 +3,15 @@
 //! Several functions run side by side; the shorter ones are padded with NULLs. Rows are made on
 //! demand, so `generate_series(1, 1000000000)` under a LIMIT costs nothing.
 
+use std::sync::Arc;
+
 use braid_builtins::{Call, Rows, SetFunction};
-use braid_plan::{FunctionCall, FunctionScan, ProjectSet};
+use braid_catalog::Routine;
+use braid_plan::{FunctionCall, FunctionScan, ProjectSet, RoutineCall};
 use braid_types::{Datum, Result, Row, SqlType};
 use futures_util::future::BoxFuture;
 
+use crate::RoutineRows;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::postponed::Postponed;
@@ -16,6 +20,7 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 /// A call, ready to be started again and again.
 struct Prepared {
     function: Option<&'static SetFunction>,
+    routine: Option<RoutineCall>,
     args: Exprs,
     types: Vec<SqlType>,
     returns: SqlType,
@@ -38,6 +43,7 @@ impl Prepared {
         };
         Self {
             function: call.function,
+            routine: call.routine.clone(),
             args: Exprs::new(call.args.clone()),
             types: call.types.clone(),
             returns,
@@ -47,6 +53,13 @@ impl Prepared {
 
     async fn start(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<Running> {
         let args = self.args.eval(evaluator, row).await?;
+        if let Some(call) = &self.routine {
+            let rows = match start_routine(&call.routine, args, evaluator).await? {
+                Some(rows) => GivenRows::Routine(rows, call.spreads),
+                None => GivenRows::Nulls(call.routine.returns_set),
+            };
+            return Ok(Running { rows, width: self.width, done: false });
+        }
         let rows: Rows = match self.function {
             None => Box::new(std::iter::once(Ok(args))),
             Some(function) if function.strict && args.iter().any(Datum::is_null) => {
@@ -59,13 +72,51 @@ impl Prepared {
                 args: &args,
             })?,
         };
-        Ok(Running { rows, width: self.width, done: false })
+        Ok(Running { rows: GivenRows::BuiltIn(rows), width: self.width, done: false })
+    }
+}
+
+/// Runs a function of a user; `None` for a strict one with an argument that is NULL.
+async fn start_routine(
+    routine: &Arc<Routine>,
+    args: Row,
+    evaluator: &Evaluator,
+) -> Result<Option<RoutineRows>> {
+    if routine.strict && args.iter().any(Datum::is_null) {
+        return Ok(None);
+    }
+    let cx = &evaluator.run.cx;
+    cx.breathe().await?;
+    cx.services.call_set_routine(cx, routine, args).await.map(Some)
+}
+
+/// Where rows come from.
+enum GivenRows {
+    BuiltIn(Rows),
+    /// The flag says that the fields of a row are the columns.
+    Routine(RoutineRows, bool),
+    /// One row of NULLs, which may have been given.
+    Nulls(bool),
+}
+
+impl GivenRows {
+    /// The values of the next row; those that are missing are NULL.
+    fn next(&mut self) -> Result<Option<Row>> {
+        match self {
+            GivenRows::BuiltIn(rows) => rows.next().transpose(),
+            GivenRows::Routine(rows, spreads) => Ok(rows.pop().map(|value| match value {
+                Datum::Record(fields) if *spreads => fields.to_vec(),
+                Datum::Null => Row::new(),
+                value => vec![value],
+            })),
+            GivenRows::Nulls(given) => Ok((!std::mem::replace(given, true)).then(Row::new)),
+        }
     }
 }
 
 /// The rows of a call under way.
 struct Running {
-    rows: Rows,
+    rows: GivenRows,
     width: usize,
     done: bool,
 }
@@ -73,7 +124,7 @@ struct Running {
 impl Running {
     /// Adds the columns of its next row to `out`, NULLs after its end; says whether it had one.
     fn append(&mut self, out: &mut Row) -> Result<bool> {
-        let row = if self.done { None } else { self.rows.next().transpose()? };
+        let row = if self.done { None } else { self.rows.next()? };
         let end = out.len() + self.width;
         let Some(row) = row else {
             self.done = true;

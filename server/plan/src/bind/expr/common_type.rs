@@ -54,7 +54,8 @@ pub(crate) fn common_type(types: &[SqlType], what: &str) -> Result<SqlType> {
 /// different types become text: they can only be shown.
 pub(crate) fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {
     let (SqlType::Record(a), SqlType::Record(b)) = (a, b) else { return None };
-    if a.len() != b.len() {
+    let are_unlike = a.name().is_some() && b.name().is_some() && !a.is_same(b);
+    if are_unlike || a.len() != b.len() {
         return None;
     }
     let fields = a.iter().zip(b).map(|((name, x), (_, y))| {

@@ -63,11 +63,15 @@ impl<'a> TypeNames<'a> {
             return Ok(Some(self.catalog.domains().base(domain)));
         }
         if let Some(id) = marked_id(parts) {
-            return Ok(self.catalog.enums().type_of(id));
+            let row = || self.catalog.names().row_types().type_of(id);
+            return Ok(self.catalog.enums().type_of(id).or_else(row));
         }
         let found = self.catalog.enums().resolve(self.path, parts)?;
         let oid = found.map(|(found, is_array)| if is_array { found.array } else { found.id });
-        Ok(oid.and_then(|oid| self.catalog.enums().type_of(oid)))
+        match oid {
+            Some(oid) => Ok(self.catalog.enums().type_of(oid)),
+            None => self.catalog.names().row_types().resolve(self.path, parts),
+        }
     }
 }
 

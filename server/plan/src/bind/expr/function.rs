@@ -1,10 +1,7 @@
 //! Function calls: scalar functions, aggregates, set-returning functions, and the keywords that
 //! are functions without parentheses.
 
-use std::sync::Arc;
-
 use braid_builtins::ResolvedSet;
-use braid_catalog::{Object, ROOT, Routine};
 use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -14,15 +11,13 @@ use super::arguments::{Arguments, arguments, bind_arguments, bind_row_items, pla
 use super::common_type::compared_as;
 use super::operators::{call_resolved, coerce, coerce_argument, compare_exprs, once, unify};
 use super::scalar::{bind_expr, bind_row, call_function};
-use super::subquery::{bind_array_subquery, stored_clause};
+use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
 use crate::bind::Binder;
 use crate::bind::domain::typeof_domain;
-use crate::bind::routine::{Chosen, choose, undefined};
+use crate::bind::routine::bind_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
-use crate::bind::stored::bind_default;
-use crate::context::PlanContext;
-use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr, RoutineExpr};
+use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
 use crate::tree::node::{FunctionCall, SortKey};
 
 pub(crate) fn bind_function(
@@ -87,139 +82,6 @@ pub(crate) fn bind_function(
         return Ok(shown);
     }
     scalar_call(binder, &name, args, types)
-}
-
-/// A call of a function of a user; `None` if the name means none, or a built-in one fits better.
-fn bind_routine(
-    binder: &mut Binder<'_>,
-    function: &Function,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Option<Expr>> {
-    let is_plain = matches!(function.args, FunctionArguments::List(_)) && function.over.is_none();
-    if !is_plain || (!binder.is_call && routines_named(binder, &function.name).is_empty()) {
-        return Ok(None);
-    }
-    let arguments = arguments(&function.args)?;
-    bind_routine_call(binder, &function.name, &arguments, cx)
-}
-
-/// The routines of users that a name can mean.
-fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Routine>> {
-    binder.cx.catalog.names().routines().named(binder.cx.path, &name_parts(name))
-}
-
-fn name_parts(name: &ObjectName) -> Vec<String> {
-    name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
-}
-
-/// The same for a call by its name and arguments, in an expression or in FROM.
-pub(crate) fn bind_routine_call(
-    binder: &mut Binder<'_>,
-    name: &ObjectName,
-    arguments: &Arguments<'_>,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Option<Expr>> {
-    let is_call = std::mem::take(&mut binder.is_call);
-    let (parts, found) = (name_parts(name), routines_named(binder, name));
-    if !is_call && found.is_empty() {
-        return Ok(None);
-    }
-    let args = bind_arguments(binder, &arguments.list, cx)?;
-    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
-    let name = parts.join(".");
-    let built_in = match parts.as_slice() {
-        [name] if !is_call => braid_builtins::resolve_function(name, &types).ok(),
-        _ => None,
-    };
-    let (routine, places) = match choose(&found, &types, arguments.names()) {
-        Chosen::One(routine, places) => (routine, places),
-        _ if built_in.is_some() => return Ok(None),
-        Chosen::None if !is_call && parts.len() == 1 => return Ok(None),
-        Chosen::None if braid_builtins::resolve_function(&name, &types).is_ok() => {
-            let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
-            let message = format!("{name}({}) is not a procedure", shown.join(", "));
-            return Err(Error::new(SqlState::WrongObjectType, message)
-                .hint("To call a function, use SELECT."));
-        }
-        Chosen::None => return Err(undefined(&name, &types, is_call)),
-        Chosen::Many => {
-            let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
-            let message = format!("function {name}({}) is not unique", shown.join(", "));
-            return Err(Error::new(SqlState::AmbiguousFunction, message).hint(
-                "Could not choose a best candidate function. You might need to add explicit type \
-                 casts.",
-            ));
-        }
-    };
-    let is_exact = |wanted: &[SqlType]| wanted.iter().zip(&types).all(|(a, b)| a.same_base(b));
-    let mut wanted = routine.parameters.iter().zip(&places);
-    let is_own = wanted
-        .all(|(parameter, place)| place.is_none_or(|place| parameter.ty.same_base(&types[place])));
-    // A built-in function is found first, unless only this one takes the arguments as they are.
-    if built_in.is_some_and(|found| !is_own || is_exact(&found.arg_types))
-        || (arguments.distinct || arguments.variadic || !arguments.order.is_empty())
-    {
-        return Ok(None);
-    }
-    let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
-    let shown = format!("{name}({})", shown.join(", "));
-    check_routine(binder, (routine, &shown), is_call, cx)?;
-    routine_call(binder, routine, args, &places).map(Some)
-}
-
-/// 42501 without the privilege to call a routine, 42809 for one of the other kind, 0A000 where
-/// expressions are kept.
-fn check_routine(
-    binder: &Binder<'_>,
-    (routine, shown): (&Routine, &str),
-    is_call: bool,
-    cx: &ExprCx<'_, '_>,
-) -> Result<()> {
-    let catalog = binder.cx.catalog;
-    if routine.is_procedure != is_call {
-        let (message, hint) = match is_call {
-            true => ("is not a procedure", "To call a function, use SELECT."),
-            false => ("is a procedure", "To call a procedure, use CALL."),
-        };
-        return Err(Error::new(SqlState::WrongObjectType, format!("{shown} {message}")).hint(hint));
-    }
-    let is_kept = binder.is_stored || binder.notes.is_some() || stored_clause(cx.clause).is_some();
-    if is_kept {
-        let what = "a function of a user in a view, a default, a constraint or an index";
-        return Err(Error::unsupported(what));
-    }
-    let user = binder.cx.env.current_user();
-    let role = catalog.names().role(user).map_or(ROOT, |role| role.id);
-    catalog.privileges().check(role, Object::Routine(routine), "EXECUTE")
-}
-
-/// The call of a routine with its arguments at these places.
-fn routine_call(
-    binder: &mut Binder<'_>,
-    routine: &Arc<Routine>,
-    args: Vec<Expr>,
-    places: &[Option<usize>],
-) -> Result<Expr> {
-    let mut given: Vec<Option<Expr>> = args.into_iter().map(Some).collect();
-    let mut list = Vec::with_capacity(places.len());
-    for (place, parameter) in places.iter().zip(&routine.parameters) {
-        let mut ty = parameter.ty.clone();
-        binder.cx.catalog.enums().refresh(&mut ty);
-        let given = place.and_then(|place| given.get_mut(place)).and_then(Option::take);
-        list.push(match (given, &parameter.default) {
-            (Some(arg), _) => coerce_argument(binder, arg, &ty)?,
-            (None, Some(default)) => {
-                let cx = PlanContext { variables: None, ..binder.cx };
-                bind_default(&cx, default, &ty)?
-            }
-            (None, None) => return Err(Error::internal("a call lacks an argument")),
-        });
-    }
-    let mut ty = routine.result_type().clone();
-    binder.cx.catalog.enums().refresh(&mut ty);
-    binder.calls_routine = true;
-    binder.tables.insert(routine.id);
-    Ok(Expr::Routine(Box::new(RoutineExpr { routine: routine.clone(), args: list, ty })))
 }
 
 /// A call whose last argument is written `VARIADIC a`.
@@ -370,7 +232,7 @@ pub(crate) fn set_call(
     let types = args.iter().map(Expr::ty).collect();
     let columns = resolved.columns.iter().map(|(_, ty)| (binder.slot(), ty.clone())).collect();
     let function = Some(resolved.function);
-    Ok(FunctionCall { function, args, types, columns, defined: Vec::new() })
+    Ok(FunctionCall { function, routine: None, args, types, columns, defined: Vec::new() })
 }
 
 /// Sort keys of an aggregate or window: no ordinals, no aliases.
@@ -395,7 +257,9 @@ pub(crate) fn bind_sort_keys(
 /// Whether two calls of set-returning functions give the same rows.
 fn same_set(a: &FunctionCall, b: &FunctionCall) -> bool {
     let function = |call: &FunctionCall| call.function.map(std::ptr::from_ref);
-    function(a) == function(b)
+    let is_routine = a.routine.is_some() || b.routine.is_some();
+    !is_routine
+        && function(a) == function(b)
         && a.types == b.types
         && a.args.len() == b.args.len()
         && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))

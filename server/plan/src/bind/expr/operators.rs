@@ -31,7 +31,7 @@ pub(crate) fn check_equality(ty: &SqlType) -> Result<()> {
 
 fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     match ty {
-        SqlType::Json | SqlType::Jsonpath => Err(no_operator(operator, ty)),
+        SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor => Err(no_operator(operator, ty)),
         SqlType::Array(element) => check_class(element, operator),
         _ => Ok(()),
     }
@@ -53,7 +53,7 @@ pub(crate) fn record(items: Vec<Expr>, fields: Vec<(String, SqlType)>) -> Result
             _ => 0,
         }
     }
-    let ty = SqlType::Record(fields);
+    let ty = SqlType::Record(fields.into());
     if depth(&ty) > RECORD_DEPTH_MAX {
         return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
             .hint(format!("Records may nest up to {RECORD_DEPTH_MAX} levels.")));
@@ -79,6 +79,11 @@ pub(crate) fn once(
     Ok(Expr::Let(Box::new(LetExpr { level, value, body: body? })))
 }
 
+/// Whether a row stays as it is because any row may stand there.
+fn takes_any_row(from: &SqlType, to: &SqlType) -> bool {
+    matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_empty())
+}
+
 /// Casts implicitly or as an assignment; 42804 if that is not allowed.
 pub(crate) fn coerce(
     binder: &mut Binder<'_>,
@@ -87,7 +92,7 @@ pub(crate) fn coerce(
     allowed: CastContext,
 ) -> Result<Expr> {
     let from = expr.ty();
-    if from == *to {
+    if from == *to || takes_any_row(&from, to) {
         return Ok(expr);
     }
     match expr {

@@ -15,17 +15,17 @@ use super::operators::{
 };
 use super::subquery::{bind_quantified, bind_shared_subquery, is_row, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
-use crate::bind::from::presence::row_if_present;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
 };
 use crate::bind::from::system_columns::{system_column, system_column_of};
 use crate::bind::refusals::UnknownColumn;
-use crate::bind::scope::columns::{Scope, ScopeColumn};
+use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
+use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
 use crate::bind::{Binder, sql_type_of};
 use crate::tree::expr::{CaseExpr, CompareOp, Expr};
@@ -193,25 +193,6 @@ fn bind_identifier(
     }
     let variable = variable(binder, std::slice::from_ref(&name));
     variable.unwrap_or_else(|| Err(missing_column(binder, None, &name)))
-}
-
-/// The whole row of a table, which is NULL where an outer join found none.
-pub(crate) fn whole_row(
-    binder: &mut Binder<'_>,
-    scope: &Scope,
-    (schema, table): (Option<&str>, &str),
-) -> Result<Expr> {
-    let columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
-    if let [column] = columns[..]
-        && column.is_row
-    {
-        return read_column(binder, column);
-    }
-    let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
-    let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
-    let presence = scope.tables.iter().find(|known| known.is_named(schema, table));
-    let presence = presence.and_then(|table| table.presence.clone());
-    Ok(row_if_present(record(items, fields)?, presence))
 }
 
 /// A column that the client named; 42501 if it may not read the target of its change.
@@ -543,6 +524,10 @@ fn bind_access(
     match access {
         AccessExpr::Dot(Ast::Identifier(name)) => {
             let name = braid_sql::fold(name);
+            if name == braid_sql::ROW_EXPANSION {
+                let message = "row expansion via \"*\" is not supported here";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             match value.ty() {
                 SqlType::Record(fields) => {
                     match fields.iter().position(|(field, _)| *field == name) {

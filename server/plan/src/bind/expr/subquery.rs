@@ -219,7 +219,8 @@ pub(crate) fn bind_quantified_subquery(
 ) -> Result<Expr> {
     let query = bind_subquery(binder, query, cx)?;
     let left = match left {
-        Expr::Row(items, _) => items,
+        // The whole row of a table is one value.
+        Expr::Row(items, SqlType::Record(row)) if row.name().is_none() => items,
         other => vec![other],
     };
     check_columns(&query, left.len())?;
@@ -280,7 +281,8 @@ pub(crate) fn row_subquery_compare(
     let query = bind_subquery(binder, query, cx)?;
     check_columns(&query, left.len())?;
     let fields: Vec<_> = query.columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
-    let record = subquery_expr(binder, query, SubqueryKind::Row, SqlType::Record(fields.clone()));
+    let record =
+        subquery_expr(binder, query, SubqueryKind::Row, SqlType::Record(fields.clone().into()));
     let left = bind_row(left)?;
     let compare = |binder: &mut Binder<'_>, record: Expr| {
         let right = fields.into_iter().enumerate();

@@ -5,12 +5,13 @@ use braid_types::{Error, Result, SqlState};
 
 use super::items::name_parts;
 use crate::bind::Binder;
-use crate::bind::expr::scalar::{read_column, whole_row};
+use crate::bind::expr::scalar::read_column;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
+use crate::bind::scope::rows::whole_row;
 use crate::tree::expr::Expr;
 
 /// How many letters a suggested name may differ in.

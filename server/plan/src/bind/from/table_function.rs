@@ -1,18 +1,23 @@
 //! Functions in FROM, and the column definition lists of those that return `record`.
 
+use std::sync::Arc;
+
+use braid_catalog::{Routine, RoutineResult};
 use braid_sql::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName, TableAlias, TableFactor,
 };
+use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::aliases::{rename_item_columns, shown_name};
 use crate::bind::Binder;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments, place_arguments};
 use crate::bind::expr::data_type::{TypeNames, sql_type_of};
-use crate::bind::expr::function::{bind_routine_call, function_name, keyword_value, set_call};
+use crate::bind::expr::function::{function_name, keyword_value, set_call};
 use crate::bind::expr::scalar::call_function;
 use crate::bind::query::lock::refuse_lock;
 use crate::bind::query::ordered::plain_column;
+use crate::bind::routine::{FoundCall, find_call};
 use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
@@ -28,8 +33,8 @@ pub(crate) fn bind_table_function(
     scopes: Scopes<'_>,
 ) -> Result<(FunctionCall, Vec<String>)> {
     let mut cx = ExprCx::plain(scopes, "FROM");
-    if let Some(expr) = bind_routine_call(binder, name, &args, &mut cx)? {
-        return Ok(single_value(binder, expr, last_name(name)));
+    if let Some(call) = find_call(binder, name, &args, &mut cx)? {
+        return bind_routine_rows(binder, call, name, alias);
     }
     let function = function_name(name)?;
     if args.has_names() {
@@ -68,8 +73,74 @@ pub(crate) fn bind_table_function(
     Ok(single_value(binder, expr, function))
 }
 
+/// The rows of a function of a user.
+fn bind_routine_rows(
+    binder: &mut Binder<'_>,
+    mut call: FoundCall,
+    name: &ObjectName,
+    alias: Option<&TableAlias>,
+) -> Result<(FunctionCall, Vec<String>)> {
+    let place = first_part(name);
+    let row = match &call.ty {
+        SqlType::Record(row) => row.clone(),
+        ty => {
+            let ty = ty.clone();
+            column_definitions(alias, false, binder.cx.types())
+                .map_err(|error| error.position(place))?;
+            let output = call.routine.outputs().next().and_then(|output| output.name.clone());
+            let named = output.unwrap_or_else(|| last_name(name, &call));
+            if !call.routine.returns_set {
+                return Ok(single_value(binder, call.into_expr(), named));
+            }
+            return Ok((call.into_rows(binder, &[ty], false), vec![named]));
+        }
+    };
+    let is_unknown = row.is_empty() && row.name().is_none();
+    let defined = match is_unknown {
+        false => redundant_definitions(alias, &call.routine).map(|()| Vec::new()),
+        true => column_definitions(alias, true, binder.cx.types()),
+    };
+    let defined = defined.map_err(|error| error.position(place))?;
+    if is_unknown {
+        let mut routine = Routine::clone(&call.routine);
+        let row = RowType::from(defined.clone());
+        routine.returns = RoutineResult::Value(SqlType::Record(row));
+        routine.is_of_call = true;
+        call.routine = Arc::new(routine);
+    }
+    let fields = if is_unknown { &defined } else { &*row };
+    let names = fields.iter().map(|(name, _)| name.clone()).collect();
+    let types: Vec<SqlType> = fields.iter().map(|(_, ty)| ty.clone()).collect();
+    let mut rows = call.into_rows(binder, &types, true);
+    rows.defined = defined.into_iter().map(|(name, _)| name).collect();
+    Ok((rows, names))
+}
+
+/// 42601 for a column definition list of a function whose columns are known.
+fn redundant_definitions(alias: Option<&TableAlias>, routine: &Routine) -> Result<()> {
+    let columns = alias.map(|alias| &alias.columns[..]).unwrap_or_default();
+    if columns.iter().all(|column| column.data_type.is_none()) {
+        return Ok(());
+    }
+    let message = match routine.outputs().next() {
+        Some(_) => "a column definition list is redundant for a function with OUT parameters",
+        None => {
+            "a column definition list is redundant for a function returning a named composite type"
+        }
+    };
+    Err(Error::new(SqlState::SyntaxError, message))
+}
+
+/// The name of a function of a user: in stored text a number stands for it.
+fn last_name(name: &ObjectName, call: &FoundCall) -> String {
+    match braid_sql::relation_id(name) {
+        Some(_) => call.routine.name.clone(),
+        None => written_name(name),
+    }
+}
+
 /// The last part of a function's name, which names its column.
-fn last_name(name: &ObjectName) -> String {
+fn written_name(name: &ObjectName) -> String {
     name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold).unwrap_or_default()
 }
 
@@ -82,7 +153,8 @@ fn single_value(binder: &mut Binder<'_>, expr: Expr, name: String) -> (FunctionC
     let ty = expr.ty();
     let columns = vec![(binder.slot(), ty.clone())];
     let (args, types) = (vec![expr], vec![ty]);
-    let call = FunctionCall { function: None, args, types, columns, defined: Vec::new() };
+    let call =
+        FunctionCall { function: None, routine: None, args, types, columns, defined: Vec::new() };
     (call, vec![name])
 }
 
@@ -139,7 +211,7 @@ pub(crate) fn function_factor(
     name: Option<&ObjectName>,
 ) -> Result<(Node, Scope)> {
     let function = match name {
-        Some(name) => last_name(name),
+        Some(name) => written_name(name),
         None => "unnest".to_owned(),
     };
     let shown = alias.map_or_else(|| function.clone(), |alias| shown_name(binder, alias));
@@ -152,7 +224,8 @@ pub(crate) fn function_factor(
         for ((slot, ty), name) in call.columns.iter().zip(names) {
             // One column without a name of its own takes the alias.
             let name = if width == 1 && name == function { shown.clone() } else { name };
-            let is_row = width == 1 && !with_ordinality && call.defined.is_empty();
+            let spreads = call.routine.as_ref().is_some_and(|routine| routine.spreads);
+            let is_row = width == 1 && !with_ordinality && call.defined.is_empty() && !spreads;
             let column = plain_column(&shown, &name, *slot, ty.clone());
             scope.columns.push(ScopeColumn { is_row, ..column });
         }

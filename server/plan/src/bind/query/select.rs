@@ -192,6 +192,16 @@ fn bind_items(
     let mut items = Vec::with_capacity(projection.len());
     for item in projection {
         match item {
+            SelectItem::UnnamedExpr(ast) if let Some(row) = braid_sql::row_expansion(ast) => {
+                // The syntax is a copy, about which nothing can be noted.
+                let notes = binder.notes.take();
+                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
+                let fields = expanded_fields(binder, &row, &mut cx);
+                binder.notes = notes;
+                for (name, expr) in fields? {
+                    items.push(bind_item(binder, name, expr, scope));
+                }
+            }
             SelectItem::UnnamedExpr(ast) | SelectItem::ExprWithAlias { expr: ast, .. } => {
                 let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 let expr = bind_expr(binder, ast, &mut cx)?;
@@ -224,13 +234,7 @@ fn bind_items(
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
                 let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
-                let record = bind_expr(binder, ast, &mut cx)?;
-                let SqlType::Record(fields) = record.ty() else {
-                    let message = "row expansion via \"*\" is not supported here";
-                    return Err(Error::new(SqlState::WrongObjectType, message));
-                };
-                for (i, (name, ty)) in fields.into_iter().enumerate() {
-                    let expr = Expr::Field(Box::new(record.clone()), i, ty);
+                for (name, expr) in expanded_fields(binder, ast, &mut cx)? {
                     items.push(bind_item(binder, name, expr, scope));
                 }
             }
@@ -238,6 +242,27 @@ fn bind_items(
         }
     }
     Ok(items)
+}
+
+/// The fields of a row, each as an expression of its own.
+fn expanded_fields(
+    binder: &mut Binder<'_>,
+    row: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Vec<(String, Expr)>> {
+    let record = bind_expr(binder, row, cx)?;
+    let SqlType::Record(fields) = record.ty() else {
+        let message = format!("type {} is not composite", record.ty().bare().display_name());
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    };
+    if fields.is_empty() {
+        let message = "record type has not been registered";
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    let field = |(place, (name, ty)): (usize, (String, SqlType))| {
+        (name, Expr::Field(Box::new(record.clone()), place, ty))
+    };
+    Ok(fields.into_iter().enumerate().map(field).collect())
 }
 
 fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {

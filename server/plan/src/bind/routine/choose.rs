@@ -3,74 +3,143 @@
 use std::sync::Arc;
 
 use braid_builtins::Choice;
-use braid_catalog::Routine;
+use braid_catalog::{Routine, RoutineParameter};
+use braid_types::sql_type::AnyType;
 use braid_types::{Error, SqlState, SqlType};
+
+/// What a call writes between its parentheses.
+pub(crate) struct Written<'w> {
+    /// The types of its arguments.
+    pub types: &'w [SqlType],
+    /// The names of the last ones.
+    pub names: &'w [String],
+    /// Whether the last one is written `VARIADIC a`.
+    pub is_variadic: bool,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// The argument at that place.
+    Argument(usize),
+    /// Its default.
+    Default,
+    /// An array of the arguments from that place on.
+    Rest(usize),
+}
 
 /// What a call means.
 pub(crate) enum Chosen<'c> {
     /// No routine takes these arguments.
     None,
-    /// This routine. For each parameter the argument's place, `None` for its default.
-    One(&'c Arc<Routine>, Vec<Option<usize>>),
+    /// This one.
+    One(Candidate<'c>),
     /// Several are equally good.
     Many,
 }
 
 /// A routine with the places of the arguments that it takes.
-struct Candidate<'c> {
-    routine: &'c Arc<Routine>,
-    places: Vec<Option<usize>>,
+pub(crate) struct Candidate<'c> {
+    pub routine: &'c Arc<Routine>,
+    /// What each parameter of a call gets.
+    pub given: Vec<Given>,
     /// The types of the parameters in the order of the arguments.
-    wanted: Vec<SqlType>,
+    pub wanted: Vec<SqlType>,
 }
 
-/// The routine that a call means; the last arguments have names.
-pub(crate) fn choose<'c>(
-    found: &[&'c Arc<Routine>],
-    actual: &[SqlType],
-    names: &[String],
-) -> Chosen<'c> {
-    let mut candidates: Vec<Candidate<'c>> =
-        found.iter().filter_map(|routine| candidate(routine, actual.len(), names)).collect();
+impl Candidate<'_> {
+    /// How far it is from what was written, for two of the same types.
+    fn distance(&self) -> usize {
+        let of = |given: &Given| match given {
+            Given::Argument(_) | Given::Default => 0,
+            Given::Rest(_) => 1,
+        };
+        self.given.iter().map(of).sum()
+    }
+}
+
+/// The routine that a call means.
+pub(crate) fn choose<'c>(found: &[&'c Arc<Routine>], written: &Written<'_>) -> Chosen<'c> {
+    let mut candidates: Vec<Candidate<'c>> = Vec::new();
+    for one in found.iter().filter_map(|routine| candidate(routine, written)) {
+        let same = |known: &Candidate<'_>| {
+            known.wanted.iter().zip(&one.wanted).all(|(a, b)| a.same_base(b))
+        };
+        match candidates.iter().position(same) {
+            // A function without VARIADIC is preferred.
+            Some(place) if one.distance() < candidates[place].distance() => candidates[place] = one,
+            Some(place) if one.distance() > candidates[place].distance() => {}
+            _ => candidates.push(one),
+        }
+    }
     let wanted: Vec<Vec<SqlType>> =
         candidates.iter().map(|candidate| candidate.wanted.clone()).collect();
-    match braid_builtins::choose(&wanted, actual) {
+    match braid_builtins::choose(&wanted, written.types) {
         Choice::None => Chosen::None,
         Choice::Many => Chosen::Many,
         Choice::One(place) => {
-            let Candidate { routine, places, .. } = candidates.swap_remove(place);
-            Chosen::One(routine, places)
+            let chosen = candidates.swap_remove(place);
+            let same = |other: &Candidate<'_>| {
+                other.wanted.iter().zip(&chosen.wanted).all(|(a, b)| a.same_base(b))
+            };
+            if candidates.iter().any(same) {
+                return Chosen::Many;
+            }
+            Chosen::One(chosen)
         }
     }
 }
 
-/// How a routine would take that many arguments, the last of them with names.
-fn candidate<'c>(
-    routine: &'c Arc<Routine>,
-    count: usize,
-    names: &[String],
-) -> Option<Candidate<'c>> {
-    let parameters = &routine.parameters;
-    if count > parameters.len() {
+/// How a routine would take the arguments.
+fn candidate<'c>(routine: &'c Arc<Routine>, written: &Written<'_>) -> Option<Candidate<'c>> {
+    let parameters: Vec<&RoutineParameter> = routine.of_call().collect();
+    let variadic = routine.variadic();
+    if written.is_variadic && variadic.is_none() {
         return None;
     }
-    let first = count - names.len();
-    let mut places: Vec<Option<usize>> = (0..first).map(Some).collect();
-    places.resize(parameters.len(), None);
-    let mut wanted: Vec<SqlType> = routine.types().take(first).cloned().collect();
-    for (number, name) in names.iter().enumerate() {
-        let place = parameters.iter().position(|known| known.name.as_ref() == Some(name))?;
-        if places[place].is_some() {
+    let element = variadic.filter(|_| !written.is_variadic).map(element_of);
+    if element.is_some() && !written.names.is_empty() {
+        return None;
+    }
+    let by_place = written.types.len() - written.names.len();
+    let fixed = parameters.len() - usize::from(element.is_some());
+    if by_place > fixed && element.is_none() {
+        return None;
+    }
+    let direct = by_place.min(fixed);
+    let mut given: Vec<Given> = (0..direct).map(Given::Argument).collect();
+    given.resize(parameters.len(), Given::Default);
+    let mut wanted: Vec<SqlType> =
+        parameters.iter().take(direct).map(|parameter| parameter.ty.clone()).collect();
+    if let (Some(element), Some(last)) = (element, given.last_mut())
+        && by_place > fixed
+    {
+        *last = Given::Rest(fixed);
+        wanted.resize(by_place, element);
+    }
+    for (number, name) in written.names.iter().enumerate() {
+        let named = |known: &&RoutineParameter| known.name.as_ref() == Some(name);
+        let place = parameters.iter().position(named)?;
+        if given[place] != Given::Default {
             return None;
         }
-        places[place] = Some(first + number);
+        given[place] = Given::Argument(by_place + number);
         wanted.push(parameters[place].ty.clone());
     }
-    let is_whole = places
+    let is_whole = given
         .iter()
-        .zip(parameters)
-        .all(|(place, parameter)| place.is_some() || parameter.default.is_some());
-    is_whole.then_some(Candidate { routine, places, wanted })
+        .zip(&parameters)
+        .all(|(given, parameter)| *given != Given::Default || parameter.default.is_some());
+    is_whole.then_some(Candidate { routine, given, wanted })
+}
+
+/// The type of the arguments that a parameter takes any number of.
+pub(crate) fn element_of(array: &SqlType) -> SqlType {
+    match array {
+        SqlType::Any(AnyType::Array) => SqlType::Any(AnyType::Element),
+        SqlType::Any(AnyType::CompatibleArray) => SqlType::Any(AnyType::Compatible),
+        other => other.element().unwrap_or(other).clone(),
+    }
 }
 
 /// 42883: nothing of that name takes these arguments.

@@ -1,5 +1,6 @@
 //! Calls of functions and procedures of users: which routine a call means.
 
+mod call;
 mod choose;
 
-pub(crate) use choose::{Chosen, choose, undefined};
+pub(crate) use call::{FoundCall, bind_routine, find_call};

@@ -112,7 +112,10 @@ impl<'s, 'c> ExprCx<'s, 'c> {
         match self.clause {
             IN_AGGREGATE => sets_error("aggregate function calls cannot contain"),
             IN_WINDOW_CALL => sets_error("window function calls cannot contain"),
-            clause => no_sets_in(clause),
+            clause => {
+                let refused = NotAllowedIn::new("set-returning functions", clause);
+                Error::new(SqlState::FeatureNotSupported, refused.to_string()).caused_by(refused)
+            }
         }
     }
 }

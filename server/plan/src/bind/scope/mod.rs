@@ -6,6 +6,7 @@ pub(crate) mod lock_clause;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod places;
+pub(crate) mod rows;
 pub(crate) mod text_places;
 pub(crate) mod variables;
 pub(crate) mod windows;

@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 
 use braid_catalog::Id;
-use braid_sql::ast::{Expr as Ast, Join, NamedWindowDefinition, SelectItem, TableFactor};
+use braid_sql::ast::{
+    Expr as Ast, Join, NamedWindowDefinition, ObjectName, SelectItem, TableFactor,
+};
 use braid_sql::{ItemColumn, UsingColumn};
 use braid_types::SqlType;
 
@@ -44,6 +46,17 @@ pub struct StarColumn {
     pub ty: SqlType,
 }
 
+/// The routine that a call means.
+#[derive(Clone, Debug)]
+pub struct RoutineNote {
+    /// The routine.
+    pub id: Id,
+    /// The types that its arguments are cast to, in their order.
+    pub types: Vec<SqlType>,
+    /// Whether no argument has a name.
+    pub is_by_place: bool,
+}
+
 /// What binding has found out.
 #[derive(Debug, Default)]
 pub struct Notes {
@@ -55,6 +68,7 @@ pub struct Notes {
     pub(crate) joins: HashMap<usize, Vec<UsingColumn>>,
     pub(crate) stars: HashMap<usize, Vec<StarColumn>>,
     pub(crate) places: HashMap<usize, usize>,
+    pub(crate) routines: HashMap<usize, RoutineNote>,
     /// WINDOW clauses: the definitions as they were bound.
     pub windows: HashMap<usize, super::windows::SharedWindow>,
 }
@@ -93,6 +107,11 @@ impl Notes {
     /// The columns that `*` stands for.
     pub fn star(&self, item: &SelectItem) -> Option<&[StarColumn]> {
         self.stars.get(&address(item)).map(Vec::as_slice)
+    }
+
+    /// The routine that a call means, by the name as it is written there.
+    pub fn routine(&self, name: &ObjectName) -> Option<&RoutineNote> {
+        self.routines.get(&address(name))
     }
 
     /// The item of the select list that a key of ORDER BY, GROUP BY or DISTINCT ON stands for.

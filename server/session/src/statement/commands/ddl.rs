@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use braid_ddl as ddl;
 use braid_ddl::DdlContext;
-use braid_sql::ast::{CreateTable, Execute, SetValue, SettingChange, Statement};
+use braid_sql::ast::{
+    CreateTable, Execute, RoutineOption, Set, SetValue, SettingChange, Statement,
+};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::client::{Formats, Severity};
@@ -113,20 +115,32 @@ impl Repeat for Definition<'_> {
 
 /// Whether the setting that a statement keeps for later sessions is one, and its value fits.
 pub(crate) fn check_stored_setting(session: &Session, statement: &Statement) -> Result<()> {
-    let set = match statement {
-        Statement::AlterUser(alter) => alter.set.as_ref(),
+    let sets: Vec<&Set> = match statement {
+        Statement::AlterUser(alter) => alter.set.iter().collect(),
         Statement::AlterDatabase(alter) => match &alter.change {
-            SettingChange::Set(set) => Some(set),
-            SettingChange::Reset(_) => None,
+            SettingChange::Set(set) => vec![set],
+            SettingChange::Reset(_) => Vec::new(),
         },
-        _ => None,
+        Statement::CreateRoutine(create) => sets_of(&create.options),
+        Statement::AlterRoutine(alter) => sets_of(&alter.options),
+        _ => Vec::new(),
     };
-    let Some(set) = set else { return Ok(()) };
     let state = session.shared.state.lock();
-    match &set.value {
+    sets.into_iter().try_for_each(|set| match &set.value {
         SetValue::Values(values) => state.settings.check_stored(&set.name, values),
         SetValue::Default => Ok(()),
+    })
+}
+
+/// The settings of a routine.
+fn sets_of(options: &[RoutineOption]) -> Vec<&Set> {
+    let mut sets = Vec::new();
+    for option in options {
+        if let RoutineOption::Set(set) = option {
+            sets.push(set);
+        }
     }
+    sets
 }
 
 async fn attempt_ddl(

@@ -68,7 +68,12 @@ pub(crate) async fn run_command(
         _ => {}
     }
     let tag = if let Statement::Do(_) | Statement::Call(_) = statement {
-        run_routine(session, &prepared, statement, &portal.params).await?
+        let (tag, row) = run_routine(session, &prepared, statement, &portal.params).await?;
+        if let Datum::Record(row) = row {
+            let rows = VecDeque::from([row.to_vec()]);
+            return send_rows(session, portal, (rows, tag), wanted, client).await;
+        }
+        tag.to_owned()
     } else if ddl::is_ddl(statement) {
         run_ddl(session, &prepared, statement, &portal.params).await?
     } else {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use braid_kv::Seq;
+use braid_plan::current_of;
 use braid_plan::explain::ExplainOptions;
 use braid_sql::ast::{Execute, Explain, Statement};
 use braid_types::{Error, Result, SqlState};
@@ -12,7 +13,7 @@ use crate::client::{Formats, ResultColumn};
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
-use crate::statement::kinds::current_of;
+
 use crate::statement::plans::planning::{plan_statement, result_columns};
 use crate::statement::portal::{Running, Source};
 use crate::transaction::open::catalog_at;

@@ -11,17 +11,14 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Relation, SearchPath, Table};
+use braid_catalog::Table;
 use braid_kv::Seq;
-use braid_sql::ast::{
-    Expr, ObjectName, ParsedStatement, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-};
-use braid_sql::{parse_expr, quote_ident};
+use braid_plan::{at_key, current_of, keyed_query, target_table, with_selection};
+use braid_sql::ast::{Expr, ParsedStatement, Statement};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::session::Session;
 use crate::statement::context::statement_environment;
-use crate::statement::kinds::current_of;
 use crate::statement::plans::cache::ParsedText;
 use crate::statement::portal::RowKey;
 use crate::statement::prepared::Prepared;
@@ -29,41 +26,6 @@ use crate::transaction::open::{catalog_at, ensure_open};
 
 fn invalid(message: String) -> Error {
     Error::new(SqlState::InvalidCursorState, message)
-}
-
-fn last_part(name: &ObjectName) -> Option<String> {
-    name.0.last()?.as_ident().map(braid_sql::fold)
-}
-
-fn table_of(catalog: &Catalog, path: &SearchPath, name: &ObjectName) -> Result<Option<Arc<Table>>> {
-    let parts = name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold);
-    let parts: Vec<String> = parts.collect();
-    Ok(match catalog.names().resolve(path, &parts)? {
-        Some(Relation::Table(table)) => Some(table),
-        _ => None,
-    })
-}
-
-/// The columns of the primary key, as they are written in a query over the table.
-fn key_columns(table: &Table, called: &str) -> Result<Vec<String>> {
-    let column = |part: &braid_catalog::IndexKey| {
-        let place = table.place_of(part.column)?;
-        Ok(format!("{}.{}", quote_ident(called), quote_ident(&table.columns[place].name)))
-    };
-    table.primary.keys.iter().map(column).collect()
-}
-
-/// The SELECT of a query in which each row stands for one row of one table.
-fn simple_select(query: &mut Query) -> Option<&mut Select> {
-    let SetExpr::Select(select) = &mut *query.body else { return None };
-    let is_grouped = !matches!(&select.group_by, braid_sql::ast::GroupByExpr::Expressions(
-        keys, more) if keys.is_empty() && more.is_empty());
-    let is_simple = query.with.is_none()
-        && select.distinct.is_none()
-        && !is_grouped
-        && select.having.is_none()
-        && select.into.is_none();
-    is_simple.then_some(&mut **select)
 }
 
 /// The query of a cursor with the key of its row behind its columns; `None` for a query in which
@@ -77,29 +39,14 @@ pub(crate) async fn with_row_key(
     else {
         return Ok(None);
     };
-    let mut query = query.clone();
-    let Some(select) = simple_select(&mut query) else { return Ok(None) };
-    let [from] = &select.from[..] else { return Ok(None) };
-    let TableFactor::Table { name, alias, args: None, sample: None, .. } = &from.relation else {
-        return Ok(None);
-    };
-    if !from.joins.is_empty() || alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
-        return Ok(None);
-    }
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let Some(table) = table_of(&catalog, &env.lookup.path, name)? else { return Ok(None) };
-    let called = match alias {
-        Some(alias) => Some(braid_sql::fold(&alias.name)),
-        None => last_part(name),
+    let Some((query, table)) = keyed_query(&catalog, &env.lookup.path, query)? else {
+        return Ok(None);
     };
-    let Some(called) = called else { return Ok(None) };
-    for column in key_columns(&table, &called)? {
-        select.projection.push(SelectItem::UnnamedExpr(parse_expr(&column)?));
-    }
     let columns = table.primary.keys.iter().map(|part| part.column).collect();
-    let statement = Statement::Query(query);
+    let statement = Statement::Query(Box::new(query));
     let keyed = ParsedStatement { statement, text: text.clone(), parameters: *parameters };
     let key = RowKey { table: table.id, columns };
     Ok(Some((ParsedText::of_statement(&parsed.text, keyed), key)))
@@ -111,23 +58,6 @@ pub(crate) fn ahead(statement: &Statement) -> Option<Statement> {
     current_of(statement)?;
     let no_row = Expr::value(braid_sql::ast::Value::Boolean(false));
     Some(with_selection(statement, no_row))
-}
-
-/// The statement with a condition in the place of its cursor.
-fn with_selection(statement: &Statement, condition: Expr) -> Statement {
-    let mut statement = statement.clone();
-    match &mut statement {
-        Statement::Update(update) => {
-            update.current_of = None;
-            update.selection = Some(condition);
-        }
-        Statement::Delete(delete) => {
-            delete.current_of = None;
-            delete.selection = Some(condition);
-        }
-        _ => {}
-    }
-    statement
 }
 
 /// A statement with `WHERE CURRENT OF` as one about the row on which the cursor stands, and its
@@ -149,27 +79,14 @@ pub(crate) async fn at_row(
     let Some(statement) = whole.statement() else { return Ok(None) };
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let (name, alias) = match statement {
-        Statement::Update(update) => (&update.table, &update.alias),
-        Statement::Delete(delete) => (&delete.table, &delete.alias),
-        _ => return Ok(None),
-    };
-    let Some(table) = table_of(&catalog, &env.lookup.path, name)? else {
+    let Some(table) = target_table(&catalog, &env.lookup.path, statement)? else {
         // Its plan is the error.
         let ahead = ahead(statement).unwrap_or_else(|| statement.clone());
         return Ok(Some((read_as(whole, ahead, whole.hints.clone()), params.clone())));
     };
     let key = row_key(session, &cursor, &table)?;
     let mut types = prepared.params.clone();
-    let called = alias.as_ref().map(braid_sql::fold).or_else(|| last_part(name));
-    let columns = key_columns(&table, called.as_deref().unwrap_or_default())?;
-    let mut conditions = Vec::with_capacity(columns.len());
-    for (column, part) in columns.iter().zip(&table.primary.keys) {
-        types.push(table.columns[table.place_of(part.column)?].ty.clone());
-        conditions.push(format!("{column} = ${}", types.len()));
-    }
-    let condition = parse_expr(&conditions.join(" AND "))?;
-    let statement = with_selection(statement, condition);
+    let statement = at_key(statement, &table, &mut types)?;
     let params = params.iter().chain(&key).cloned().collect();
     Ok(Some((read_as(whole, statement, types), Arc::new(params))))
 }

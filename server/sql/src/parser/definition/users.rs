@@ -5,15 +5,15 @@ use sqlparser::ast::Ident;
 use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{
-    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, Set, SetScope, SetValue,
-    SettingChange, Statement, UserOption,
+    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, SettingChange,
+    Statement, UserOption,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
 use crate::parser::names::{
     parse_ident, parse_integer, parse_role_name, parse_string, take_if_exists, take_if_not_exists,
 };
-use crate::parser::session::set::{parse_reset_target, parse_set_variable, parse_setting_value};
+use crate::parser::session::set::{parse_reset_target, parse_stored_variable};
 
 /// `CREATE USER`, at that word.
 pub(crate) fn parse_create_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -136,16 +136,6 @@ pub(crate) fn parse_stored_setting(
     };
     let alter = AlterDatabase { tag, database, role, change };
     Ok(Statement::AlterDatabase(Box::new(alter)))
-}
-
-/// A variable of `SET`, also `TIME ZONE`.
-fn parse_stored_variable(cursor: &mut Cursor<'_>) -> Result<Set> {
-    let span = cursor.span();
-    if !cursor.take_all(&["time", "zone"]) {
-        return parse_set_variable(cursor, SetScope::Session);
-    }
-    let value = SetValue::Values(vec![parse_setting_value(cursor)?]);
-    Ok(Set { scope: SetScope::Session, name: "timezone".to_owned(), value, span })
 }
 
 /// `DROP OWNED BY …`, at `OWNED`.

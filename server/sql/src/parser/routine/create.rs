@@ -6,13 +6,14 @@ use braid_types::{Error, Result, SqlState};
 
 use super::names::{has_parameter_name, parse_routine_name};
 use crate::ast::{
-    AlterRoutine, AlterTarget, CreateRoutine, Rename, RoutineKind, RoutineOption, RoutineParameter,
-    Statement,
+    AlterRoutine, AlterTarget, CreateRoutine, DataType, ParameterMode, Rename, Returns,
+    RoutineKind, RoutineOption, RoutineParameter, StandardBody, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_rename_kind;
 use crate::parser::embedded::{next_data_type, next_expr};
 use crate::parser::names::{parse_any_name, parse_label, parse_string};
+use crate::parser::session::set::{parse_reset_target, parse_stored_variable};
 
 /// `CREATE [OR REPLACE] FUNCTION …`, at the word `function` or `procedure`.
 pub(crate) fn parse_create_routine(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement> {
@@ -31,16 +32,7 @@ pub(crate) fn parse_create_routine(cursor: &mut Cursor<'_>, or_replace: bool) ->
     // Of `RETURNS NULL ON NULL INPUT` the word is an option.
     if kind == RoutineKind::Function && cursor.is("returns") && !cursor.nth_is(1, "null") {
         cursor.advance();
-        if cursor.is("table") {
-            return Err(cursor.unsupported("RETURNS TABLE"));
-        }
-        if cursor.is("setof") {
-            return Err(cursor.unsupported("RETURNS SETOF"));
-        }
-        returns = Some(next_data_type(cursor)?);
-        if cursor.take_symbol(&Token::Mod) {
-            return Err(cursor.unsupported("a result of the type of a column"));
-        }
+        returns = Some(parse_returns(cursor)?);
     }
     let options = parse_options(cursor)?;
     Ok(Statement::CreateRoutine(Box::new(CreateRoutine {
@@ -53,13 +45,39 @@ pub(crate) fn parse_create_routine(cursor: &mut Cursor<'_>, or_replace: bool) ->
     })))
 }
 
-fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
-    refuse_modes(cursor)?;
-    cursor.take("in");
-    let name = if has_parameter_name(cursor) { Some(parse_label(cursor)?) } else { None };
-    refuse_modes(cursor)?;
-    cursor.take("in");
+/// What stands behind `RETURNS`.
+fn parse_returns(cursor: &mut Cursor<'_>) -> Result<Returns> {
+    if cursor.is("table") && *cursor.peek_nth(1) == Token::LParen {
+        cursor.advance();
+        let columns = cursor.parens(|cursor| {
+            let name = parse_label(cursor)?;
+            Ok((name, parse_type(cursor)?))
+        })?;
+        return Ok(Returns::Table(columns));
+    }
+    if cursor.take("setof") {
+        return Ok(Returns::Set(parse_type(cursor)?));
+    }
+    Ok(Returns::Value(parse_type(cursor)?))
+}
+
+/// A type. 0A000 for that of a column.
+fn parse_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
     let data_type = next_data_type(cursor)?;
+    if cursor.take_symbol(&Token::Mod) {
+        return Err(cursor.unsupported("the type of a column in a signature"));
+    }
+    Ok(data_type)
+}
+
+fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
+    let first = parse_mode(cursor);
+    let name = if has_parameter_name(cursor) { Some(parse_label(cursor)?) } else { None };
+    let mode = match first {
+        Some(mode) => mode,
+        None => parse_mode(cursor).unwrap_or_default(),
+    };
+    let data_type = parse_type(cursor)?;
     let mut default = None;
     if cursor.take("default") || cursor.take_symbol(&Token::Eq) {
         let start = cursor.byte();
@@ -67,17 +85,19 @@ fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
         let text = cursor.slice(start..cursor.byte_behind()).to_owned();
         default = Some((expr, text));
     }
-    Ok(RoutineParameter { name, data_type, default })
+    Ok(RoutineParameter { name, data_type, default, mode })
 }
 
-/// 0A000 for parameters that return something or take several arguments.
-fn refuse_modes(cursor: &Cursor<'_>) -> Result<()> {
-    for (word, shown) in [("out", "OUT"), ("inout", "INOUT"), ("variadic", "VARIADIC")] {
-        if cursor.is(word) && matches!(cursor.peek_nth(1), Token::Word(_)) {
-            return Err(cursor.unsupported(format!("{shown} parameters")));
-        }
+fn parse_mode(cursor: &mut Cursor<'_>) -> Option<ParameterMode> {
+    if cursor.take_all(&["in", "out"]) {
+        return Some(ParameterMode::InOut);
     }
-    Ok(())
+    Some(match cursor.take_one(&["in", "out", "inout", "variadic"])? {
+        0 => ParameterMode::In,
+        1 => ParameterMode::Out,
+        2 => ParameterMode::InOut,
+        _ => ParameterMode::Variadic,
+    })
 }
 
 /// The options up to the end of the statement.
@@ -94,12 +114,20 @@ fn parse_options(cursor: &mut Cursor<'_>) -> Result<Vec<RoutineOption>> {
 
 fn parse_option(cursor: &mut Cursor<'_>) -> Result<Option<RoutineOption>> {
     use RoutineOption as O;
-    if cursor.is("set") || cursor.is("transform") || cursor.is("support") || cursor.is("window") {
-        let word = cursor.peek_word().unwrap_or_default().to_ascii_uppercase();
-        return Err(cursor.unsupported(format!("the option {word} of functions")));
+    if cursor.is("transform") {
+        return Err(cursor.unsupported("the option TRANSFORM of functions"));
+    }
+    if cursor.take("set") {
+        return Ok(Some(O::Set(parse_stored_variable(cursor)?)));
+    }
+    if cursor.take("support") {
+        return Ok(Some(O::Support(parse_any_name(cursor)?)));
+    }
+    if cursor.take("window") {
+        return Ok(Some(O::Window));
     }
     if cursor.is("return") || cursor.are(&["begin", "atomic"]) {
-        return Err(cursor.unsupported("a function body that is not a string"));
+        return parse_standard_body(cursor).map(|body| Some(O::Statements(body)));
     }
     if cursor.take("language") {
         let language = match cursor.peek() {
@@ -154,6 +182,32 @@ fn parse_option(cursor: &mut Cursor<'_>) -> Result<Option<RoutineOption>> {
     }))
 }
 
+/// `RETURN expression` or `BEGIN ATOMIC statement; … END`.
+fn parse_standard_body(cursor: &mut Cursor<'_>) -> Result<StandardBody> {
+    if cursor.take("return") {
+        let start = cursor.byte();
+        next_expr(cursor)?;
+        let text = cursor.slice(start..cursor.byte_behind());
+        return Ok(StandardBody { statements: format!("SELECT {text}"), is_return: true });
+    }
+    cursor.expect_all(&["begin", "atomic"])?;
+    let start = cursor.byte();
+    let mut cases = 0usize;
+    loop {
+        match (cursor.peek(), cursor.peek_word()) {
+            (Token::EOF, _) => return Err(cursor.unexpected()),
+            (_, Some("case")) => cases += 1,
+            (_, Some("end")) if cases == 0 => break,
+            (_, Some("end")) => cases -= 1,
+            _ => {}
+        }
+        cursor.advance();
+    }
+    let statements = cursor.slice(start..cursor.byte()).trim().to_owned();
+    cursor.expect("end")?;
+    Ok(StandardBody { statements, is_return: false })
+}
+
 fn parallel_error() -> Error {
     Error::new(SqlState::SyntaxError, "parameter \"parallel\" must be SAFE, RESTRICTED, or UNSAFE")
 }
@@ -179,8 +233,12 @@ pub(crate) fn parse_alter_routine(cursor: &mut Cursor<'_>) -> Result<Statement> 
     }
     let mut options = Vec::new();
     while !cursor.at_end() {
-        if matches!(cursor.peek_word(), Some("as" | "language")) {
+        if matches!(cursor.peek_word(), Some("as" | "language" | "return" | "begin")) {
             return Err(cursor.unexpected());
+        }
+        if cursor.take("reset") {
+            options.push(RoutineOption::Reset(parse_reset_target(cursor)?));
+            continue;
         }
         if !options.is_empty() && cursor.take("restrict") {
             break;

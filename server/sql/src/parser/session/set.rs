@@ -94,7 +94,7 @@ fn parse_set_special(cursor: &mut Cursor<'_>, scope: SetScope, name: &str) -> Re
 }
 
 /// `name {= | TO} values`.
-pub(crate) fn parse_set_variable(cursor: &mut Cursor<'_>, scope: SetScope) -> Result<Set> {
+fn parse_set_variable(cursor: &mut Cursor<'_>, scope: SetScope) -> Result<Set> {
     let span = cursor.span();
     let name = parse_variable_name(cursor)?;
     if cursor.are(&["from", "current"]) {
@@ -215,4 +215,14 @@ pub(crate) fn parse_show(cursor: &mut Cursor<'_>) -> Result<Statement> {
         ShowTarget::Variable(parse_spelt_variable(cursor)?)
     };
     Ok(Statement::Show(target))
+}
+
+/// A variable of `SET`, also `TIME ZONE`.
+pub(crate) fn parse_stored_variable(cursor: &mut Cursor<'_>) -> Result<Set> {
+    let span = cursor.span();
+    if !cursor.take_all(&["time", "zone"]) {
+        return parse_set_variable(cursor, SetScope::Session);
+    }
+    let value = SetValue::Values(vec![parse_setting_value(cursor)?]);
+    Ok(Set { scope: SetScope::Session, name: "timezone".to_owned(), value, span })
 }

@@ -1,0 +1,245 @@
+//! The parameters and the result of a routine, with PostgreSQL's rules for them.
+
+use braid_catalog::{
+    Column, FIRST_TEMPORARY, ParameterMode, RoutineParameter, RoutineResult, StoredExpr,
+};
+use braid_sql::ast::{
+    CreateRoutine, DataType, ParameterMode as Mode, Returns, RoutineKind,
+    RoutineParameter as Written,
+};
+use braid_sql::fold;
+use braid_types::sql_type::{AnyType, relation_of_row_type, row_name};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::options::definition;
+use crate::context::DdlContext;
+use crate::names::lookup::parts;
+use crate::names::types::column_type;
+use crate::names::user_types::column_domain;
+use crate::table::exprs::bind_default_expr;
+
+/// The type of a parameter or a result, without modifiers.
+pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
+    if let DataType::Custom(name, modifiers) = data_type
+        && modifiers.is_empty()
+        && let Some(last) = parts(name).last()
+    {
+        match last.as_str() {
+            "void" => return Ok(SqlType::Void),
+            "trigger" | "event_trigger" => return Err(Error::unsupported("triggers")),
+            "anyrange" | "anymultirange" | "anycompatiblerange" => {
+                return Err(Error::unsupported("a function of ranges of any type"));
+            }
+            name => {
+                if let Some(any) = AnyType::from_name(name) {
+                    return Ok(SqlType::Any(any));
+                }
+            }
+        }
+    }
+    if column_domain(cx, data_type)?.is_some() {
+        return Err(Error::unsupported("a function of domains"));
+    }
+    let ty = column_type(cx, data_type)?.bare();
+    let relation = row_name(&ty).and_then(|row| relation_of_row_type(row.oid));
+    if relation.is_some_and(|(relation, _)| relation >= FIRST_TEMPORARY) {
+        return Err(Error::unsupported("a function of rows of a temporary table"));
+    }
+    Ok(ty)
+}
+
+fn mode_of(mode: Mode) -> ParameterMode {
+    match mode {
+        Mode::In => ParameterMode::In,
+        Mode::Out => ParameterMode::Out,
+        Mode::InOut => ParameterMode::InOut,
+        Mode::Variadic => ParameterMode::Variadic,
+    }
+}
+
+/// The parameters, the columns of RETURNS TABLE included.
+pub(super) fn parameters(
+    cx: &DdlContext<'_>,
+    create: &CreateRoutine,
+) -> Result<Vec<RoutineParameter>> {
+    /// As in PostgreSQL.
+    const PARAMETERS_MAX: usize = 100;
+    let inputs = create.parameters.iter().filter(|parameter| parameter.mode != Mode::Out);
+    if inputs.count() > PARAMETERS_MAX {
+        let message = format!("functions cannot have more than {PARAMETERS_MAX} arguments");
+        return Err(Error::new(SqlState::TooManyArguments, message));
+    }
+    let mut list: Vec<RoutineParameter> = Vec::with_capacity(create.parameters.len());
+    for written in &create.parameters {
+        let parameter = parameter(cx, &list, written)?;
+        add(&mut list, parameter)?;
+    }
+    if let Some(Returns::Table(columns)) = &create.returns {
+        if list.iter().any(|parameter| parameter.mode.is_output()) {
+            let message = "OUT and INOUT arguments aren't allowed in TABLE functions";
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        for (name, data_type) in columns {
+            let (name, ty) = (Some(fold(name)), plain_type(cx, data_type)?);
+            let mode = ParameterMode::Table;
+            add(&mut list, RoutineParameter { name, ty, default: None, mode })?;
+        }
+    }
+    Ok(list)
+}
+
+/// 42P13 for a name that two parameters of one direction have.
+fn add(list: &mut Vec<RoutineParameter>, new: RoutineParameter) -> Result<()> {
+    let conflicts = |known: &&RoutineParameter| {
+        let both = |is: fn(ParameterMode) -> bool| is(known.mode) && is(new.mode);
+        known.name == new.name && (both(ParameterMode::is_input) || both(ParameterMode::is_output))
+    };
+    if let Some(name) = &new.name
+        && list.iter().find(conflicts).is_some()
+    {
+        return Err(definition(format!("parameter name \"{name}\" used more than once")));
+    }
+    list.push(new);
+    Ok(())
+}
+
+fn parameter(
+    cx: &DdlContext<'_>,
+    before: &[RoutineParameter],
+    written: &Written,
+) -> Result<RoutineParameter> {
+    let (name, mode) = (written.name.as_ref().map(fold), mode_of(written.mode));
+    let ty = plain_type(cx, &written.data_type)?;
+    if ty == SqlType::Void {
+        return Err(definition("SQL function cannot accept shell type void"));
+    }
+    if mode.is_input() && before.iter().any(|known| known.mode == ParameterMode::Variadic) {
+        return Err(definition("VARIADIC parameter must be the last input parameter"));
+    }
+    let is_array =
+        ty.is_array() || matches!(ty, SqlType::Any(AnyType::Array | AnyType::CompatibleArray));
+    if mode == ParameterMode::Variadic && !is_array {
+        return Err(definition("VARIADIC parameter must be an array"));
+    }
+    let has_default = |known: &RoutineParameter| known.mode.is_input() && known.default.is_some();
+    let default = match &written.default {
+        None if mode.is_input() && before.iter().any(has_default) => {
+            let message = "input parameters after one with a default value must also have defaults";
+            return Err(definition(message));
+        }
+        None => None,
+        Some(_) if !mode.is_input() => {
+            return Err(definition("only input parameters can have default values"));
+        }
+        Some(_) if matches!(ty, SqlType::Any(_)) => {
+            return Err(Error::unsupported("a default of a polymorphic parameter"));
+        }
+        Some((expr, _)) => {
+            let column = Column::plain(1, "parameter", ty.clone());
+            let stored = bind_default_expr(cx, expr, &column)?;
+            let null = || StoredExpr::Written(format!("NULL::{}", ty.plain_name()));
+            Some(stored.unwrap_or_else(null))
+        }
+    };
+    Ok(RoutineParameter { name, ty, default, mode })
+}
+
+/// What a call gives, and whether it is a set.
+pub(super) fn result_of(
+    cx: &DdlContext<'_>,
+    create: &CreateRoutine,
+    parameters: &[RoutineParameter],
+) -> Result<(RoutineResult, bool)> {
+    let of_outputs = output_type(parameters);
+    if create.kind == RoutineKind::Procedure {
+        if of_outputs.is_none() {
+            return Ok((RoutineResult::Nothing, false));
+        }
+        // The row of CALL has a column even for a single one.
+        let outputs = parameters.iter().filter(|parameter| parameter.mode.is_output());
+        let fields = outputs.enumerate();
+        let row = fields.map(|(place, p)| (field_name(p, place + 1), p.ty.clone())).collect();
+        return Ok((RoutineResult::Value(SqlType::Record(row)), false));
+    }
+    let (written, is_set) = match &create.returns {
+        None => (None, false),
+        Some(Returns::Value(ty)) => (Some(plain_type(cx, ty)?), false),
+        Some(Returns::Set(ty)) => (Some(plain_type(cx, ty)?), true),
+        Some(Returns::Table(_)) => (None, true),
+    };
+    let ty = match (written, of_outputs) {
+        (None, None) => return Err(definition("function result type must be specified")),
+        (Some(written), Some(ty)) if !written.same_base(&ty) => {
+            let message = format!(
+                "function result type must be {} because of OUT parameters",
+                ty.plain_name()
+            );
+            return Err(definition(message));
+        }
+        (_, Some(ty)) | (Some(ty), None) => ty,
+    };
+    check_polymorphic(&ty, parameters)?;
+    if ty == SqlType::Void && is_set {
+        // As PostgreSQL has it: rows without a value.
+        return Ok((RoutineResult::Value(ty), true));
+    }
+    Ok((RoutineResult::Value(ty), is_set))
+}
+
+/// The type that the parameters of the result make; `None` without any.
+fn output_type(parameters: &[RoutineParameter]) -> Option<SqlType> {
+    let outputs: Vec<_> = parameters.iter().filter(|known| known.mode.is_output()).collect();
+    match outputs.as_slice() {
+        [] => None,
+        [only] => Some(only.ty.clone()),
+        several => {
+            let fields = several.iter().enumerate();
+            let row = fields.map(|(place, p)| (field_name(p, place + 1), p.ty.clone())).collect();
+            Some(SqlType::Record(row))
+        }
+    }
+}
+
+fn field_name(parameter: &RoutineParameter, number: usize) -> String {
+    parameter.name.clone().unwrap_or_else(|| format!("column{number}"))
+}
+
+/// 42P13 for a polymorphic result that no argument decides.
+fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()> {
+    let results: Vec<AnyType> = match ty {
+        SqlType::Any(any) => vec![*any],
+        SqlType::Record(row) => row
+            .iter()
+            .filter_map(|(_, ty)| match ty {
+                SqlType::Any(any) => Some(*any),
+                _ => None,
+            })
+            .collect(),
+        _ => return Ok(()),
+    };
+    for result in results {
+        let decides = |known: &&RoutineParameter| match &known.ty {
+            SqlType::Any(any) => {
+                known.mode.is_input() && any.is_compatible() == result.is_compatible()
+            }
+            _ => false,
+        };
+        if parameters.iter().find(decides).is_some() {
+            continue;
+        }
+        let family = match result.is_compatible() {
+            true => {
+                "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or \
+                 anycompatiblemultirange"
+            }
+            false => "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange",
+        };
+        let shown = SqlType::Any(result);
+        let detail = format!(
+            "A result of type {} requires at least one input of type {family}.",
+            shown.plain_name()
+        );
+        return Err(definition("cannot determine result data type").detail(detail));
+    }
+    Ok(())
+}

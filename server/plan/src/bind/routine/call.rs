@@ -1,0 +1,307 @@
+//! Calls of functions and procedures of users: the routine, its arguments, and the types that
+//! polymorphic parameters have in this call.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, ParameterMode, ROOT, Routine, RoutineResult};
+use braid_sql::ast::{Function, FunctionArguments, ObjectName};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::choose::{Candidate, Chosen, Given, Written, choose, element_of, undefined};
+use crate::bind::Binder;
+use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
+use crate::bind::expr::operators::coerce_argument;
+use crate::bind::note_taking::note_routine;
+use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
+use crate::bind::scope::notes::RoutineNote;
+use crate::bind::stored::bind_default;
+use crate::context::PlanContext;
+use crate::tree::expr::{Expr, RoutineExpr};
+use crate::tree::node::{FunctionCall, RoutineCall};
+
+/// A call whose routine has been found.
+pub(crate) struct FoundCall {
+    /// The routine, without polymorphic types.
+    pub routine: Arc<Routine>,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// The type of what it gives.
+    pub ty: SqlType,
+}
+
+impl FoundCall {
+    /// As an expression of one value.
+    pub(crate) fn into_expr(self) -> Expr {
+        let FoundCall { routine, args, ty } = self;
+        Expr::Routine(Box::new(RoutineExpr { routine, args, ty }))
+    }
+
+    /// As a function of rows. `spreads` says that the fields of its rows are the columns.
+    pub(crate) fn into_rows(
+        self,
+        binder: &mut Binder<'_>,
+        columns: &[SqlType],
+        spreads: bool,
+    ) -> FunctionCall {
+        let columns = columns.iter().map(|ty| (binder.slot(), ty.clone())).collect();
+        let types = self.args.iter().map(Expr::ty).collect();
+        let routine = Some(RoutineCall { routine: self.routine, spreads });
+        let (function, args) = (None, self.args);
+        FunctionCall { function, routine, args, types, columns, defined: Vec::new() }
+    }
+}
+
+/// A call of a function of a user; `None` if the name means none, or a built-in one fits better.
+pub(crate) fn bind_routine(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let is_plain = matches!(function.args, FunctionArguments::List(_)) && function.over.is_none();
+    if !is_plain || (!binder.is_call && routines_named(binder, &function.name).is_empty()) {
+        return Ok(None);
+    }
+    let arguments = arguments(&function.args)?;
+    match find_call(binder, &function.name, &arguments, cx)? {
+        Some(call) if call.routine.returns_set => bind_set(binder, call, cx).map(Some),
+        call => Ok(call.map(FoundCall::into_expr)),
+    }
+}
+
+/// A set-returning function in a select list.
+fn bind_set(binder: &mut Binder<'_>, call: FoundCall, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) || cx.clause == IN_WINDOW_CALL {
+        return Err(cx.refuse_set());
+    }
+    let ty = call.ty.clone();
+    let mut call = call.into_rows(binder, std::slice::from_ref(&ty), false);
+    // The same call is made once, so that ORDER BY and DISTINCT ON find it in the select list.
+    let known = cx.collector.iter().flat_map(|c| &c.sets).find(|set| same_rows(set, &call));
+    let is_new = known.is_none();
+    if let Some(known) = known {
+        call.columns.clone_from(&known.columns);
+    }
+    let slot = call.columns.first().map_or(0, |(slot, _)| *slot);
+    if let (true, Some(collector)) = (is_new, cx.collector.as_deref_mut()) {
+        collector.sets.push(call);
+    }
+    Ok(Expr::Column(slot, ty))
+}
+
+/// Whether two calls of functions of users give the same rows.
+fn same_rows(a: &FunctionCall, b: &FunctionCall) -> bool {
+    let (Some(one), Some(other)) = (&a.routine, &b.routine) else { return false };
+    one.routine.id == other.routine.id
+        && a.types == b.types
+        && a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))
+}
+
+/// The routines of users that a name can mean; in stored text a number stands for one.
+fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Routine>> {
+    let routines = binder.cx.catalog.names().routines();
+    match braid_sql::relation_id(name) {
+        Some(id) => routines.get(id).into_iter().collect(),
+        None => routines.named(binder.cx.path, &name_parts(name)),
+    }
+}
+
+fn name_parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
+}
+
+/// The routine of a call, in an expression or in FROM. `None` if the name means none, or a
+/// built-in one fits better.
+pub(crate) fn find_call(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<FoundCall>> {
+    let is_call = std::mem::take(&mut binder.is_call);
+    let (parts, found) = (name_parts(name), routines_named(binder, name));
+    if !is_call && found.is_empty() {
+        return Ok(None);
+    }
+    let args = bind_arguments(binder, &arguments.list, cx)?;
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let shown_name = parts.join(".");
+    let built_in = match parts.as_slice() {
+        [name] if !is_call => braid_builtins::resolve_function(name, &types).ok(),
+        _ => None,
+    };
+    let written =
+        Written { types: &types, names: arguments.names(), is_variadic: arguments.variadic };
+    let chosen = match choose(&found, &written) {
+        Chosen::One(chosen) => chosen,
+        _ if built_in.is_some() => return Ok(None),
+        Chosen::None if !is_call && parts.len() == 1 => return Ok(None),
+        other => return Err(not_found(&shown_name, &types, is_call, &other)),
+    };
+    let is_exact = |wanted: &[SqlType]| wanted.iter().zip(&types).all(|(a, b)| a.same_base(b));
+    // A built-in function is found first, unless only this one takes the arguments as they are.
+    if built_in.is_some_and(|found| !is_exact(&chosen.wanted) || is_exact(&found.arg_types))
+        || (arguments.distinct || !arguments.order.is_empty())
+    {
+        return Ok(None);
+    }
+    let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
+    let shown = format!("{shown_name}({})", shown.join(", "));
+    check_call(binder, (chosen.routine, &shown), is_call)?;
+    check_clause(binder, cx)?;
+    let call = call_of(binder, &chosen, args, &types)?;
+    note_routine(binder, name, || RoutineNote {
+        id: chosen.routine.id,
+        types: argument_types(&call, &chosen.given, types.len()),
+        is_by_place: arguments.names().is_empty(),
+    });
+    Ok(Some(call))
+}
+
+/// The error of a call that no routine, or more than one, takes.
+fn not_found(name: &str, types: &[SqlType], is_call: bool, chosen: &Chosen<'_>) -> Error {
+    let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
+    let shown = shown.join(", ");
+    match chosen {
+        Chosen::Many => {
+            let message = format!("function {name}({shown}) is not unique");
+            Error::new(SqlState::AmbiguousFunction, message).hint(
+                "Could not choose a best candidate function. You might need to add explicit type \
+                 casts.",
+            )
+        }
+        _ if braid_builtins::resolve_function(name, types).is_ok() => {
+            let message = format!("{name}({shown}) is not a procedure");
+            Error::new(SqlState::WrongObjectType, message).hint("To call a function, use SELECT.")
+        }
+        _ => undefined(name, types, is_call),
+    }
+}
+
+/// 42501 without the privilege to call a routine, 42809 for one of the other kind.
+fn check_call(
+    binder: &Binder<'_>,
+    (routine, shown): (&Routine, &str),
+    is_call: bool,
+) -> Result<()> {
+    let catalog = binder.cx.catalog;
+    if routine.is_procedure != is_call {
+        let (message, hint) = match is_call {
+            true => ("is not a procedure", "To call a function, use SELECT."),
+            false => ("is a procedure", "To call a procedure, use CALL."),
+        };
+        return Err(Error::new(SqlState::WrongObjectType, format!("{shown} {message}")).hint(hint));
+    }
+    let user = binder.cx.env.current_user();
+    let role = catalog.names().role(user).map_or(ROOT, |role| role.id);
+    catalog.privileges().check(role, Object::Routine(routine), "EXECUTE")
+}
+
+/// 0A000 where functions of users cannot be computed: what an index or a domain is made of.
+fn check_clause(binder: &Binder<'_>, cx: &ExprCx<'_, '_>) -> Result<()> {
+    let what = match cx.clause {
+        "index expressions" => "an index expression",
+        "index predicates" => "an index predicate",
+        _ if binder.domain_depth > 0 => "a domain",
+        _ => return Ok(()),
+    };
+    Err(Error::unsupported(format!("a function of a user in {what}")))
+}
+
+/// The types that a call's arguments are cast to, in their order.
+fn argument_types(call: &FoundCall, given: &[Given], count: usize) -> Vec<SqlType> {
+    let mut types = vec![SqlType::Unknown; count];
+    for (given, parameter) in given.iter().zip(call.routine.of_call()) {
+        match given {
+            Given::Argument(place) => types[*place] = parameter.ty.clone(),
+            Given::Rest(first) => types[*first..].fill(element_of(&parameter.ty)),
+            Given::Default => {}
+        }
+    }
+    types
+}
+
+/// The call of a routine with its arguments.
+fn call_of(
+    binder: &mut Binder<'_>,
+    chosen: &Candidate<'_>,
+    args: Vec<Expr>,
+    types: &[SqlType],
+) -> Result<FoundCall> {
+    let routine = match chosen.routine.is_polymorphic() {
+        true => Arc::new(of_call(chosen, types)?),
+        false => chosen.routine.clone(),
+    };
+    let refresh = |binder: &Binder<'_>, ty: &SqlType| {
+        let mut ty = ty.clone();
+        binder.cx.catalog.enums().refresh(&mut ty);
+        ty
+    };
+    let mut waiting: Vec<Option<Expr>> = args.into_iter().map(Some).collect();
+    let mut take = |place: usize| waiting.get_mut(place).and_then(Option::take);
+    let lacks = || Error::internal("a call lacks an argument");
+    let mut list = Vec::with_capacity(chosen.given.len());
+    for (given, parameter) in chosen.given.iter().zip(routine.of_call()) {
+        let ty = refresh(binder, &parameter.ty);
+        list.push(match given {
+            // What only goes out is not computed.
+            Given::Argument(_) if parameter.mode == ParameterMode::Out => Expr::null(ty),
+            Given::Argument(place) => {
+                coerce_argument(binder, take(*place).ok_or_else(lacks)?, &ty)?
+            }
+            Given::Rest(first) => {
+                let element = element_of(&ty);
+                let items = (*first..types.len())
+                    .map(|place| coerce_argument(binder, take(place).ok_or_else(lacks)?, &element))
+                    .collect::<Result<Vec<_>>>()?;
+                Expr::Array(items, element)
+            }
+            Given::Default => {
+                let default = parameter.default.as_ref().ok_or_else(lacks)?;
+                let cx = PlanContext { variables: None, ..binder.cx };
+                bind_default(&cx, default, &ty)?
+            }
+        });
+    }
+    let ty = refresh(binder, routine.result_type());
+    binder.calls_routine = true;
+    binder.tables.insert(routine.id);
+    Ok(FoundCall { routine, args: list, ty })
+}
+
+/// The routine with the types that its polymorphic parameters have in a call.
+fn of_call(chosen: &Candidate<'_>, types: &[SqlType]) -> Result<Routine> {
+    let mut routine = Routine::clone(chosen.routine);
+    let mut results: Vec<SqlType> = vec![routine.result_type().clone()];
+    if let SqlType::Record(row) = routine.result_type() {
+        results.extend(row.iter().map(|(_, ty)| ty.clone()));
+    }
+    let of_result = results.len();
+    results.extend(routine.parameters.iter().map(|parameter| parameter.ty.clone()));
+    let (arguments, results) = braid_builtins::bind_any(&chosen.wanted, types, &results)?;
+    let (result, parameters) = results.split_at(of_result);
+    for (parameter, ty) in routine.parameters.iter_mut().zip(parameters) {
+        parameter.ty = ty.clone();
+    }
+    let inputs: Vec<usize> = (0..routine.parameters.len())
+        .filter(|place| routine.is_procedure || routine.parameters[*place].mode.is_input())
+        .collect();
+    for (given, place) in chosen.given.iter().zip(inputs) {
+        match given {
+            Given::Argument(argument) => routine.parameters[place].ty = arguments[*argument].bare(),
+            Given::Rest(first) => routine.parameters[place].ty = arguments[*first].bare().array(),
+            Given::Default => {}
+        }
+    }
+    let mut ty = result.first().cloned().unwrap_or(SqlType::Void);
+    if let SqlType::Record(row) = &mut ty {
+        for ((_, field), known) in row.iter_mut().zip(&result[1..]) {
+            *field = known.clone();
+        }
+    }
+    if !matches!(routine.returns, RoutineResult::Nothing) {
+        routine.returns = RoutineResult::Value(ty);
+    }
+    routine.is_of_call = true;
+    Ok(routine)
+}
