@@ -27,6 +27,7 @@ mod notifications;
 mod operator;
 mod predict;
 mod sequences;
+mod triggers;
 
 pub use advisory::AdvisoryLocks;
 pub use cancel::Cancel;
@@ -47,3 +48,4 @@ pub use operator::scan::reader::{KeyBounds, Reader};
 pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
+pub use triggers::TriggerCall;

@@ -20,6 +20,8 @@ pub(crate) struct Code {
     pub(crate) name: String,
     /// The type of its result, `None` without one.
     pub(crate) returns: Option<SqlType>,
+    /// It is the function of a trigger.
+    pub(crate) is_trigger: bool,
     statements: Vec<OnceLock<Arc<BodyStatement>>>,
 }
 
@@ -59,7 +61,8 @@ impl Code {
         Self::new(body, &[], ("function inline_code_block".to_owned(), None), catalog, path)
     }
 
-    fn new(
+    /// A body with the types of its parameters, its name and the type of its result.
+    pub(crate) fn new(
         body: Body,
         parameters: &[SqlType],
         (name, returns): (String, Option<SqlType>),
@@ -78,7 +81,8 @@ impl Code {
             types.push(ty);
         }
         let statements = (0..body.pieces).map(|_| OnceLock::new()).collect();
-        Ok(Self { body, types, parameters: parameters.len(), name, returns, statements })
+        let (parameters, is_trigger) = (parameters.len(), false);
+        Ok(Self { body, types, parameters, name, returns, is_trigger, statements })
     }
 
     /// The statement of a piece of SQL.

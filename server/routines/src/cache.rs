@@ -23,7 +23,7 @@ pub(crate) enum Compiled {
 
 /// The compiled routines of a session, each for one version of the catalog.
 #[derive(Default)]
-pub struct RoutineCache(Mutex<HashMap<Id, Kept>>);
+pub struct RoutineCache(Mutex<HashMap<(Id, Id), Kept>>);
 
 struct Kept {
     version: u64,
@@ -34,25 +34,36 @@ struct Kept {
 impl RoutineCache {
     /// The routine, compiled.
     pub(crate) fn compiled(&self, cx: &ExecContext, routine: &Routine) -> Result<Compiled> {
+        self.kept(cx, (routine.id, 0), || match routine.language {
+            braid_catalog::Language::Sql => {
+                Ok(Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?)))
+            }
+            braid_catalog::Language::Plpgsql => {
+                let code = Code::of_routine(routine, &cx.catalog, &cx.path)?;
+                Ok(Compiled::Plpgsql(Arc::new(code)))
+            }
+        })
+    }
+
+    /// What is kept for a routine and, of a trigger's function, its trigger; else it is made.
+    pub(crate) fn kept(
+        &self,
+        cx: &ExecContext,
+        key: (Id, Id),
+        make: impl FnOnce() -> Result<Compiled>,
+    ) -> Result<Compiled> {
         let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
-        if let Some(kept) = self.0.lock().get(&routine.id)
+        if let Some(kept) = self.0.lock().get(&key)
             && (kept.version, kept.settings) == (version, settings)
         {
             return Ok(kept.compiled.clone());
         }
-        let compiled = match routine.language {
-            braid_catalog::Language::Sql => {
-                Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?))
-            }
-            braid_catalog::Language::Plpgsql => {
-                Compiled::Plpgsql(Arc::new(Code::of_routine(routine, &cx.catalog, &cx.path)?))
-            }
-        };
+        let compiled = make()?;
         let mut kept = self.0.lock();
         if kept.len() >= ROUTINES_MAX {
             kept.clear();
         }
-        kept.insert(routine.id, Kept { version, settings, compiled: compiled.clone() });
+        kept.insert(key, Kept { version, settings, compiled: compiled.clone() });
         Ok(compiled)
     }
 }

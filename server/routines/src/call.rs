@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Routine, RoutineVolatility};
 use braid_exec::ExecContext;
-use braid_types::{Datum, Result};
+use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
 use crate::body::Code;
@@ -22,6 +22,12 @@ pub fn call_function<'a>(
     args: Vec<Datum>,
 ) -> BoxFuture<'a, Result<Datum>> {
     Box::pin(Deep::new(Box::pin(async move {
+        if routine.is_for_triggers() {
+            let message = "trigger functions can only be called as triggers";
+            let place =
+                format!("compilation of PL/pgSQL function \"{}\" near line 1", routine.name);
+            return Err(Error::new(SqlState::FeatureNotSupported, message).context(place));
+        }
         let is_volatile = routine.volatility == RoutineVolatility::Volatile;
         let mut host = Nested::new(cx, is_volatile)?;
         run_body(cache, cx, routine, args, &mut host).await

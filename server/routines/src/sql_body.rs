@@ -48,7 +48,7 @@ impl SqlBody {
         Ok(Self {
             name: routine.name.clone(),
             statements,
-            variables: Variables { list: list.collect(), refuse_ambiguous: false },
+            variables: Variables { list: list.collect(), ..Variables::default() },
             types: routine.types().map(refresh).collect(),
             returns: (returns != SqlType::Void).then_some(returns),
         })

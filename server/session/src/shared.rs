@@ -9,7 +9,7 @@ use braid_builtins::Special;
 use braid_catalog::{Catalog, Id, Routine, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
-use braid_exec::{AdvisoryLocks, ExecContext, NoticeLevel, SessionServices, from_kv};
+use braid_exec::{AdvisoryLocks, ExecContext, NoticeLevel, SessionServices, TriggerCall, from_kv};
 use braid_kv::{LockInfo, SharedSnapshot, TxnId};
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
@@ -17,7 +17,7 @@ use braid_system_views::{
     CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
     SessionInfo, SettingInfo, StatementsInfo,
 };
-use braid_types::{Datum, Error, Result, SqlState, unsigned};
+use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -303,6 +303,14 @@ impl SessionServices for Shared {
         args: Vec<Datum>,
     ) -> BoxFuture<'a, Result<Datum>> {
         braid_routines::call_function(&self.routines, cx, routine, args)
+    }
+
+    fn call_trigger<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        call: TriggerCall<'a>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        braid_routines::call_trigger(&self.routines, cx, call)
     }
 
     fn notice(&self, level: NoticeLevel, fields: Error) {

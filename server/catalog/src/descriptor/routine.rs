@@ -62,6 +62,8 @@ pub enum RoutineResult {
     Value(SqlType),
     /// Nothing: a procedure.
     Nothing,
+    /// The row of a trigger.
+    Trigger,
 }
 
 /// The language of a body.
@@ -119,12 +121,17 @@ impl Routine {
         if self.is_procedure { "procedure" } else { "function" }
     }
 
-    /// The type of what a call gives; void for a procedure.
+    /// The type of what a call gives; void for a procedure and for triggers.
     pub fn result_type(&self) -> &SqlType {
         match &self.returns {
             RoutineResult::Value(ty) => ty,
-            RoutineResult::Nothing => &SqlType::Void,
+            RoutineResult::Nothing | RoutineResult::Trigger => &SqlType::Void,
         }
+    }
+
+    /// Whether triggers call it, and nobody else may.
+    pub fn is_for_triggers(&self) -> bool {
+        self.returns == RoutineResult::Trigger
     }
 
     /// The types of its parameters.

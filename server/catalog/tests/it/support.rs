@@ -94,6 +94,8 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         moving: None,
         vacated: false,
         materialized: None,
+        triggers: Vec::new(),
+        key_triggers: braid_catalog::TriggerState::Origin,
         grants: vec![Grant {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],

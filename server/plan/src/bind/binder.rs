@@ -64,6 +64,8 @@ pub struct Binder<'a> {
     pub(super) is_call: bool,
     /// A function of a user is called.
     pub(crate) calls_routine: bool,
+    /// A change may fire triggers.
+    pub(crate) fires_triggers: bool,
     /// The part of REFRESH MATERIALIZED VIEW that is being bound.
     pub(super) refresh: Option<Refresh>,
     /// The first materialized view that is read and has no rows yet.
@@ -127,6 +129,7 @@ impl<'a> Binder<'a> {
             is_stored: false,
             is_call: false,
             calls_routine: false,
+            fires_triggers: false,
             refresh: None,
             unpopulated: None,
         }
@@ -156,6 +159,7 @@ impl<'a> Binder<'a> {
         self.next_id = inner.next_id;
         self.tables.append(&mut inner.tables);
         self.unpopulated = self.unpopulated.take().or(inner.unpopulated);
+        self.calls_routine |= inner.calls_routine;
     }
 
     /// A new slot.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_kv::Error as Kv;
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use futures_util::future::BoxFuture;
 
 use super::diagnostics::diagnostics;
@@ -37,10 +37,11 @@ pub(crate) async fn run_code(
     let result = match run.block(&code.body.block).await {
         Ok(Flow::Return(value)) => Ok(value),
         Ok(_) if code.returns.is_none() => Ok(Datum::Null),
-        Ok(_) => Err(Error::new(
-            SqlState::FunctionExecutedNoReturn,
-            "control reached end of function without RETURN",
-        )),
+        Ok(_) => {
+            let what = if code.is_trigger { "trigger procedure" } else { "function" };
+            let message = format!("control reached end of {what} without RETURN");
+            Err(Error::new(SqlState::FunctionExecutedNoReturn, message))
+        }
         Err(error) => Err(error),
     };
     result.map_err(|error| run.with_context(error))
@@ -121,11 +122,7 @@ impl Run<'_> {
             Kind::Return(None) => return Ok(Flow::Return(Datum::Null)),
             Kind::Return(Some(value)) => {
                 let (value, ty) = self.value(value).await?;
-                let value = match &self.code.returns {
-                    Some(returns) => assign(&self.cx, value, &ty, returns)?,
-                    None => Datum::Null,
-                };
-                return Ok(Flow::Return(value));
+                return self.returned(value, &ty).map(Flow::Return);
             }
             Kind::Perform(sql) => self.perform(sql).await?,
             Kind::Sql(sql, into) => self.sql(sql, into.as_ref()).await?,
@@ -152,6 +149,15 @@ impl Run<'_> {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// A value as the routine's result.
+    fn returned(&self, value: Datum, ty: &SqlType) -> Result<Datum> {
+        let Some(returns) = &self.code.returns else { return Ok(Datum::Null) };
+        if self.code.is_trigger {
+            check_trigger_row(&value, ty, returns)?;
+        }
+        assign(&self.cx, value, ty, returns)
     }
 
     /// Whether a condition holds; NULL does not.
@@ -231,6 +237,34 @@ impl Run<'_> {
         }
         self.frame.set(slot, Datum::Null)
     }
+}
+
+/// 42804 for what a trigger's function cannot return: no row, or one of another shape.
+fn check_trigger_row(value: &Datum, ty: &SqlType, returns: &SqlType) -> Result<()> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let (SqlType::Record(given), SqlType::Record(wanted)) = (ty, returns) else {
+        let message = "cannot return non-composite value from function returning composite type";
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    };
+    let message = "returned row structure does not match the structure of the triggering table";
+    if given.len() == wanted.len() {
+        let mut pairs = given.iter().zip(wanted).enumerate();
+        let differs = pairs.find(|(_, ((_, given), (_, wanted)))| !given.same_base(wanted));
+        let Some((place, ((_, given), (_, wanted)))) = differs else { return Ok(()) };
+        return Err(Error::new(SqlState::DatatypeMismatch, message).detail(format!(
+            "Returned type {} does not match expected type {} in column {}.",
+            given.display_name(),
+            wanted.display_name(),
+            place + 1
+        )));
+    }
+    Err(Error::new(SqlState::DatatypeMismatch, message).detail(format!(
+        "Number of returned columns ({}) does not match expected column count ({}).",
+        given.len(),
+        wanted.len()
+    )))
 }
 
 /// The statements that handle an error.

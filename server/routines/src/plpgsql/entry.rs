@@ -1,10 +1,12 @@
 //! The way in: the text of a body.
 
+use braid_plan::TransitionTable;
 use braid_types::{Result, SqlType};
 
 use super::block_parser::parse_block;
 use super::lexer::TokenKind;
 use super::parser::{Parser, ResultKind};
+use super::scope::Scope;
 use super::tree::{Body, SlotKind};
 
 /// A body in PL/pgSQL. The routine's name labels its parameters. 42601 if it is none.
@@ -14,20 +16,50 @@ pub fn parse(
     parameters: &[Option<String>],
     result: ResultKind,
 ) -> Result<Body> {
-    braid_sql::deep_stack(|| {
-        let mut parser = Parser::new(text, result)?;
+    parse_with(text, result, |scope| {
         for (number, name) in parameters.iter().enumerate() {
-            let slot = parser.scope.add(SlotKind::Parameter(number));
+            let slot = scope.add(SlotKind::Parameter(number));
             if let Some(name) = name {
-                parser.scope.name(routine, name, slot);
+                scope.name(routine, name, slot);
             }
         }
+    })
+}
+
+/// What the function of a trigger can name.
+pub struct TriggerNames {
+    /// Its variables with their types.
+    pub variables: Vec<(&'static str, SqlType)>,
+    /// Its transition tables, as arrays of rows.
+    pub tables: Vec<(String, SqlType)>,
+}
+
+/// The body of a trigger's function, whose variables and transition tables have the first slots.
+pub fn parse_trigger(text: &str, routine: &str, names: TriggerNames) -> Result<Body> {
+    parse_with(text, ResultKind::Value, |scope| {
+        for (name, ty) in names.variables {
+            let slot = scope.add(SlotKind::Fixed(ty));
+            scope.name(Some(routine), name, slot);
+        }
+        for (name, ty) in names.tables {
+            let param = scope.add(SlotKind::Fixed(ty));
+            scope.tables.push(TransitionTable { name, param });
+        }
+    })
+}
+
+/// A body whose scope has these names at its beginning.
+fn parse_with(text: &str, result: ResultKind, fill: impl FnOnce(&mut Scope)) -> Result<Body> {
+    braid_sql::deep_stack(|| {
+        let mut parser = Parser::new(text, result)?;
+        fill(&mut parser.scope);
         let found = parser.scope.declare(None, "found", SlotKind::Fixed(SqlType::Bool));
         let block = parse_block(&mut parser)?;
         parser.take_symbol(";");
         if *parser.peek() != TokenKind::End {
             return Err(parser.unexpected());
         }
-        Ok(Body { block, slots: parser.scope.slots, found, pieces: parser.pieces })
+        let Scope { slots, tables, .. } = parser.scope;
+        Ok(Body { block, slots, found, pieces: parser.pieces, tables })
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_plan::{Variable, Variables};
+use braid_plan::{TransitionTable, Variable, Variables};
 
 use super::tree::{Slot, SlotKind};
 
@@ -15,6 +15,8 @@ pub(super) struct Scope {
     pub(super) labels: Vec<(Option<String>, bool)>,
     /// The variables that keep their first value.
     pub(super) constants: Vec<Slot>,
+    /// The transition tables of a trigger's function.
+    pub(super) tables: Vec<TransitionTable>,
     /// The variables as pieces of SQL get them, until the next declaration.
     shared: Option<Arc<Variables>>,
 }
@@ -71,9 +73,10 @@ impl Scope {
 
     /// The variables for a piece of SQL.
     pub(super) fn variables(&mut self) -> Arc<Variables> {
-        let visible = &self.visible;
+        let (visible, tables) = (&self.visible, &self.tables);
         let shared = self.shared.get_or_insert_with(|| {
-            Arc::new(Variables { list: visible.clone(), refuse_ambiguous: true })
+            let (list, tables) = (visible.clone(), tables.clone());
+            Arc::new(Variables { list, refuse_ambiguous: true, tables })
         });
         shared.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_plan::Variables;
+use braid_plan::{TransitionTable, Variables};
 
 /// The number of a variable in the frame of a call.
 pub type Slot = usize;
@@ -18,6 +18,8 @@ pub struct Body {
     pub found: Slot,
     /// How many pieces of SQL there are.
     pub pieces: usize,
+    /// The transition tables of a trigger's function, by their slots.
+    pub tables: Vec<TransitionTable>,
 }
 
 /// What a slot of the frame holds.

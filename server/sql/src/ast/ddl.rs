@@ -1,6 +1,9 @@
 //! Tables, their constraints and indexes.
 
-use super::{DataType, DropBehavior, Expr, Ident, ObjectName, Query, SequenceOption, Span};
+use super::{
+    DataType, DropBehavior, Expr, Ident, ObjectName, Query, SequenceOption, Span, TriggerChoice,
+    TriggerState,
+};
 
 /// `CREATE TABLE`.
 #[derive(Debug, Clone, PartialEq)]
@@ -452,6 +455,8 @@ pub enum AlterAction {
     Interleave(Interleave),
     /// `UNINTERLEAVE`.
     Uninterleave,
+    /// `ENABLE` and `DISABLE TRIGGER`.
+    Trigger(TriggerChoice, TriggerState),
     /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).
     Unsupported(String),
 }

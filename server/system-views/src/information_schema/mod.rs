@@ -6,3 +6,4 @@ pub(crate) mod domains;
 pub(crate) mod privileges;
 pub(crate) mod sql_features;
 pub(crate) mod tables;
+pub(crate) mod triggers;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use braid_builtins::RoutineText;
 use braid_catalog::names::qualified;
-use braid_catalog::{Routine, RoutineVolatility};
+use braid_catalog::{Routine, RoutineResult, RoutineVolatility};
 use braid_sql::quote_ident;
 
 use crate::lookup::CatalogLookup;
@@ -20,7 +20,11 @@ pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> Routine
     let defaults: Vec<Option<String>> =
         places.map(|place| lookup.names().parameter_default(routine, place)).collect();
     let arguments = arguments(lookup, routine, Some(&defaults));
-    let result = (!routine.is_procedure).then(|| routines.type_text(path, routine.result_type()));
+    let result = match &routine.returns {
+        RoutineResult::Nothing => None,
+        RoutineResult::Trigger => Some("trigger".to_owned()),
+        RoutineResult::Value(ty) => Some(routines.type_text(path, ty)),
+    };
     let definition = definition(lookup, routine, &arguments, result.as_deref());
     RoutineText {
         name: routines.text(path, routine),

@@ -17,8 +17,8 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Table, View, virtual_schemas,
-    virtual_tables,
+    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Relation, Table, Trigger, View,
+    virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -39,6 +39,7 @@ const PG_ATTRDEF: u32 = 2604;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_NAMESPACE: u32 = 2615;
 const PG_REWRITE: u32 = 2618;
+const PG_TRIGGER: u32 = 2620;
 const PG_EXTENSION: u32 = 3079;
 
 /// The extension that stands for what BraidDB has beside PostgreSQL's catalogs.
@@ -124,6 +125,25 @@ impl Dependencies {
         }
     }
 
+    /// A trigger goes with its relation, or with its constraint.
+    fn trigger(&mut self, relation: &Relation, trigger: &Trigger) {
+        let object = (PG_TRIGGER, trigger.id, 0);
+        let table = (PG_CLASS, relation.oid(), 0);
+        self.add(object, (PG_PROC, trigger.function, 0), "n");
+        match &trigger.constraint {
+            Some(constraint) => {
+                self.add(object, (PG_CONSTRAINT, constraint.id, 0), "i");
+                self.add((PG_CONSTRAINT, constraint.id, 0), table, "a");
+            }
+            None => self.add(object, table, "a"),
+        }
+        let read = trigger.when.iter().flat_map(columns_of);
+        let columns = trigger.columns.iter().chain(read).copied().collect::<BTreeSet<_>>();
+        for column in columns {
+            self.add(object, (PG_CLASS, relation.oid(), i64::from(column)), "n");
+        }
+    }
+
     fn default(&mut self, default: &DefaultRow<'_>) {
         let object = (PG_ATTRDEF, default.oid, 0);
         let own = (PG_CLASS, default.table.id, i64::from(default.column.id));
@@ -201,6 +221,9 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         for ty in types.filter(|ty| ty.inner_enum().is_some()) {
             all.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
         }
+    }
+    for (relation, trigger) in catalog.names().triggers().in_database(database) {
+        all.trigger(&relation, trigger);
     }
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");

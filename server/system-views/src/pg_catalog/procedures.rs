@@ -18,6 +18,9 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     })
 }
 
+/// The oid of the pseudo-type that trigger functions return.
+const TRIGGER: u32 = 2279;
+
 fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_proc",
@@ -108,7 +111,7 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         letter(routine.parallel),
         count(routine.parameters.len()),
         count(defaults.len()),
-        int(routine.result_type().oid()),
+        int(if routine.is_for_triggers() { TRIGGER } else { routine.result_type().oid() }),
         vector(SqlType::Oid, routine.types().map(|ty| i64::from(ty.oid()))),
         texts(names),
         optional((!defaults.is_empty()).then(|| defaults.join(", "))),

@@ -156,7 +156,11 @@ fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
     {
         match parts(name).last().map(String::as_str) {
             Some("void") => return Ok(SqlType::Void),
-            Some("trigger" | "event_trigger") => return Err(Error::unsupported("triggers")),
+            Some("event_trigger") => return Err(Error::unsupported("event triggers")),
+            Some("trigger") => {
+                let message = "PL/pgSQL functions cannot accept type trigger";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             Some("record") => return Err(Error::unsupported("a function of records")),
             Some("anyelement" | "anyarray" | "anynonarray" | "anyenum" | "anycompatible") => {
                 return Err(Error::unsupported("a function of polymorphic types"));
@@ -168,6 +172,14 @@ fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
         return Err(Error::unsupported("a function of domains"));
     }
     Ok(column_type(cx, data_type)?.bare())
+}
+
+/// Whether a result is that of a trigger's function.
+fn is_trigger(data_type: &DataType) -> bool {
+    let DataType::Custom(name, modifiers) = data_type else { return false };
+    let written = parts(name);
+    let written: Vec<&str> = written.iter().map(String::as_str).collect();
+    modifiers.is_empty() && matches!(written[..], ["trigger"] | ["pg_catalog", "trigger"])
 }
 
 fn parameters(cx: &DdlContext<'_>, written: &[Written]) -> Result<Vec<RoutineParameter>> {
@@ -212,6 +224,7 @@ fn result_of(cx: &DdlContext<'_>, create: &CreateRoutine) -> Result<RoutineResul
     match (&create.returns, create.kind) {
         (_, RoutineKind::Procedure) => Ok(RoutineResult::Nothing),
         (None, _) => Err(definition("function result type must be specified")),
+        (Some(data_type), _) if is_trigger(data_type) => Ok(RoutineResult::Trigger),
         (Some(data_type), _) => Ok(RoutineResult::Value(plain_type(cx, data_type)?)),
     }
 }
@@ -261,6 +274,20 @@ fn replace(cx: &DdlContext<'_>, create: &CreateRoutine, routine: &mut Routine) -
 
 /// What is wrong with a body is found before it runs.
 fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<()> {
+    if routine.is_for_triggers() {
+        return match routine.language {
+            Language::Sql => Err(definition("SQL functions cannot return type trigger")),
+            Language::Plpgsql if !routine.parameters.is_empty() => {
+                let error = definition("trigger functions cannot have declared arguments");
+                let hint = "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV \
+                            instead.";
+                let name = &routine.name;
+                let place = format!("compilation of PL/pgSQL function \"{name}\" near line 1");
+                Err(error.hint(hint).context(place))
+            }
+            Language::Plpgsql => braid_routines::check_trigger_body(routine),
+        };
+    }
     match routine.language {
         Language::Sql => braid_routines::check_sql_body(routine, cx.exec),
         Language::Plpgsql => {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use braid_catalog::{Object, Routine};
-use braid_sql::ast::{DataType, RoutineKind, RoutineName};
+use braid_sql::ast::{DataType, DropBehavior, RoutineKind, RoutineName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
 use crate::names::types::sql_type;
+use crate::statement::trigger::refuse_drop_of_function;
 
 /// The routine of that name. 42725 if a name without arguments means several, 42809 for one of
 /// the other kind.
@@ -92,9 +93,14 @@ pub(crate) fn find_to_grant(
 }
 
 /// Drops the routine of that name; false if there is none.
-pub(crate) fn drop_routine(cx: &mut DdlContext<'_>, name: &RoutineName) -> Result<bool> {
+pub(crate) fn drop_routine(
+    cx: &mut DdlContext<'_>,
+    name: &RoutineName,
+    behavior: DropBehavior,
+) -> Result<bool> {
     let Some(found) = find(cx, name)? else { return Ok(false) };
     cx.check_owner(Object::Routine(&found))?;
+    refuse_drop_of_function(cx, &found, behavior)?;
     cx.draft()?.remove(found.id);
     Ok(true)
 }
