@@ -63,7 +63,7 @@ impl Run<'_> {
         match target {
             Target::Variable(slot) => self.assign_variable(*slot, value, from),
             Target::Field(slot, field) => self.assign_field(*slot, field, value, from),
-            Target::Element(slot, subscripts) => {
+            Target::Element(slot, field, subscripts) => {
                 let mut places = Vec::with_capacity(subscripts.len());
                 for subscript in subscripts {
                     let (place, ty) = self.value(subscript).await?;
@@ -73,7 +73,7 @@ impl Run<'_> {
                         Error::new(SqlState::NullValueNotAllowed, message)
                     })?);
                 }
-                self.assign_element(*slot, &places, value, from)
+                self.assign_element(*slot, field.as_deref(), &places, (value, from))
             }
         }
     }
@@ -104,13 +104,17 @@ impl Run<'_> {
         self.frame.set(slot, value)
     }
 
-    fn assign_field(
-        &mut self,
-        slot: Slot,
-        field: &str,
-        value: Datum,
-        from: &SqlType,
-    ) -> Result<()> {
+    /// A record, as messages call it.
+    fn record(&self, slot: Slot) -> &'static str {
+        match slot {
+            0 if self.code.is_trigger => "record \"new\"",
+            1 if self.code.is_trigger => "record \"old\"",
+            _ => "record",
+        }
+    }
+
+    /// The fields of a record, and the place of one.
+    fn field(&self, slot: Slot, field: &str) -> Result<(Vec<(String, SqlType)>, usize)> {
         let SqlType::Record(fields) = self.frame.types[slot].clone() else {
             let message = "a field of a variable that is not a record";
             return Err(Error::new(SqlState::WrongObjectType, message));
@@ -118,10 +122,21 @@ impl Run<'_> {
         let Some(place) = fields.iter().position(|(name, _)| name == field) else {
             let message = match fields.is_empty() {
                 true => "record is not assigned yet".to_owned(),
-                false => format!("record has no field \"{field}\""),
+                false => format!("{} has no field \"{field}\"", self.record(slot)),
             };
             return Err(Error::new(SqlState::UndefinedColumn, message));
         };
+        Ok((fields, place))
+    }
+
+    fn assign_field(
+        &mut self,
+        slot: Slot,
+        field: &str,
+        value: Datum,
+        from: &SqlType,
+    ) -> Result<()> {
+        let (fields, place) = self.field(slot, field)?;
         let value = assign(&self.cx, value, from, &fields[place].1)?;
         let mut items: Row = match &self.frame.values[slot] {
             Datum::Record(items) => items.to_vec(),
@@ -134,18 +149,33 @@ impl Run<'_> {
     fn assign_element(
         &mut self,
         slot: Slot,
+        field: Option<&str>,
         places: &[i64],
-        value: Datum,
-        from: &SqlType,
+        (value, from): (Datum, &SqlType),
     ) -> Result<()> {
-        let Some(element) = self.frame.types[slot].element().cloned() else {
+        let (ty, before) = match field {
+            None => (self.frame.types[slot].clone(), self.frame.values[slot].clone()),
+            Some(field) => {
+                let (fields, place) = self.field(slot, field)?;
+                let before = match &self.frame.values[slot] {
+                    Datum::Record(items) => items[place].clone(),
+                    _ => Datum::Null,
+                };
+                (fields[place].1.clone(), before)
+            }
+        };
+        let Some(element) = ty.element().cloned() else {
             let message = "cannot subscript a variable that is not an array";
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         };
         let value = assign(&self.cx, value, from, &element)?;
         let empty = || Array::new(element.clone(), Vec::new());
-        let array = self.frame.values[slot].as_array().cloned().unwrap_or_else(empty);
-        self.frame.set(slot, array.with_item(places, value)?.into())
+        let array = before.as_array().cloned().unwrap_or_else(empty);
+        let changed = array.with_item(places, value)?.into();
+        match field {
+            None => self.frame.set(slot, changed),
+            Some(field) => self.assign_field(slot, field, changed, &ty),
+        }
     }
 
     /// Gives targets the columns of a row, or NULLs without one.

@@ -88,10 +88,12 @@ fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
         parser.expect_symbol("]")?;
     }
     if !subscripts.is_empty() {
-        let Target::Variable(slot) = target else {
-            return Err(Error::unsupported("an element of a field as a target"));
+        target = match target {
+            Target::Field(slot, field) => Target::Element(slot, Some(field), subscripts),
+            Target::Variable(slot) | Target::Element(slot, ..) => {
+                Target::Element(slot, None, subscripts)
+            }
         };
-        target = Target::Element(slot, subscripts);
     }
     parser.advance();
     let value = expression(parser, STATEMENT)?;

@@ -125,8 +125,8 @@ pub enum Target {
     Variable(Slot),
     /// A field of a record.
     Field(Slot, String),
-    /// An element of an array.
-    Element(Slot, Vec<Sql>),
+    /// An element of an array: of a variable, or of a field of a record.
+    Element(Slot, Option<String>, Vec<Sql>),
 }
 
 /// Where the row of a statement goes.
