@@ -6,6 +6,7 @@
 //!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
 //!   catalog.domains().get(id)         the domains, with their base types: Domains
 //!   catalog.names().routines()        functions and procedures of users: Routines
+//!   catalog.names().triggers()        triggers of tables and views: Triggers
 //!   catalog.privileges().check(…)     who may do what: Privileges
 //!   catalog.interleaving()            what is below the rows of a table: InterleavedTables
 //! ```

@@ -202,10 +202,13 @@ fn names_of(table: &Table) -> impl Iterator<Item = (&str, Named)> {
     std::iter::once((&*table.name, Named::Table(table.id))).chain(indexes)
 }
 
-/// The oids of a table's indexes and constraints.
+/// The oids of a table's indexes, constraints and triggers.
 fn parts_of(table: &Table) -> impl Iterator<Item = Id> {
     let indexes = table.all_indexes().flat_map(|index| [Some(index.id), index.constraint]);
     let checks = table.checks.iter().map(|check| check.id);
     let foreign_keys = table.foreign_keys.iter().map(|key| key.id);
-    indexes.flatten().chain(checks).chain(foreign_keys)
+    let triggers = table.triggers.iter().flat_map(|trigger| {
+        [Some(trigger.id), trigger.constraint.as_ref().map(|constraint| constraint.id)]
+    });
+    indexes.flatten().chain(checks).chain(foreign_keys).chain(triggers.flatten())
 }

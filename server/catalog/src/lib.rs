@@ -36,6 +36,7 @@ mod routines;
 mod sequence;
 mod storage;
 mod temporary;
+mod triggers;
 mod updatable;
 mod virtual_table;
 
@@ -60,6 +61,7 @@ pub use storage::{
     table_span, version_key,
 };
 pub use temporary::{FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span};
+pub use triggers::Triggers;
 pub use updatable::{NotWritable, ViewLayer, WritableView};
 pub use virtual_table::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,

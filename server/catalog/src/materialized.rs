@@ -24,6 +24,7 @@ impl Table {
             stored: materialized.stored.clone(),
             depends_on: materialized.depends_on.clone(),
             check_option: None,
+            triggers: Vec::new(),
             grants: self.grants.clone(),
             comment: self.comment.clone(),
         })

@@ -32,6 +32,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterDomain(_)
             | Statement::CreateRoutine(_)
             | Statement::AlterRoutine(_)
+            | Statement::CreateTrigger(_)
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateSchema(_)

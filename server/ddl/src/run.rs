@@ -15,6 +15,7 @@ use crate::statement::object::{
 };
 use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
+use crate::statement::trigger;
 use crate::statement::types::{alter_domain, domains, enums};
 use crate::table::moving::refuse_while_moving;
 
@@ -112,7 +113,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         }
         Statement::Rename(statement) => return rename::run(cx, statement),
         Statement::Truncate(statement) => {
-            truncate::run(cx, statement)?;
+            truncate::run(cx, statement).await?;
             "TRUNCATE TABLE"
         }
         Statement::Comment(statement) => {
@@ -124,7 +125,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
     Ok(tag.to_owned())
 }
 
-/// Statements about types and routines of users.
+/// Statements about types, routines and triggers of users.
 async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
         Statement::CreateType(create) => {
@@ -145,6 +146,10 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
         }
         Statement::CreateRoutine(create) => return routine::create(cx, create),
         Statement::AlterRoutine(alter) => return routine::alter(cx, alter),
+        Statement::CreateTrigger(create) => {
+            trigger::create(cx, create)?;
+            "CREATE TRIGGER"
+        }
         other => return dispatch_rights(other, cx).await,
     };
     Ok(tag.to_owned())

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, Id, Index, Table};
 use braid_exec::{ExecContext, ExecutionState};
 use braid_kv::{
-    Conflict, Key, Record, Result as KvResult, ScanRequest, Scanner, Span, Transaction,
+    Conflict, Key, Record, Result as KvResult, ScanRequest, Scanner, Seq, Span, Transaction,
 };
 use braid_rows::{IndexRows, Violation, duplicate_key};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
@@ -76,8 +76,9 @@ pub(crate) fn has_owed_keys_on(txn: &Transaction, table: Id) -> bool {
     left.iter().any(|(_, what)| what.downcast_ref::<OwedKey>().is_some_and(|k| k.table == table))
 }
 
-/// Checks the keys of a statement whose constraints are immediate now.
-pub(crate) async fn check_statement_keys(run: &Arc<ExecutionState>) -> Result<()> {
+/// Checks the keys of a statement whose constraints are immediate now. Its writes have numbers from
+/// `since` on.
+pub(crate) async fn check_statement_keys(run: &Arc<ExecutionState>, since: Seq) -> Result<()> {
     let cx = &run.cx;
     let is_deferred = |owed: &OwedKey| {
         let table = cx.catalog.table(owed.table);
@@ -85,7 +86,7 @@ pub(crate) async fn check_statement_keys(run: &Arc<ExecutionState>) -> Result<()
         index.is_some_and(|index| cx.constraints.is_unique_deferred(index))
     };
     let left = cx.txn.deferred().all();
-    let own = left.into_iter().filter(|(seq, _)| seq.number() == cx.seq.number());
+    let own = left.into_iter().filter(|(seq, _)| seq.number() >= since.number());
     let due = own.map(|(_, what)| what).filter(|what| is_owed(what, |owed| !is_deferred(owed)));
     settle(run, due.collect()).await
 }

@@ -3,15 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use braid_catalog::TriggerEvent;
 use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
-use braid_plan::{Delete, Expr, Node, RangeDelete, Scan};
-use braid_types::{Result, Row};
+use braid_plan::{Delete, Expr, Firing, Node, RangeDelete, Scan};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
 use crate::range_delete::{plain_range_delete, range_delete};
 use crate::table_writer::TableWriter;
+use crate::triggers::RowTriggers;
 
 /// DELETE; it gives RETURNING's rows.
 pub struct DeleteOperator {
@@ -23,6 +25,7 @@ pub struct DeleteOperator {
     repeats: bool,
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
+    triggers: RowTriggers,
     /// If the rows go in range deletes: their scan, and what the schema says.
     range: Option<(Scan, Arc<RangeDelete>)>,
     /// The same for a table in which nothing is interleaved, if there turn out to be many rows.
@@ -37,7 +40,7 @@ impl DeleteOperator {
         input: BoxedOperator,
         plan: &Delete,
         evaluator: Evaluator,
-        queue: &Arc<Queue>,
+        queues: &Queues,
     ) -> Result<Self> {
         Ok(Self {
             input,
@@ -45,7 +48,8 @@ impl DeleteOperator {
             width: plan.table.columns.len(),
             repeats: !matches!(plan.input, Node::Scan(_)),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             range: plan
                 .ranges(evaluator.run.cx.range_delete)
                 .and_then(std::result::Result::ok)
@@ -63,13 +67,24 @@ impl DeleteOperator {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
+        self.triggers.begin(TriggerEvent::Delete).await?;
+        let result = match self.ranges().await? {
+            true => None,
+            false => self.rows().await?,
+        };
+        self.triggers.end(TriggerEvent::Delete).await?;
+        Ok(result)
+    }
+
+    /// Deletes ranges, if that is possible and worth it.
+    async fn ranges(&mut self) -> Result<bool> {
         let table = self.writer.rows.table.id;
         let shared = self.evaluator.run.shares_changes(table);
         if let (Some((scan, range)), false) = (&self.range, shared) {
             let rows = range_delete(&self.evaluator, scan, range, self.counts).await?;
             self.evaluator.run.add_changed(rows);
             self.writer.note_deleted(rows);
-            return Ok(None);
+            return Ok(true);
         }
         if let (Some((scan, range)), false) = (&self.plain_range, shared)
             && let Some(rows) =
@@ -77,8 +92,15 @@ impl DeleteOperator {
         {
             self.evaluator.run.add_changed(rows);
             self.writer.note_deleted(rows);
-            return Ok(None);
+            return Ok(true);
         }
+        Ok(false)
+    }
+
+    /// Deletes the rows of the input one by one.
+    async fn rows(&mut self) -> Result<Option<Vec<Row>>> {
+        let table = self.writer.rows.table.id;
+        let shared = self.evaluator.run.shares_changes(table);
         let waits = self.returning.iter().any(Expr::waits);
         let mut held = MemoryReservation::new(&self.evaluator.run);
         let mut seen = HashSet::new();
@@ -102,9 +124,13 @@ impl DeleteOperator {
                         continue;
                     }
                 }
+                if !self.before(old).await? {
+                    continue;
+                }
                 deleted += 1;
                 self.writer.delete(old)?;
                 self.foreign_keys.changed(Some(old), None)?;
+                self.triggers.after_row(TriggerEvent::Delete, Some(old), None).await?;
                 if !self.returning.is_empty() {
                     let row = self.evaluator.eval_all(&self.returning, waits, &row).await?;
                     bytes += row_bytes(&row);
@@ -116,6 +142,17 @@ impl DeleteOperator {
         self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(deleted);
         Ok(if result.is_empty() { None } else { Some(result) })
+    }
+}
+
+impl DeleteOperator {
+    /// Whether the triggers before a row let it go.
+    async fn before(&mut self, old: &[Datum]) -> Result<bool> {
+        let firing = Firing::before_row(TriggerEvent::Delete);
+        if !self.triggers.has(firing) {
+            return Ok(true);
+        }
+        Ok(self.triggers.fire_row(firing, Some(&old.to_vec()), None).await?.is_some())
     }
 }
 

@@ -3,20 +3,21 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use braid_catalog::IndexNumber;
+use braid_catalog::{IndexNumber, TriggerEvent};
 use braid_exec::{
-    BoxedOperator, Evaluator, MemoryReservation, NewKeys, Operator, Postponed, Reader, key_bytes,
-    row_bytes,
+    BoxedOperator, Evaluator, ExecutionState, MemoryReservation, NewKeys, Operator, Postponed,
+    Reader, key_bytes, row_bytes,
 };
 use braid_kv::{Isolation, Key, LockRequest};
-use braid_plan::{Expr, Insert, OnConflict};
+use braid_plan::{Expr, Firing, Insert, OnConflict};
 use braid_rows::{IndexEntry, IndexRows, keys_are_exact, replaced_places};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
 use crate::table_writer::{TableWriter, UniqueKey};
+use crate::triggers::{RowTriggers, later_run};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;
@@ -40,6 +41,11 @@ pub struct InsertOperator {
     /// For each of the rows just written whether it was inserted; empty if all of them were.
     fresh: Vec<bool>,
     foreign_keys: ForeignKeys,
+    triggers: RowTriggers,
+    /// What rows are checked and written with: a number above those of triggers' statements.
+    writing: Arc<ExecutionState>,
+    /// Rows of the input that wait for their turn.
+    pending: std::vec::IntoIter<Row>,
     /// Primary keys of rows that this statement has written, for rows that would come twice.
     written: HashSet<Key>,
     /// Uniqueness is checked at the barrier or the commit.
@@ -52,7 +58,9 @@ pub struct InsertOperator {
     written_held: MemoryReservation,
     /// The error of a row after those that are to be written first.
     failed: Postponed,
+    begun: bool,
     done: bool,
+    ended: bool,
 }
 
 /// A row to be inserted.
@@ -67,7 +75,7 @@ impl InsertOperator {
         input: BoxedOperator,
         plan: &Insert,
         evaluator: Evaluator,
-        queue: &Arc<Queue>,
+        queues: &Queues,
     ) -> Result<Self> {
         let writer = TableWriter::new(
             &plan.table,
@@ -78,7 +86,7 @@ impl InsertOperator {
         )?;
         let deferred_unique_checks = puts_off(plan, &evaluator);
         if deferred_unique_checks {
-            queue.defer_unique_checks();
+            queues.keys.defer_unique_checks();
         }
         let all: Vec<usize> = (0..plan.table.columns.len()).collect();
         let returning: Vec<Expr> = plan.returning.iter().map(|(_, e)| e.clone()).collect();
@@ -94,7 +102,10 @@ impl InsertOperator {
             returning,
             marks: plan.replaced.is_some(),
             fresh: Vec::new(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
+            writing: evaluator.run.clone(),
+            pending: Vec::new().into_iter(),
             written: HashSet::new(),
             deferred_unique_checks,
             blind: is_blind(plan, &evaluator),
@@ -102,11 +113,16 @@ impl InsertOperator {
             written_held: MemoryReservation::new(&evaluator.run),
             evaluator,
             failed: Postponed::default(),
+            begun: false,
             done: false,
+            ended: false,
         })
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.begin().await?;
+        }
         while !self.done {
             self.held.clear();
             self.fresh.clear();
@@ -128,7 +144,52 @@ impl InsertOperator {
             }
             return self.returned(written).await.map(Some);
         }
+        if !std::mem::replace(&mut self.ended, true) {
+            self.end().await?;
+        }
         Ok(None)
+    }
+
+    /// Whether rows that are there may be updated.
+    fn updates(&self) -> bool {
+        matches!(self.on_conflict, OnConflict::Update { .. } | OnConflict::Upsert(_))
+    }
+
+    /// Fires the triggers before the statement.
+    async fn begin(&mut self) -> Result<()> {
+        self.triggers.begin(TriggerEvent::Insert).await?;
+        if self.updates() { self.triggers.begin(TriggerEvent::Update).await } else { Ok(()) }
+    }
+
+    /// Owes the triggers after the statement.
+    async fn end(&mut self) -> Result<()> {
+        if self.updates() {
+            self.triggers.end(TriggerEvent::Update).await?;
+        }
+        self.triggers.end(TriggerEvent::Insert).await
+    }
+
+    /// The row as the triggers before it leave it; `None` if they drop it.
+    async fn before(
+        &mut self,
+        event: TriggerEvent,
+        old: Option<&Row>,
+        new: Row,
+    ) -> Result<Option<Row>> {
+        let firing = Firing::before_row(event);
+        if !self.triggers.has(firing) {
+            return Ok(Some(new));
+        }
+        let row = self.triggers.fire_row(firing, old, Some(new)).await?;
+        self.writing = later_run(&self.writing);
+        self.writer.go_on(&self.writing);
+        Ok(row)
+    }
+
+    /// Rows that are taken at once: one, if a trigger is to see what became of those before.
+    fn rows_at_once(&self) -> usize {
+        let one = self.triggers.are_before_rows() || (self.updates() && !self.triggers.is_empty());
+        if one { 1 } else { ROWS_AT_ONCE }
     }
 
     /// RETURNING of the rows just written.
@@ -159,18 +220,26 @@ impl InsertOperator {
     }
 
     async fn gather_into(&mut self, proposed: &mut Vec<Proposed>) -> Result<()> {
-        while proposed.len() < ROWS_AT_ONCE {
-            let Some(batch) = self.input.next().await? else {
-                self.done = true;
-                break;
-            };
+        let rows_max = self.rows_at_once();
+        while proposed.len() < rows_max {
+            if self.pending.len() == 0 {
+                let Some(batch) = self.input.next().await? else {
+                    self.done = true;
+                    break;
+                };
+                self.pending = batch.into_iter();
+            }
             self.evaluator.run.breathe().await?;
-            proposed.reserve(batch.len());
+            let wanted = self.pending.len().min(rows_max - proposed.len());
+            proposed.reserve(wanted);
             let mut bytes = 0;
-            for row in batch {
-                let mut row = match self.as_it_comes && row.len() == self.values.len() {
+            for row in self.pending.by_ref().take(wanted).collect::<Vec<_>>() {
+                let row = match self.as_it_comes && row.len() == self.values.len() {
                     true => row,
                     false => self.evaluator.eval_all(&self.values, self.values_wait, &row).await?,
+                };
+                let Some(mut row) = self.before(TriggerEvent::Insert, None, row).await? else {
+                    continue;
                 };
                 self.writer.complete(&mut row).await?;
                 let entries = self.writer.entries(&row)?;
@@ -210,7 +279,17 @@ impl InsertOperator {
             let keys = self.keys_of(&proposed);
             self.writer.require_free(&keys, |place| &proposed[place].row).await?;
         }
-        proposed.into_iter().map(|p| self.put(p)).collect()
+        let rows = proposed.into_iter().map(|p| self.put(p)).collect::<Result<Vec<_>>>()?;
+        self.inserted(&rows).await?;
+        Ok(rows)
+    }
+
+    /// Owes the triggers after rows that were inserted.
+    async fn inserted(&mut self, rows: &[Row]) -> Result<()> {
+        for row in rows {
+            self.triggers.after_row(TriggerEvent::Insert, None, Some(row)).await?;
+        }
+        Ok(())
     }
 
     /// DO NOTHING inserts the rows that conflict with nothing; `arbiters` empty means any index.
@@ -246,6 +325,7 @@ impl InsertOperator {
                 written.push(self.put(p)?);
             }
         }
+        self.inserted(&written).await?;
         Ok(written)
     }
 
@@ -255,7 +335,7 @@ impl InsertOperator {
         proposed: &[Proposed],
         indexes: &[IndexNumber],
     ) -> Result<Vec<Option<Row>>> {
-        let run = self.evaluator.run.clone();
+        let run = self.writing.clone();
         let mut primary: Vec<Option<Key>> = vec![None; proposed.len()];
         if indexes.contains(&1) {
             for (place, p) in proposed.iter().enumerate() {
@@ -285,7 +365,7 @@ impl InsertOperator {
         number: IndexNumber,
         primary: &mut [Option<Key>],
     ) -> Result<()> {
-        let run = &self.evaluator.run;
+        let run = &self.writing;
         let table = &self.writer.rows.table;
         let Some(at) = self.writer.indexes.iter().position(|index| index.number == number) else {
             return Ok(());
@@ -348,8 +428,7 @@ impl InsertOperator {
             for (place, e) in &assignments {
                 new[*place] = self.evaluator.eval(e, &both).await?;
             }
-            self.writer.complete_changed(&old, &mut new).await?;
-            split.change(old, new);
+            self.change(&mut split, old, new).await?;
         }
         self.apply(split, &places).await
     }
@@ -376,10 +455,19 @@ impl InsertOperator {
             for place in &targets {
                 new[*place] = p.row[*place].clone();
             }
-            self.writer.complete_changed(&old, &mut new).await?;
-            split.change(old, new);
+            self.change(&mut split, old, new).await?;
         }
         self.apply(split, &places).await
+    }
+
+    /// Adds an update of a row that is there.
+    async fn change(&mut self, split: &mut Split, old: Row, new: Row) -> Result<()> {
+        let Some(mut new) = self.before(TriggerEvent::Update, Some(&old), new).await? else {
+            return Ok(());
+        };
+        self.writer.complete_changed(&old, &mut new).await?;
+        split.change(old, new);
+        Ok(())
     }
 
     fn overwrite(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
@@ -407,6 +495,9 @@ impl InsertOperator {
     }
 
     fn with_generated(&self, mut places: Vec<usize>) -> Vec<usize> {
+        if self.triggers.has(Firing::before_row(TriggerEvent::Update)) {
+            return (0..self.writer.rows.table.columns.len()).collect();
+        }
         let columns = self.writer.rows.table.columns.iter().enumerate();
         places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
         places
@@ -419,6 +510,9 @@ impl InsertOperator {
             self.foreign_keys.changed(Some(old), Some(new))?;
         }
         self.writer.replace(&changes, places).await?;
+        for (old, new) in &changes {
+            self.triggers.after_row(TriggerEvent::Update, Some(old), Some(new)).await?;
+        }
         for p in &fresh {
             self.note_written(&p.row)?;
         }
@@ -477,6 +571,7 @@ fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
     allowed
         && matches!(plan.on_conflict, OnConflict::Error)
         && plan.returning.is_empty()
+        && plan.triggers.is_empty()
         && keys_are_exact(&plan.table)
 }
 
@@ -487,6 +582,7 @@ fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
     let mut columns = plan.table.columns.iter().enumerate();
     evaluator.run.cx.txn.isolation() == Isolation::Serializable
         && plan.table.indexes.is_empty()
+        && plan.triggers.is_empty()
         && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
 }
 

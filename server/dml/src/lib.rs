@@ -6,7 +6,8 @@
 //!   exec: scans, evaluator ◀──reads── InsertOperator, UpdateOperator, DeleteOperator
 //!                                          │ rows               │ questions
 //!                                          ▼                    ▼
-//!                                     TableWriter ──▶ kv     foreign keys, at the statement's end
+//!                                     TableWriter ──▶ kv     foreign keys and AFTER triggers, at
+//!                                                            the statement's end
 //! ```
 //!
 //! This room is above `exec` and uses its scans and its evaluator. [`start`] hands `exec` what
@@ -15,7 +16,8 @@
 //! What it does not do: plan, begin or end transactions, change descriptors (`ddl`).
 //!
 //! Rules that must always hold: a row, its column families and its index entries change together;
-//! no row of a result leaves before foreign keys have looked at all changes of the statement;
+//! no row of a result leaves before foreign keys and triggers have looked at all changes of the
+//! statement;
 //! checks see the statement's own writes, scans do not.
 
 mod check_table;
@@ -25,9 +27,11 @@ mod delete;
 mod foreign_keys;
 mod insert;
 mod merge;
+mod queues;
 mod range_delete;
 mod statement;
 mod table_writer;
+mod triggers;
 mod update;
 
 pub use check_table::check_table;

@@ -6,23 +6,25 @@
 //! ```
 //!
 //! Rules: nothing is written before every row has been looked at, so that no clause sees what
-//! another one did. A target row that has changed before it was locked is looked at again: if ON
+//! another one did. If there are triggers, the changes are then made one by one in the order of the
+//! rows. A target row that has changed before it was locked is looked at again: if ON
 //! no longer holds, or the row is gone, the source row is one without a match.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
+use braid_catalog::TriggerEvent;
 use braid_exec::{
     BoxedOperator, Evaluator, MemoryReservation, Operator, Reader, key_bytes, row_bytes,
 };
 use braid_kv::{Key, LockRequest};
-use braid_plan::{Expr, Merge, MergeAction, When};
+use braid_plan::{Expr, Firing, Merge, MergeAction, When};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
 use crate::table_writer::TableWriter;
+use crate::triggers::RowTriggers;
 
 /// MERGE; it gives no rows.
 pub struct MergeOperator {
@@ -35,19 +37,26 @@ pub struct MergeOperator {
     on: Expr,
     whens: Vec<When>,
     foreign_keys: ForeignKeys,
+    triggers: RowTriggers,
     done: bool,
 }
 
 /// What is to be written.
 #[derive(Default)]
 struct Changes {
-    deleted: Vec<Row>,
-    changed: Vec<(Row, Row)>,
+    /// The changes, in the order of the joined rows.
+    steps: Vec<Step>,
     /// The places of the columns that any clause changes.
     places: Vec<usize>,
-    inserted: Vec<Row>,
     /// The keys of the rows that are deleted or changed.
     seen: HashSet<Key>,
+}
+
+/// A change of one row.
+enum Step {
+    Delete(Row),
+    Update(Row, Row),
+    Insert(Row),
 }
 
 impl MergeOperator {
@@ -56,7 +65,7 @@ impl MergeOperator {
         input: BoxedOperator,
         plan: &Merge,
         evaluator: Evaluator,
-        queue: &Arc<Queue>,
+        queues: &Queues,
     ) -> Result<Self> {
         let writer = TableWriter::new(
             &plan.table,
@@ -73,7 +82,8 @@ impl MergeOperator {
             width: all.len(),
             on: plan.on.clone(),
             whens: plan.whens.clone(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             evaluator,
             done: false,
         })
@@ -85,12 +95,33 @@ impl MergeOperator {
         }
         let mut held = MemoryReservation::new(&self.evaluator.run);
         let mut changes = Changes::default();
+        let events = self.events();
+        for event in &events {
+            self.triggers.begin(*event).await?;
+        }
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             held.take(self.gather(batch, &mut changes).await?)?;
         }
         self.write(changes).await?;
+        for event in events.iter().rev() {
+            self.triggers.end(*event).await?;
+        }
         Ok(None)
+    }
+
+    /// What the clauses may do, in the order in which triggers before the statement fire.
+    fn events(&self) -> Vec<TriggerEvent> {
+        use TriggerEvent as E;
+        let has = |event: &TriggerEvent| {
+            self.whens.iter().any(|when| match when.action {
+                MergeAction::Insert(_) => *event == E::Insert,
+                MergeAction::Update(_) => *event == E::Update,
+                MergeAction::Delete => *event == E::Delete,
+                MergeAction::Nothing => false,
+            })
+        };
+        [E::Insert, E::Update, E::Delete].into_iter().filter(has).collect()
     }
 
     /// The primary key of a joined row's target, if it has one.
@@ -209,7 +240,7 @@ impl MergeOperator {
             MergeAction::Nothing => {}
             MergeAction::Delete => {
                 bytes += row_bytes(old);
-                changes.deleted.push(old.to_vec());
+                changes.steps.push(Step::Delete(old.to_vec()));
             }
             MergeAction::Update(assignments) => {
                 let mut new = old.to_vec();
@@ -219,33 +250,66 @@ impl MergeOperator {
                         changes.places.push(*place);
                     }
                 }
-                self.writer.complete_changed(old, &mut new).await?;
+                if self.triggers.is_empty() {
+                    self.writer.complete_changed(old, &mut new).await?;
+                }
                 bytes += row_bytes(old) + row_bytes(&new);
-                changes.changed.push((old.to_vec(), new));
+                changes.steps.push(Step::Update(old.to_vec(), new));
             }
             MergeAction::Insert(values) => {
                 let waits = values.iter().any(Expr::waits);
                 let mut new = self.evaluator.eval_all(values, waits, row).await?;
-                self.writer.complete(&mut new).await?;
+                if self.triggers.is_empty() {
+                    self.writer.complete(&mut new).await?;
+                }
                 bytes += row_bytes(&new);
-                changes.inserted.push(new);
+                changes.steps.push(Step::Insert(new));
             }
         }
         Ok(bytes)
     }
 
+    /// Writes the changes: kind by kind, or one by one if triggers look at the rows.
     async fn write(&mut self, changes: Changes) -> Result<()> {
-        let Changes { deleted, changed, mut places, inserted, .. } = changes;
-        for old in &deleted {
-            self.writer.delete(old)?;
-            self.foreign_keys.changed(Some(old), None)?;
+        let Changes { steps, mut places, .. } = changes;
+        if self.triggers.is_empty() {
+            let columns = self.writer.rows.table.columns.iter().enumerate();
+            places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+            self.write_together(steps, &places).await?;
+        } else {
+            for step in steps {
+                self.evaluator.run.breathe().await?;
+                let written = self.write_step(step).await?;
+                self.evaluator.run.add_changed(usize::from(written));
+            }
+        }
+        self.foreign_keys.hand_over();
+        Ok(())
+    }
+
+    async fn write_together(&mut self, steps: Vec<Step>, places: &[usize]) -> Result<()> {
+        let count = steps.len();
+        let (mut changed, mut inserted) = (Vec::new(), Vec::new());
+        for step in steps {
+            match step {
+                Step::Delete(old) => {
+                    self.writer.delete(&old)?;
+                    self.foreign_keys.changed(Some(&old), None)?;
+                }
+                Step::Update(old, new) => changed.push((old, new)),
+                Step::Insert(new) => inserted.push(new),
+            }
         }
         for (old, new) in &changed {
             self.foreign_keys.changed(Some(old), Some(new))?;
         }
-        let columns = self.writer.rows.table.columns.iter().enumerate();
-        places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
-        self.writer.replace(&changed, &places).await?;
+        self.writer.replace(&changed, places).await?;
+        self.insert(&inserted).await?;
+        self.evaluator.run.add_changed(count);
+        Ok(())
+    }
+
+    async fn insert(&mut self, inserted: &[Row]) -> Result<()> {
         let mut keys = Vec::new();
         let mut entries = Vec::with_capacity(inserted.len());
         for (place, row) in inserted.iter().enumerate() {
@@ -260,9 +324,38 @@ impl MergeOperator {
             self.foreign_keys.changed(None, Some(row))?;
             self.writer.put(row, entries)?;
         }
-        self.foreign_keys.hand_over();
-        self.evaluator.run.add_changed(deleted.len() + changed.len() + inserted.len());
         Ok(())
+    }
+
+    /// Writes one change between its triggers; false if they drop it.
+    async fn write_step(&mut self, step: Step) -> Result<bool> {
+        let (event, old, new) = match step {
+            Step::Delete(old) => (TriggerEvent::Delete, Some(old), None),
+            Step::Update(old, new) => (TriggerEvent::Update, Some(old), Some(new)),
+            Step::Insert(new) => (TriggerEvent::Insert, None, Some(new)),
+        };
+        let (firing, is_delete) = (Firing::before_row(event), new.is_none());
+        let fired = self.triggers.fire_row(firing, old.as_ref(), new).await?;
+        let Some(mut row) = fired else { return Ok(false) };
+        match &old {
+            Some(old) if is_delete => {
+                self.writer.delete(old)?;
+                self.foreign_keys.changed(Some(old), None)?;
+            }
+            Some(old) => {
+                self.writer.complete_changed(old, &mut row).await?;
+                self.foreign_keys.changed(Some(old), Some(&row))?;
+                let all: Vec<usize> = (0..self.width).collect();
+                self.writer.replace(&[(old.clone(), row.clone())], &all).await?;
+            }
+            None => {
+                self.writer.complete(&mut row).await?;
+                self.insert(std::slice::from_ref(&row)).await?;
+            }
+        }
+        let new = (!is_delete).then_some(row.as_slice());
+        self.triggers.after_row(event, old.as_deref(), new).await?;
+        Ok(true)
     }
 }
 

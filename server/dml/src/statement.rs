@@ -14,9 +14,10 @@ use futures_util::future::BoxFuture;
 
 use crate::delete::DeleteOperator;
 use crate::foreign_keys::finish::finish;
-use crate::foreign_keys::queue::Queue;
 use crate::insert::InsertOperator;
 use crate::merge::MergeOperator;
+use crate::queues::Queues;
+use crate::triggers::InsteadOperator;
 use crate::update::UpdateOperator;
 
 /// Prepares a run of a planned statement, be it a query or a change of rows. Nothing is read yet.
@@ -39,11 +40,9 @@ fn refuse_closed(plan: &PlannedStatement, cx: &ExecContext) -> Result<()> {
     Ok(())
 }
 
-/// What changes rows in one run: the operators share the queue of questions to foreign keys.
+/// What changes rows in one run: the operators share what is owed at its end.
 #[derive(Default)]
-struct StatementChanges {
-    queue: Arc<Queue>,
-}
+struct StatementChanges(Queues);
 
 impl RowChanges for StatementChanges {
     fn operator(
@@ -54,20 +53,26 @@ impl RowChanges for StatementChanges {
         outer: OuterRow,
     ) -> Result<BoxedOperator> {
         let evaluator = Evaluator::new(run.clone(), outer);
-        let queue = &self.queue;
+        let queues = &self.0;
+        let made = InsteadOperator::new(&change, input, &evaluator, &queues.triggers);
+        let input = match made {
+            Ok(operator) => return Ok(Box::new(operator)),
+            Err(input) => input,
+        };
         Ok(match change {
-            RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)?),
-            RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queue)?),
-            RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queue)?),
-            RowChange::Merge(n) => Box::new(MergeOperator::new(input, n, evaluator, queue)?),
+            RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queues)?),
+            RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queues)?),
+            RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queues)?),
+            RowChange::Merge(n) => Box::new(MergeOperator::new(input, n, evaluator, queues)?),
         })
     }
 
     fn holds_result(&self) -> bool {
-        self.queue.is_used() || self.queue.checks_keys()
+        let Queues { keys, triggers } = &self.0;
+        keys.is_used() || keys.checks_keys() || triggers.is_used()
     }
 
     fn finish<'a>(&'a self, run: &'a Arc<ExecutionState>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(finish(run, &self.queue))
+        Box::pin(finish(run, &self.0))
     }
 }

@@ -2,9 +2,10 @@
 //! the transaction's buffer.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
-use braid_exec::{Evaluator, IndexExprs, from_kv};
+use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record};
 use braid_plan::{Expr, IndexPart, RowCheck, eval};
 use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
@@ -44,13 +45,13 @@ pub struct UniqueKey {
 impl TableWriter {
     /// A writer with what the plan computes for each row.
     pub fn new(
-        table: &std::sync::Arc<Table>,
+        table: &Arc<Table>,
         generated: &[(usize, Expr)],
         checks: &[(RowCheck, Expr)],
         index_exprs: &[(IndexPart, Expr)],
         evaluator: Evaluator,
     ) -> Result<Self> {
-        let moved = table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved)));
+        let moved = table.moved().map(|moved| TableRows::new(&Arc::new(moved)));
         Ok(Self {
             rows: TableRows::new(table)?,
             moved: moved.transpose()?,
@@ -67,6 +68,13 @@ impl TableWriter {
             counts: WriteCounts::new(&evaluator.run, table),
             evaluator,
         })
+    }
+
+    /// Goes on with the number of a later run.
+    pub(crate) fn go_on(&mut self, run: &Arc<ExecutionState>) {
+        if !Arc::ptr_eq(&self.evaluator.run, run) {
+            self.evaluator = Evaluator::new(run.clone(), self.evaluator.outer.clone());
+        }
     }
 
     fn table(&self) -> &Table {

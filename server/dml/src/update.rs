@@ -1,19 +1,21 @@
 //! UPDATE.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
+use braid_catalog::TriggerEvent;
 use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
-use braid_plan::{Expr, Update};
+use braid_plan::{Expr, Firing, Update};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
 use crate::table_writer::TableWriter;
+use crate::triggers::RowTriggers;
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
-/// keys may move between them.
+/// keys may move between them. If a trigger looks at each row before it is written, they are
+/// written one by one.
 pub struct UpdateOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
@@ -22,6 +24,7 @@ pub struct UpdateOperator {
     assignments: Vec<(usize, Expr)>,
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
+    triggers: RowTriggers,
     done: bool,
 }
 
@@ -31,7 +34,7 @@ impl UpdateOperator {
         input: BoxedOperator,
         plan: &Update,
         evaluator: Evaluator,
-        queue: &Arc<Queue>,
+        queues: &Queues,
     ) -> Result<Self> {
         let writer = TableWriter::new(
             &plan.table,
@@ -46,7 +49,8 @@ impl UpdateOperator {
             width: plan.table.columns.len(),
             assignments: plan.assignments.clone(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             evaluator,
             done: false,
         })
@@ -60,6 +64,10 @@ impl UpdateOperator {
         let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
         let table = self.writer.rows.table.id;
         let shared = self.evaluator.run.shares_changes(table);
+        let firing = Firing::before_row(TriggerEvent::Update);
+        let one_by_one = self.triggers.has(firing);
+        let all_places = self.written_places(places.clone(), one_by_one);
+        self.triggers.begin(TriggerEvent::Update).await?;
         let mut held = MemoryReservation::new(&self.evaluator.run);
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
@@ -86,8 +94,17 @@ impl UpdateOperator {
                 for (place, value) in places.iter().zip(values) {
                     new[*place] = value;
                 }
+                if one_by_one {
+                    let fired = self.triggers.fire_row(firing, Some(&old), Some(new)).await?;
+                    let Some(row) = fired else { continue };
+                    new = row;
+                }
                 self.writer.complete_changed(&old, &mut new).await?;
                 self.foreign_keys.changed(Some(&old), Some(&new))?;
+                if one_by_one {
+                    let change = [(old.clone(), new.clone())];
+                    self.write(&change, &all_places).await?;
+                }
                 bytes += row_bytes(&old) + row_bytes(&new);
                 changes.push((old, new));
                 if !self.returning.is_empty() {
@@ -97,12 +114,40 @@ impl UpdateOperator {
             }
             held.take(bytes)?;
         }
-        let mut all_places = places;
-        let columns = self.writer.rows.table.columns.iter().enumerate();
-        all_places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
-        self.writer.replace(&changes, &all_places).await?;
+        if !one_by_one {
+            self.write(&changes, &all_places).await?;
+        }
+        self.triggers.end(TriggerEvent::Update).await?;
         self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(changes.len());
+        self.returned(changes, inputs).await
+    }
+
+    /// The places of the columns that are written: all, if a trigger may change the row.
+    fn written_places(&self, mut places: Vec<usize>, all: bool) -> Vec<usize> {
+        let columns = &self.writer.rows.table.columns;
+        if all {
+            return (0..columns.len()).collect();
+        }
+        let generated = columns.iter().enumerate().filter(|(_, c)| c.generated.is_some());
+        places.extend(generated.map(|(place, _)| place));
+        places
+    }
+
+    async fn write(&mut self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
+        self.writer.replace(changes, places).await?;
+        for (old, new) in changes {
+            self.triggers.after_row(TriggerEvent::Update, Some(old), Some(new)).await?;
+        }
+        Ok(())
+    }
+
+    /// RETURNING of the changed rows.
+    async fn returned(
+        &mut self,
+        changes: Vec<(Row, Row)>,
+        inputs: Vec<Row>,
+    ) -> Result<Option<Vec<Row>>> {
         let waits = self.returning.iter().any(Expr::waits);
         let mut result = Vec::with_capacity(inputs.len());
         for ((_, new), input) in changes.into_iter().zip(inputs) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use braid_catalog::{ForeignKey, Id, Index};
+use braid_catalog::{ForeignKey, Id, Index, TriggerConstraint};
 
 /// What SET CONSTRAINTS has said in a transaction.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,12 @@ impl ConstraintModes {
         }
         let said = self.each.get(&key.id).copied().or(self.all);
         key.deferrable && said.unwrap_or(key.initially_deferred)
+    }
+
+    /// Whether a constraint trigger does not fire at the end of a statement now.
+    pub fn is_trigger_deferred(&self, constraint: &TriggerConstraint) -> bool {
+        let said = self.each.get(&constraint.id).copied().or(self.all);
+        constraint.deferrable && said.unwrap_or(constraint.initially_deferred)
     }
 
     /// Whether a unique constraint is not checked at the end of a statement now.

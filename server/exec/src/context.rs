@@ -7,10 +7,13 @@ use braid_catalog::{Catalog, Id, Routine, SearchPath, Sequences};
 use braid_kv::{Error as Kv, Seq, SharedSnapshot, Snapshot, Transaction};
 use braid_system_views::{RelationCounts, RuntimeInfo};
 use braid_types::work;
-use braid_types::{Datum, Error, Result};
+use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::{AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, errors};
+use crate::{
+    AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, TriggerCall,
+    errors,
+};
 
 /// What one execution of a statement can use.
 pub struct ExecContext {
@@ -47,6 +50,8 @@ pub struct ExecContext {
     pub constraints: Arc<ConstraintModes>,
     /// How many routines of users are running around it.
     pub routine_depth: usize,
+    /// How many triggers are running around it.
+    pub trigger_depth: usize,
 }
 
 /// How important a message for the client is.
@@ -109,6 +114,7 @@ impl ExecContext {
             new_keys: self.new_keys,
             constraints: self.constraints.clone(),
             routine_depth: self.routine_depth,
+            trigger_depth: self.trigger_depth,
         }
     }
 
@@ -132,6 +138,7 @@ impl ExecContext {
             new_keys: NewKeys::Now,
             constraints: self.constraints.clone(),
             routine_depth: self.routine_depth,
+            trigger_depth: self.trigger_depth,
         }
     }
 }
@@ -161,6 +168,12 @@ pub trait SessionServices: Send + Sync {
     ) -> BoxFuture<'a, Result<RoutineRows>>;
     /// The cursors that functions of users have opened.
     fn cursors(&self) -> &RoutineCursors;
+    /// Calls the function of a trigger; the row that it gives, by the table's columns.
+    fn call_trigger<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        call: TriggerCall<'a>,
+    ) -> BoxFuture<'a, Result<Option<Row>>>;
     /// Sends a message to the client before the statement's end.
     fn notice(&self, level: NoticeLevel, fields: Error);
     /// A number that changes with every change of the session's settings and user.

@@ -47,7 +47,7 @@ fn shown(error: &Kv) -> Error {
             "tuple to be updated was already modified by an operation triggered by the current \
              command",
         )
-        .hint("A function must not change the rows that the statement around it changes."),
+        .hint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows."),
         Kv::CheckChanged(_) => Error::new(
             SqlState::ForeignKeyViolation,
             "a row that a foreign key or unique constraint depends on has changed",

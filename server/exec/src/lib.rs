@@ -28,6 +28,7 @@ mod operator;
 mod predict;
 mod routines;
 mod sequences;
+mod triggers;
 
 pub use advisory::AdvisoryLocks;
 pub use cancel::Cancel;
@@ -50,3 +51,4 @@ pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
 pub use routines::{CursorSource, CursorStep, RoutineCursor, RoutineCursors, RoutineRows};
+pub use triggers::TriggerCall;

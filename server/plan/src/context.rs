@@ -33,6 +33,17 @@ pub struct Variables {
     pub list: Vec<Variable>,
     /// A name that also means a column is an error. Otherwise it means the column.
     pub refuse_ambiguous: bool,
+    /// The transition tables of a trigger's function.
+    pub tables: Vec<TransitionTable>,
+}
+
+/// Rows that a statement has changed, as a table that its trigger's function can read.
+#[derive(Clone, Debug)]
+pub struct TransitionTable {
+    /// Its name.
+    pub name: String,
+    /// The number of the statement's parameter that has its rows as an array, from 0.
+    pub param: usize,
 }
 
 /// A parameter or a variable of a routine.

@@ -29,13 +29,14 @@ mod tree;
 mod verify;
 
 pub use bind::{
-    NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames, bind_assignment_cast,
-    bind_default, bind_domain_check, bind_index_exprs, bind_scalar, bind_table_expr, built_in_type,
-    column_name, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
+    ConditionReads, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
+    bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs, bind_scalar,
+    bind_table_expr, built_in_type, column_name, domain_of, more_dimensions_of, sql_type_of,
+    time_modifier_of,
 };
-pub use context::{OutputColumn, PlanContext, StatementKind, Variable, Variables};
+pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};
 pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};
-pub use identify::{identify, identify_expr};
+pub use identify::{identify, identify_expr, identify_when};
 pub use memo::Memo;
 pub use planned::{PlannedStatement, plan, plan_call, plan_refresh};
 pub use range_delete::range_delete;

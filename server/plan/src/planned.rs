@@ -31,6 +31,8 @@ pub struct PlannedStatement {
     pub is_write: bool,
     /// Whether it calls a function of a user, which may read and change anything.
     pub calls_routine: bool,
+    /// Whether its changes may fire triggers, whose functions may read and change anything.
+    pub fires_triggers: bool,
     /// `RETURNING NOTHING`
     pub returning_nothing: bool,
     /// Its plan is shown; `columns` are those of EXPLAIN.
@@ -112,7 +114,7 @@ fn finish(
     let mut root = rules::optimize(bound.root, &mut binder);
     layout::assign_positions(&mut root)?;
     verify::verify(&root)?;
-    let calls_routine = binder.calls_routine;
+    let (calls_routine, fires_triggers) = (binder.calls_routine, binder.fires_triggers);
     let unpopulated = binder.take_unpopulated();
     let (params, tables) = binder.finish()?;
     allow_repeats(&mut root, params.len());
@@ -124,6 +126,7 @@ fn finish(
         tables,
         is_write: bound.is_write,
         calls_routine,
+        fires_triggers,
         returning_nothing: bound.returning_nothing,
         explain: None,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -226,6 +229,7 @@ impl PlannedStatement {
             tables: self.tables.clone(),
             is_write: self.is_write && options.analyze,
             calls_routine: self.calls_routine,
+            fires_triggers: self.fires_triggers,
             returning_nothing: self.returning_nothing,
             explain: Some(options),
             planning_micros: self.planning_micros,

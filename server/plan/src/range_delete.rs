@@ -17,7 +17,10 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Table};
+use braid_catalog::{
+    Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Table, Trigger, TriggerEvent,
+    TriggerState,
+};
 use braid_sql::quote_ident;
 
 use crate::tree::node::{Bound, Node, Scan};
@@ -71,6 +74,7 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
         all.iter().filter(is_table).map(|(table, _)| table.clone()).collect();
     let mut cascading: Vec<Id> = Vec::with_capacity(below.len());
     for child in &below {
+        refuse_triggers(child)?;
         cascading.push(cascade(catalog, child)?.id);
     }
     for (owner, number) in all.iter().filter(|entry| !is_table(entry)) {
@@ -109,6 +113,20 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
     });
     let outside = outside.filter(|(_, numbers)| !numbers.is_empty()).collect();
     Ok(RangeDelete { below, outside })
+}
+
+/// A table whose triggers fire for rows that are deleted refuses.
+fn refuse_triggers(table: &Table) -> Result<(), Refusal> {
+    let fires = |trigger: &&Trigger| {
+        trigger.state != TriggerState::Disabled && trigger.is_for(TriggerEvent::Delete)
+    };
+    match table.triggers.iter().find(fires) {
+        Some(trigger) => {
+            let (name, table) = (quote_ident(&trigger.name), quote_ident(&table.name));
+            Err(Refusal::of("trigger", format!("{name} on {table}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The foreign key by which a table's rows go with those of its parent.
@@ -175,6 +193,7 @@ impl Delete {
             && primary.passing.is_empty()
             && table.referenced_by.is_empty()
             && table.moving.is_none()
+            && self.triggers.needing_rows(TriggerEvent::Delete).is_none()
             && !table.indexes.iter().any(|i| i.keys.iter().any(|k| table.is_key_expr(k.column)));
         let Node::Scan(scan) = &self.input else { return None };
         let bounds = &scan.access.bounds;

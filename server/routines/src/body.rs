@@ -28,6 +28,8 @@ pub(crate) struct Code {
     pub(crate) kind: ResultKind,
     /// Whether a statement is about the row of a cursor.
     pub(crate) names_cursors: bool,
+    /// It is the function of a trigger.
+    pub(crate) is_trigger: bool,
     statements: Vec<OnceLock<Arc<BodyStatement>>>,
 }
 
@@ -76,7 +78,8 @@ impl Code {
         Ok(code)
     }
 
-    fn new(
+    /// A body with the types of its parameters, its name and the type of its result.
+    pub(crate) fn new(
         body: Body,
         parameters: &[SqlType],
         (name, returns, kind): (String, Option<SqlType>, ResultKind),
@@ -97,6 +100,7 @@ impl Code {
         }
         let statements = (0..body.pieces).map(|_| OnceLock::new()).collect();
         let (inputs, outputs, names_cursors) = (Vec::new(), Vec::new(), false);
+        let is_trigger = false;
         let parameters = parameters.len();
         Ok(Self {
             body,
@@ -108,6 +112,7 @@ impl Code {
             returns,
             kind,
             names_cursors,
+            is_trigger,
             statements,
         })
     }

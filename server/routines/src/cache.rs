@@ -25,8 +25,29 @@ pub(crate) enum Compiled {
 #[derive(Default)]
 pub struct RoutineCache(Mutex<HashMap<Key, Kept>>);
 
-/// A routine, with the types that its polymorphic parameters and its result have in a call.
-type Key = (Id, Vec<SqlType>);
+/// What a routine is compiled for.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    routine: Id,
+    /// The trigger that calls it.
+    trigger: Option<Id>,
+    /// The types that its polymorphic parameters and its result have in a call.
+    types: Vec<SqlType>,
+}
+
+impl Key {
+    /// The function of a trigger.
+    pub(crate) fn of_trigger(routine: Id, trigger: Id) -> Key {
+        Key { routine, trigger: Some(trigger), types: Vec::new() }
+    }
+
+    fn of_call(routine: &Routine) -> Key {
+        let types = routine.parameters.iter().map(|parameter| parameter.ty.clone());
+        let types = types.chain([routine.result_type().clone()]);
+        let types = if routine.is_of_call { types.collect() } else { Vec::new() };
+        Key { routine: routine.id, trigger: None, types }
+    }
+}
 
 struct Kept {
     version: u64,
@@ -41,10 +62,25 @@ struct Kept {
 impl RoutineCache {
     /// The routine, compiled.
     pub(crate) fn compiled(&self, cx: &ExecContext, routine: &Routine) -> Result<Compiled> {
+        self.kept(cx, Key::of_call(routine), || match routine.language {
+            braid_catalog::Language::Sql => {
+                Ok(Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?)))
+            }
+            braid_catalog::Language::Plpgsql => {
+                let code = Code::of_routine(routine, &cx.catalog, &cx.path)?;
+                Ok(Compiled::Plpgsql(Arc::new(code)))
+            }
+        })
+    }
+
+    /// What is kept for this key; else it is made.
+    pub(crate) fn kept(
+        &self,
+        cx: &ExecContext,
+        key: Key,
+        make: impl FnOnce() -> Result<Compiled>,
+    ) -> Result<Compiled> {
         let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
-        let types = routine.parameters.iter().map(|parameter| parameter.ty.clone());
-        let types = types.chain([routine.result_type().clone()]);
-        let key = (routine.id, if routine.is_of_call { types.collect() } else { Vec::new() });
         let user = cx.env.current_user();
         if let Some(kept) = self.0.lock().get(&key)
             && (kept.version, kept.settings) == (version, settings)
@@ -53,14 +89,7 @@ impl RoutineCache {
         {
             return Ok(kept.compiled.clone());
         }
-        let compiled = match routine.language {
-            braid_catalog::Language::Sql => {
-                Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?))
-            }
-            braid_catalog::Language::Plpgsql => {
-                Compiled::Plpgsql(Arc::new(Code::of_routine(routine, &cx.catalog, &cx.path)?))
-            }
-        };
+        let compiled = make()?;
         let mut kept = self.0.lock();
         if kept.len() >= ROUTINES_MAX {
             kept.clear();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Routine, RoutineVolatility};
 use braid_exec::{ExecContext, RoutineRows};
-use braid_types::{Datum, Result};
+use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
 use crate::body::Code;
@@ -22,10 +22,21 @@ pub fn call_function<'a>(
     args: Vec<Datum>,
 ) -> BoxFuture<'a, Result<Datum>> {
     Box::pin(Deep::new(Box::pin(async move {
+        refuse_for_triggers(routine)?;
         let is_volatile = routine.volatility == RoutineVolatility::Volatile;
         let mut host = Nested::new(cx, is_volatile)?;
         run_body(cache, cx, (routine, args), &mut host, None).await
     })))
+}
+
+/// 0A000 for the function of triggers, which only these call.
+fn refuse_for_triggers(routine: &Routine) -> Result<()> {
+    if !routine.is_for_triggers() {
+        return Ok(());
+    }
+    let message = "trigger functions can only be called as triggers";
+    let place = format!("compilation of PL/pgSQL function \"{}\" near line 1", routine.name);
+    Err(Error::new(SqlState::FeatureNotSupported, message).context(place))
 }
 
 /// Calls a function that gives a set of rows; one of any other gives its value as the only row.
@@ -36,6 +47,7 @@ pub fn call_set_function<'a>(
     args: Vec<Datum>,
 ) -> BoxFuture<'a, Result<RoutineRows>> {
     Box::pin(Deep::new(Box::pin(async move {
+        refuse_for_triggers(routine)?;
         let is_volatile = routine.volatility == RoutineVolatility::Volatile;
         let mut host = Nested::new(cx, is_volatile)?;
         let mut rows = RoutineRows::new(cx.memory.clone());

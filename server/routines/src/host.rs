@@ -61,6 +61,17 @@ impl Nested {
     }
 }
 
+impl Nested {
+    /// The function of a trigger that a statement fires.
+    pub(crate) fn of_trigger(caller: &Arc<ExecContext>, is_volatile: bool) -> Result<Self> {
+        let mut nested = Self::new(caller, is_volatile)?;
+        if let Some(inner) = Arc::get_mut(&mut nested.caller) {
+            inner.trigger_depth += 1;
+        }
+        Ok(nested)
+    }
+}
+
 /// 54001 if too many routines run inside each other.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     const MAX: usize = crate::deep::ROUTINE_DEPTH_MAX;

@@ -3,6 +3,7 @@
 //! ```text
 //!   exec: an expression calls a function ──┐
 //!   session: CALL, DO ─────────────────────┤
+//!   dml: a change fires a trigger ─────────┤
 //!                                          ▼
 //!      text ──plpgsql──▶ tree ──interpret──▶ BodyStatement ──▶ plan, dml (rows)
 //!                                     │
@@ -32,9 +33,11 @@ mod interpret;
 pub mod plpgsql;
 mod query;
 mod sql_body;
+mod trigger;
 mod values;
 
 pub use cache::RoutineCache;
 pub use call::{call_function, call_set_function, run_block, run_procedure};
 pub use host::{Host, Mark};
 pub use sql_body::check_sql_body;
+pub use trigger::{call_trigger, check_trigger_body};

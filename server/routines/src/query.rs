@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution};
-use braid_plan::{Expr, Node, PlanContext, PlannedStatement, Variables};
+use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
 use braid_sql::ast::{Expr as Ast, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
@@ -18,6 +18,8 @@ pub(crate) struct BodyStatement {
     statement: Statement,
     /// The highest `$n` in it.
     parameters: usize,
+    /// What names mean in it if the parameters do not say: transition tables of EXECUTE.
+    variables: Option<Variables>,
     plan: Mutex<Option<Arc<KeptPlan>>>,
 }
 
@@ -54,7 +56,13 @@ impl BodyStatement {
 
     /// A statement that has been parsed.
     pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
-        Self { text, statement, parameters, plan: Mutex::new(None) }
+        Self { text, statement, parameters, variables: None, plan: Mutex::new(None) }
+    }
+
+    /// The same in the reach of transition tables.
+    pub(crate) fn with_tables(self, tables: Vec<TransitionTable>) -> Self {
+        let variables = Variables { tables, ..Variables::default() };
+        Self { variables: Some(variables), ..self }
     }
 
     /// Another statement in its place, which may name that many parameters.
@@ -101,7 +109,7 @@ impl BodyStatement {
             env: &*cx.env,
             text: &self.text,
             param_types: &given.types,
-            variables: given.variables,
+            variables: given.variables.or(self.variables.as_ref()),
         };
         let plan = braid_plan::plan(&self.statement, &context);
         let plan = Arc::new(plan.map_err(Error::without_position)?);

@@ -55,7 +55,7 @@ impl SqlBody {
         Ok(Self {
             name: routine.name.clone(),
             statements,
-            variables: Variables { list: list.collect(), refuse_ambiguous: false },
+            variables: Variables { list: list.collect(), ..Variables::default() },
             types: routine.types().map(refresh).collect(),
             inputs: routine.of_call().map(|parameter| parameter.mode.is_input()).collect(),
             is_set: routine.returns_set,

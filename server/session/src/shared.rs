@@ -10,7 +10,8 @@ use braid_catalog::{Catalog, Id, Routine, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
 use braid_exec::{
-    AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices, from_kv,
+    AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
+    TriggerCall, from_kv,
 };
 use braid_kv::{LockInfo, SharedSnapshot, TxnId};
 use braid_routines::RoutineCache;
@@ -19,7 +20,7 @@ use braid_system_views::{
     CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
     SessionInfo, SettingInfo, StatementsInfo,
 };
-use braid_types::{Datum, Error, Result, SqlState, unsigned};
+use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -342,6 +343,22 @@ impl SessionServices for Shared {
 
     fn cursors(&self) -> &RoutineCursors {
         &self.cursors
+    }
+
+    fn call_trigger<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        call: TriggerCall<'a>,
+    ) -> BoxFuture<'a, Result<Option<Row>>> {
+        match self.surroundings_of(cx, call.function) {
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(None) => braid_routines::call_trigger(&self.routines, cx, call),
+            Ok(Some(own)) => {
+                Box::pin(
+                    async move { braid_routines::call_trigger(&self.routines, &own, call).await },
+                )
+            }
+        }
     }
 
     fn notice(&self, level: NoticeLevel, fields: Error) {

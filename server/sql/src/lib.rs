@@ -35,8 +35,8 @@ mod text;
 
 pub use deparse::{
     ItemColumn, Layout, Names, RELATION_MARK, RowNames, TABLE_ROW, UsingColumn, is_call, label,
-    listed_columns, relation_id, shown_expr_text, shown_text, split_label, stored_expr_text,
-    stored_text, using_columns,
+    listed_columns, relation_id, shown_condition_text, shown_expr_text, shown_text, split_label,
+    stored_expr_text, stored_text, using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use lex::keywords::keywords;
@@ -51,4 +51,4 @@ pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
 pub use rewrite::sample::{TableSample, table_sample};
 pub use rewrite::tokens::{ROW_EXPANSION, row_expansion, row_locks};
-pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of};
+pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name};

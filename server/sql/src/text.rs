@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, Visit, Visitor};
+use sqlparser::ast::{Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
 use sqlparser::tokenizer::Span;
 
 /// The 1-based character offset of a span in the text that was parsed, 0 for an unknown one: what
@@ -26,6 +26,26 @@ pub fn has_subquery(expr: &Expr) -> bool {
         }
     }
     expr.visit(&mut Finder).is_break()
+}
+
+/// An expression in which whole rows stand by their names: `t` for `t.*`.
+pub fn rows_by_name(expr: &Expr) -> Expr {
+    struct Rows;
+    impl VisitorMut for Rows {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::QualifiedWildcard(name, _) = expr
+                && let [part] = name.0.as_slice()
+                && let Some(ident) = part.as_ident()
+            {
+                *expr = Expr::Identifier(ident.clone());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut expr = expr.clone();
+    let _ = VisitMut::visit(&mut expr, &mut Rows);
+    expr
 }
 
 /// The last parts of the names of columns in an expression, folded.

@@ -34,3 +34,10 @@ pub(crate) fn may_see(cx: &VirtualContext<'_>, object: Object<'_>) -> bool {
     let all = object.all_privileges();
     all.iter().any(|privilege| cx.catalog.privileges().has(user.id, object, privilege))
 }
+
+/// Whether the session's user owns an object or may do more with it than read.
+pub(crate) fn may_change(cx: &VirtualContext<'_>, object: Object<'_>) -> bool {
+    let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return false };
+    let mut all = object.all_privileges().iter().filter(|privilege| **privilege != "SELECT");
+    all.any(|privilege| cx.catalog.privileges().has(user.id, object, privilege))
+}

@@ -35,6 +35,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             pg_catalog::attributes::rows_of,
             pg_catalog::constraints::rows_of,
             pg_catalog::dependencies::rows_of,
+            pg_catalog::triggers::rows_of,
             pg_catalog::types::rows_of,
             pg_catalog::pg_type::rows_of,
             pg_catalog::procedures::rows_of,
@@ -50,6 +51,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             information_schema::privileges::rows_of,
             information_schema::routines::rows_of,
             information_schema::sql_features::rows_of,
+            information_schema::triggers::rows_of,
         ],
         _ => &[braid_internal::objects::rows_of],
     };

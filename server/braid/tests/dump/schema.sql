@@ -189,3 +189,19 @@ COMMENT ON PROCEDURE public.close_shop(text, date) IS 'a procedure';
 ALTER FUNCTION shop.taxed(integer) OWNER TO dump_owner;
 REVOKE ALL ON FUNCTION shop.taxed(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shop.taxed(integer) TO dump_reader;
+
+CREATE FUNCTION shop.told() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$;
+CREATE FUNCTION shop."Odd trigger"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER told BEFORE INSERT OR UPDATE OF price, code ON shop.product FOR EACH ROW
+    WHEN (new.price > 5 AND new.code IS NOT NULL) EXECUTE FUNCTION shop.told('one', 2, 'it''s');
+CREATE TRIGGER "Odd trigger" AFTER UPDATE ON shop."Order" REFERENCING OLD TABLE AS old_rows NEW TABLE AS "New rows"
+    FOR EACH STATEMENT EXECUTE FUNCTION shop."Odd trigger"();
+CREATE TRIGGER emptied AFTER TRUNCATE OR DELETE ON public.plain EXECUTE PROCEDURE shop.told();
+CREATE CONSTRAINT TRIGGER checked AFTER INSERT ON shop.order_line FROM shop.product
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION shop.told();
+CREATE TRIGGER writes INSTEAD OF INSERT OR DELETE ON shop.totals FOR EACH ROW EXECUTE FUNCTION shop.told();
+CREATE TRIGGER off AFTER INSERT ON public.plain FOR EACH ROW EXECUTE FUNCTION shop.told();
+CREATE TRIGGER always AFTER INSERT ON public.plain FOR EACH ROW EXECUTE FUNCTION shop.told();
+ALTER TABLE public.plain DISABLE TRIGGER off, ENABLE ALWAYS TRIGGER always;
+ALTER TABLE shop.product ENABLE REPLICA TRIGGER told;
+COMMENT ON TRIGGER told ON shop.product IS 'a trigger';

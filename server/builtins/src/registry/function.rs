@@ -124,6 +124,8 @@ pub enum Special {
     ResetStatements,
     /// `pg_notify(text, text)`
     Notify,
+    /// `pg_trigger_depth()`
+    TriggerDepth,
     /// `pg_advisory_lock` and the others of its family.
     Advisory(Advisory),
 }
@@ -299,6 +301,10 @@ pub trait Lookup: Send + Sync {
     fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String>;
     /// The definition of a constraint.
     fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String>;
+    /// `CREATE TRIGGER …` of a trigger.
+    fn trigger_definition(&self, _oid: u32, _pretty: bool) -> Option<String> {
+        None
+    }
     /// The query of a view with today's names. `pretty` leaves out parentheses that are not needed;
     /// lines longer than `wrap` are broken between items.
     fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String>;

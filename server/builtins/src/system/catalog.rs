@@ -177,12 +177,18 @@ pub(super) fn register(registry: &mut Registry) {
         registry.add(signature, view_definition);
     }
     register_routines(registry);
-    // There are no rules, triggers, partitions or statistics objects.
+    for signature in
+        ["pg_get_triggerdef(oid) -> text stable", "pg_get_triggerdef(oid, bool) -> text stable"]
+    {
+        registry.add(signature, |call| {
+            let pretty = is_pretty(call, 1);
+            or_null(call.env.lookup().trigger_definition(call.oid(0)?, pretty))
+        });
+    }
+    // There are no rules, partitions or statistics objects.
     for signature in [
         "pg_get_ruledef(oid) -> text stable",
         "pg_get_ruledef(oid, bool) -> text stable",
-        "pg_get_triggerdef(oid) -> text stable",
-        "pg_get_triggerdef(oid, bool) -> text stable",
         "pg_get_partkeydef(oid) -> text stable",
         "pg_get_partition_constraintdef(oid) -> text stable",
         "pg_get_statisticsobjdef(oid) -> text stable",

@@ -100,7 +100,6 @@ pub(super) fn register(registry: &mut Registry) {
     });
     // The schemas of other sessions cannot be seen.
     registry.add("pg_is_other_temp_schema(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
-    registry.add("pg_trigger_depth() -> int4 stable", |_| Ok(Datum::Int(0)));
     register_specials(registry);
 }
 
@@ -143,6 +142,7 @@ fn register_specials(registry: &mut Registry) {
     registry.special("pg_current_wal_insert_lsn() -> pg_lsn volatile", Special::CommitNumber);
     registry.special("pg_current_wal_flush_lsn() -> pg_lsn volatile", Special::CommitNumber);
     registry.special("pg_notify(text, text) -> void volatile lax", Special::Notify);
+    registry.special("pg_trigger_depth() -> int4 stable", Special::TriggerDepth);
     registry.special("pg_blocking_pids(int4) -> int4[] volatile", Special::BlockingPids);
     registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);
     registry.special("currval(regclass) -> int8 volatile", Special::Currval);

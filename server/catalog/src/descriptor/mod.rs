@@ -14,8 +14,8 @@ mod objects;
 mod routine;
 mod statistics;
 mod stored_expr;
-mod stored_statistics;
 mod table;
+mod trigger;
 
 pub use column::{Column, Identity, StoredDatum};
 pub use domain::{Domain, DomainCheck};
@@ -33,3 +33,4 @@ pub use routine::{
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, Table};
+pub use trigger::{Trigger, TriggerConstraint, TriggerEvent, TriggerState, TriggerTiming};

@@ -3,7 +3,7 @@
 use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnId, Id};
+use super::{ColumnId, Id, Trigger};
 use crate::{DATABASE_OWNER, PUBLIC};
 
 /// A view.
@@ -34,6 +34,9 @@ pub struct View {
     /// WITH CHECK OPTION.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_option: Option<CheckOption>,
+    /// Its triggers, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Trigger>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON VIEW.

@@ -125,6 +125,8 @@ pub enum RoutineResult {
     Value(SqlType),
     /// Nothing: a procedure.
     Nothing,
+    /// The row of a trigger.
+    Trigger,
 }
 
 /// The language of a body.
@@ -182,11 +184,11 @@ impl Routine {
         if self.is_procedure { "procedure" } else { "function" }
     }
 
-    /// The type of what a call gives; void for a procedure.
+    /// The type of what a call gives; void for a procedure and for triggers.
     pub fn result_type(&self) -> &SqlType {
         match &self.returns {
             RoutineResult::Value(ty) => ty,
-            RoutineResult::Nothing => &SqlType::Void,
+            RoutineResult::Nothing | RoutineResult::Trigger => &SqlType::Void,
         }
     }
 
@@ -204,6 +206,11 @@ impl Routine {
     pub fn of_call(&self) -> impl Iterator<Item = &RoutineParameter> + Clone {
         let all = self.is_procedure;
         self.parameters.iter().filter(move |parameter| all || parameter.mode.is_input())
+    }
+
+    /// Whether triggers call it, and nobody else may.
+    pub fn is_for_triggers(&self) -> bool {
+        self.returns == RoutineResult::Trigger
     }
 
     /// The types of the parameters that a call gives values to.

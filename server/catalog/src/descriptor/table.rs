@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::column::Column;
 use super::index::{Index, Moving};
 use super::objects::{Grant, Materialized};
-use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr};
+use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr, Trigger, TriggerState};
 
 /// A table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,6 +67,12 @@ pub struct Table {
     /// Of a materialized view: the query whose rows it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<Box<Materialized>>,
+    /// Its triggers, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Trigger>,
+    /// When its foreign keys are checked and act, which PostgreSQL does by triggers.
+    #[serde(default, skip_serializing_if = "TriggerState::is_origin")]
+    pub key_triggers: TriggerState,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
@@ -142,6 +148,8 @@ impl Table {
             vacated: false,
             closed_by: None,
             materialized: None,
+            triggers: Vec::new(),
+            key_triggers: TriggerState::Origin,
             grants: Vec::new(),
             comment: None,
         }

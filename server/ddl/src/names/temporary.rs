@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Object, Relation, Schema, Table, is_temporary};
 use braid_sql::ast::{
-    AlterTarget, CommentTarget, DropKind, Ident, ObjectName, ObjectNamePart, Statement,
+    AlterTarget, CommentTarget, DropKind, Ident, ObjectName, ObjectNamePart, OtherObject, Statement,
 };
 use braid_types::{Error, Result, SqlState};
 
@@ -71,6 +71,11 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
         Statement::AlterTable(alter) => names_temporary(cx, &alter.name),
         Statement::AlterIndex(alter) => names_temporary(cx, &alter.name),
         Statement::AlterSequence(alter) => names_temporary(cx, &alter.name),
+        Statement::CreateTrigger(create) => names_temporary(cx, &create.table),
+        Statement::DropOther(drop) => match drop.items.as_slice() {
+            [OtherObject::OnTable { table, .. }] => names_temporary(cx, table),
+            _ => false,
+        },
         Statement::Drop(drop) => is_relation(drop.kind) && all(&drop.names),
         Statement::Truncate(truncate) => all(&truncate.tables),
         Statement::Rename(rename) => match &rename.target {
@@ -78,7 +83,8 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | AlterTarget::Index(name)
             | AlterTarget::View(name)
             | AlterTarget::MaterializedView(name)
-            | AlterTarget::Sequence(name) => names_temporary(cx, name),
+            | AlterTarget::Sequence(name)
+            | AlterTarget::Trigger { table: name, .. } => names_temporary(cx, name),
             AlterTarget::Type(_)
             | AlterTarget::Domain(_)
             | AlterTarget::Routine(_)
@@ -91,7 +97,8 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | CommentTarget::View(name)
             | CommentTarget::MaterializedView(name)
             | CommentTarget::Sequence(name)
-            | CommentTarget::Constraint { table: name, .. } => names_temporary(cx, name),
+            | CommentTarget::Constraint { table: name, .. }
+            | CommentTarget::Trigger { table: name, .. } => names_temporary(cx, name),
             _ => false,
         },
         _ => false,

@@ -15,6 +15,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
+use crate::statement::trigger::refuse_drop_of_function;
 use crate::statement::types::drop_type::drop_type;
 
 /// The roles named. 42704 for one that does not exist, 42501 for one that is not the user's.
@@ -124,6 +125,7 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
     for found in
         catalog.names().routines().in_database(here).filter(|found| roles.contains(&found.owner))
     {
+        refuse_drop_of_function(cx, found, statement.behavior)?;
         cx.draft()?.remove(found.id);
     }
     let schemas: Vec<(Id, String)> = catalog

@@ -5,4 +5,5 @@ pub(crate) mod index;
 pub(crate) mod object;
 pub(crate) mod routine;
 pub(crate) mod table;
+pub(crate) mod trigger;
 pub(crate) mod types;

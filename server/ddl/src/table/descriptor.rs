@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Index, OnCommit, Table};
+use braid_catalog::{Catalog, Id, Index, OnCommit, Table, TriggerState};
 use braid_sql::ast::{self, DropBehavior};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -181,6 +181,8 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         vacated: false,
         closed_by: None,
         materialized: None,
+        triggers: Vec::new(),
+        key_triggers: TriggerState::Origin,
         grants: Vec::new(),
         comment: None,
     }

@@ -13,6 +13,7 @@ use crate::deferrable_keys::is_checked_at_end;
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, TableLinks, pick, same_image};
 use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
 
 /// The questions of one operator that changes rows of one table.
 pub struct ForeignKeys {
@@ -33,13 +34,17 @@ impl ForeignKeys {
     /// For an operator on this table, whose plan knows what cascades may write.
     pub fn new(
         run: &Arc<ExecutionState>,
-        queue: &Arc<Queue>,
+        queues: &Queues,
         table: &Arc<Table>,
         cascades: &Cascades,
     ) -> Self {
-        let links = TableLinks::of(&run.cx.catalog, table);
+        let queue = &queues.keys;
+        let links = TableLinks::acting(run, table);
         if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
             queue.register(cascades);
+        }
+        if cascades.tables.iter().any(|cascade| !cascade.triggers.is_empty()) {
+            queues.triggers.register();
         }
         let cascaded = cascades.tables.iter().map(|cascade| &cascade.table);
         if std::iter::once(table).chain(cascaded).any(|t| is_checked_at_end(&run.cx, t)) {

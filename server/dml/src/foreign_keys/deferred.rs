@@ -17,6 +17,7 @@ use crate::deferrable_keys::{check_owed_keys, has_owed_keys, has_owed_keys_on};
 use crate::foreign_keys::cascade::level::CascadeLevel;
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, pick};
+use crate::triggers::{TriggerQueue, fire_deferred, has_deferred, has_deferred_on};
 
 /// A check that is owed.
 struct Duty {
@@ -77,18 +78,31 @@ pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
     let left = txn.deferred().all();
     left.iter().any(|(_, what)| what.downcast_ref::<Duty>().is_some_and(|d| d.changed == table))
         || has_owed_keys_on(txn, table)
+        || has_deferred_on(txn, table)
 }
 
 /// Whether any check is owed.
 pub fn has_left_checks(txn: &Transaction) -> bool {
-    txn.deferred().has::<Duty>() || has_owed_keys(txn)
+    txn.deferred().has::<Duty>() || has_owed_keys(txn) || has_deferred(txn)
 }
 
 /// Makes the checks that are owed for some constraints: first for unique ones, then for foreign
-/// keys, all of them in one go. The context's number sees everything that the transaction has
-/// written.
+/// keys, all of them in one go. Then constraint triggers fire, and what they leave is looked at
+/// again. The context's number sees everything that the transaction has written.
 pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Result<()> {
-    check_owed_keys(&cx, &which).await?;
+    let mut cx = cx;
+    loop {
+        check_once(&cx, &which).await?;
+        if !fire_deferred(&cx, &which).await? {
+            return Ok(());
+        }
+        // What the functions of triggers have written has higher numbers.
+        cx = Arc::new(cx.renumbered(cx.txn.next_statement(), cx.cancel.clone()));
+    }
+}
+
+async fn check_once(cx: &Arc<ExecContext>, which: &impl Fn(Id) -> bool) -> Result<()> {
+    check_owed_keys(cx, which).await?;
     let left: Vec<Arc<dyn Any + Send + Sync>> =
         cx.txn.deferred().all().into_iter().map(|(_, what)| what).collect();
     let is_due = |what: &&Arc<dyn Any + Send + Sync>| {
@@ -137,7 +151,8 @@ async fn check(run: &Arc<ExecutionState>, duties: &[&Duty]) -> Result<()> {
             }
         }
     }
-    let level = CascadeLevel::read(run, HashMap::new(), &events).await?;
+    let triggers = Arc::new(TriggerQueue::default());
+    let level = CascadeLevel::read(run, HashMap::new(), &events, &triggers).await?;
     level.run(events).await.map(drop)
 }
 

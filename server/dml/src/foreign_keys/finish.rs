@@ -1,4 +1,5 @@
-//! The end of a statement: answers what its changes ask of foreign keys, level by level.
+//! The end of a statement: answers what its changes ask of foreign keys, level by level, then fires
+//! its triggers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::foreign_keys::cascade::level::CascadeLevel;
 use crate::foreign_keys::cascade::plain;
 use crate::foreign_keys::deferred::leave;
 use crate::foreign_keys::event::Event;
-use crate::foreign_keys::queue::Queue;
+use crate::queues::Queues;
+use crate::triggers::{fire_queued, later_run};
 
 /// Levels of a statement before it is looked at whether they go round.
 const LEVELS_FREE: usize = 100;
@@ -50,12 +52,16 @@ impl Rounds {
     }
 }
 
-/// Answers everything that the run has asked, and what follows from it.
-pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
+/// Answers everything that the run has asked, and what follows from it, and fires its triggers.
+pub async fn finish(run: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
+    if queues.triggers.is_used() {
+        return with_triggers(run, queues).await;
+    }
+    let queue = &queues.keys;
     if !queue.is_used() && !queue.checks_keys() {
         return Ok(());
     }
-    let Err(error) = answers(run, queue).await else { return Ok(()) };
+    let Err(error) = answers(run, queues).await else { return Ok(()) };
     // A duplicate comes before a missing parent, also where it was to be looked for later. A
     // barrier handles that by itself, and knows whose duplicate it is.
     let cx = &run.cx;
@@ -69,30 +75,55 @@ pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
     Err(error)
 }
 
-async fn answers(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
-    levels(run, queue).await?;
-    match queue.checks_keys() {
-        true => check_statement_keys(run).await,
+async fn answers(run: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
+    let mut rounds = Rounds::default();
+    while level(run, queues, &mut rounds).await? {}
+    match queues.keys.checks_keys() {
+        true => check_statement_keys(run, run.cx.seq).await,
         false => Ok(()),
     }
 }
 
-async fn levels(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
+/// As in PostgreSQL, triggers that were queued before a level of questions fire after it, and those
+/// that the level queues come after them.
+async fn with_triggers(first: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
     let mut rounds = Rounds::default();
+    let mut run = first.clone();
     loop {
-        let mut events = queue.take();
-        leave(run, &mut events)?;
-        if events.is_empty() {
-            return Ok(());
+        let mark = queues.triggers.mark();
+        run = later_run(&run);
+        let has_asked = level(&run, queues, &mut rounds).await?;
+        run = later_run(&run);
+        let has_fired = fire_queued(&run, &queues.triggers, mark).await?;
+        if !has_asked && !has_fired {
+            break;
         }
-        run.breathe().await?;
-        rounds.note(&events)?;
-        run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
-        let tables = queue.tables();
-        let mut next = match plain::cascades(&events) {
-            Some(cascades) => plain::delete(run, &tables, cascades).await?,
-            None => CascadeLevel::read(run, tables, &events).await?.run(events).await?,
-        };
-        queue.push(&mut next);
     }
+    match queues.keys.checks_keys() {
+        true => check_statement_keys(&run, first.cx.seq).await,
+        false => Ok(()),
+    }
+}
+
+/// Answers one level of questions; false if there are none.
+async fn level(run: &Arc<ExecutionState>, queues: &Queues, rounds: &mut Rounds) -> Result<bool> {
+    let queue = &queues.keys;
+    let mut events = queue.take();
+    leave(run, &mut events)?;
+    if events.is_empty() {
+        return Ok(false);
+    }
+    run.breathe().await?;
+    rounds.note(&events)?;
+    run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
+    let tables = queue.tables();
+    let mut next = match plain::cascades(&events, &tables) {
+        Some(cascades) => plain::delete(run, &tables, cascades).await?,
+        None => {
+            let level = CascadeLevel::read(run, tables, &events, &queues.triggers).await?;
+            level.run(events).await?
+        }
+    };
+    queue.push(&mut next);
+    Ok(true)
 }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, Table};
+use braid_catalog::{
+    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, Table, TriggerEvent,
+};
 use braid_codec::key;
+use braid_exec::ExecutionState;
 use braid_kv::{Key, Span};
 use braid_rows::{push_column, row_span};
 use braid_types::{Datum, Error, Result, Row, SqlType};
@@ -138,6 +141,7 @@ impl Link {
             && !parent.is_mixed()
             && self.child.id != self.parent.id
             && self.child.moving.is_none()
+            && !self.child.triggers.iter().any(|trigger| trigger.is_for(TriggerEvent::Delete))
     }
 
     /// The range of children that lie as this range of parents does.
@@ -146,6 +150,11 @@ impl Link {
         let below = self.child.key_prefix(&self.child.primary);
         let moved = |bound: &[u8]| Some([&below[..], bound.strip_prefix(&above[..])?].concat());
         Some(Span::new(moved(&parents.start)?, moved(&parents.end)?))
+    }
+
+    /// Whether the child's rows are interleaved in those of the parent.
+    fn is_of_interleaving(&self) -> bool {
+        self.child.primary.parent() == Some(self.parent.id)
     }
 
     /// Whether values of the child point nowhere by their NULLs.
@@ -157,6 +166,21 @@ impl Link {
 }
 
 impl TableLinks {
+    /// The foreign keys of a table that act now: `DISABLE TRIGGER ALL` and
+    /// `session_replication_role` switch them off, but not those along which rows are interleaved.
+    pub fn acting(run: &ExecutionState, table: &Arc<Table>) -> Self {
+        let mut links = Self::of(&run.cx.catalog, table);
+        if links.outgoing.is_empty() && links.incoming.is_empty() {
+            return links;
+        }
+        let role = run.cx.env.setting("session_replication_role").unwrap_or_default();
+        if !table.key_triggers.fires(&role) {
+            links.outgoing.retain(|link| link.is_of_interleaving());
+            links.incoming.retain(|link| link.is_of_interleaving());
+        }
+        links
+    }
+
     /// The foreign keys of a table.
     pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Self {
         let own = table.foreign_keys.iter();

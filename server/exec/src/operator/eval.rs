@@ -225,6 +225,7 @@ impl Evaluator {
                 cx.services.export_snapshot(snapshot).map(Datum::text)
             }
             Special::AssignedXactId { is_xid8 } => Ok(self.assigned_id(is_xid8)),
+            Special::TriggerDepth => Ok(Datum::Int(cx.trigger_depth as i64)),
             Special::Advisory(advisory) => self.advisory(advisory, args).await,
             Special::Notify => {
                 let text = |place: usize| args.get(place).and_then(Datum::as_str).unwrap_or("");

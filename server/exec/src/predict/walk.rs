@@ -21,6 +21,9 @@ pub fn predict_spans(
     params: &[Datum],
     cx: &ExecContext,
 ) -> Result<StatementSpans> {
+    if plan.fires_triggers {
+        return Ok(StatementSpans::unknown());
+    }
     let mut walk = SpanCollector {
         values: Values { cx, params },
         reads: Vec::new(),

@@ -14,6 +14,12 @@ use crate::{
 pub struct Restarts<'a>(pub(super) &'a Core);
 
 impl Restarts<'_> {
+    /// Whether statements with higher numbers have begun: those of routines that run inside of this
+    /// one.
+    pub fn has_later(self, seq: Seq) -> bool {
+        self.0.newest_statement() > seq.before()
+    }
+
     /// Prepares a statement that has met a newer version to run again: its writes and reads are
     /// forgotten, the snapshot moves forward, locks stay. Returns its new number.
     ///

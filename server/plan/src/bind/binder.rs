@@ -66,6 +66,8 @@ pub struct Binder<'a> {
     pub(super) is_call: bool,
     /// A function of a user is called.
     pub(crate) calls_routine: bool,
+    /// A change may fire triggers.
+    pub(crate) fires_triggers: bool,
     /// The part of REFRESH MATERIALIZED VIEW that is being bound.
     pub(super) refresh: Option<Refresh>,
     /// The first materialized view that is read and has no rows yet.
@@ -130,6 +132,7 @@ impl<'a> Binder<'a> {
             is_stored: false,
             is_call: false,
             calls_routine: false,
+            fires_triggers: false,
             refresh: None,
             unpopulated: None,
         }
@@ -160,6 +163,7 @@ impl<'a> Binder<'a> {
         self.tables.append(&mut inner.tables);
         self.calls_routine |= inner.calls_routine;
         self.unpopulated = self.unpopulated.take().or(inner.unpopulated);
+        self.calls_routine |= inner.calls_routine;
     }
 
     /// A new slot.

@@ -1,11 +1,14 @@
 //! INSERT, UPDATE, DELETE and MERGE in words.
 
+use std::sync::Arc;
+
 use braid_catalog::{IndexNumber, Table};
 use braid_sql::quote_ident;
 
 use crate::tree::cascades::{CascadeStep, Cascades};
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Delete, Insert, Merge, MergeAction, Node, OnConflict, Update};
+use crate::tree::row_change::{PlannedTrigger, TableTriggers};
 
 use super::deparse::{Name, Rows, name_of, show_expr, shown_output};
 use super::describe::{
@@ -59,6 +62,7 @@ pub(crate) fn describe_insert<'a>(
         }
     }
     cascades(&mut operator, &insert.cascades);
+    triggers(&mut operator, &insert.triggers);
     let mut returned = row;
     returned.extend(insert.replaced.map(|_| Name::Bare("xmax".to_owned())));
     let rows = Rows { input: &returned, outer };
@@ -85,6 +89,7 @@ pub(crate) fn describe_update<'a>(
     let mut both = columns(table, &table.name);
     both.extend(input);
     cascades(&mut operator, &update.cascades);
+    triggers(&mut operator, &update.triggers);
     let names = describe_returning(
         describer,
         &mut operator,
@@ -106,6 +111,7 @@ pub(crate) fn describe_delete<'a>(
     let input = describe_input(describer, &mut operator, &delete.input, outer);
     let rows = Rows { input: &input, outer };
     cascades(&mut operator, &delete.cascades);
+    triggers(&mut operator, &delete.triggers);
     let names = describe_returning(describer, &mut operator, &delete.returning, rows);
     (operator, names)
 }
@@ -138,6 +144,7 @@ pub(crate) fn describe_merge<'a>(
     }
     operator.list("When", whens);
     cascades(&mut operator, &merge.cascades);
+    triggers(&mut operator, &merge.triggers);
     (operator, Vec::new())
 }
 
@@ -173,6 +180,14 @@ fn describe_returning<'a>(
 fn cascades(operator: &mut Operator, cascades: &Cascades) {
     if !cascades.steps.is_empty() {
         operator.list("Cascades", cascades.steps.iter().map(CascadeStep::describe).collect());
+    }
+}
+
+/// The triggers that may fire.
+fn triggers(operator: &mut Operator, triggers: &TableTriggers) {
+    if !triggers.is_empty() {
+        let name = |planned: &Arc<PlannedTrigger>| quote_ident(&planned.trigger.name);
+        operator.list("Triggers", triggers.list.iter().map(name).collect());
     }
 }
 

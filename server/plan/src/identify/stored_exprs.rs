@@ -5,10 +5,12 @@ use braid_sql::TABLE_ROW;
 use braid_sql::ast::{Expr as Ast, Value};
 use braid_types::{Result, SqlType};
 
-use super::exprs::{identify_known, identify_value, unnested};
+use super::exprs::{identify_condition, identify_known, identify_value, unnested};
 use super::literals::null;
 use super::{Identifier, unstorable};
-use crate::bind::{Binder, bind_to_store, stored_type};
+use crate::bind::{
+    Binder, ConditionReads, TriggerRows, bind_to_store, condition_reads, stored_type,
+};
 use crate::context::PlanContext;
 
 /// The stored form of an expression over the row of a table, or over nothing. A literal without a
@@ -41,6 +43,34 @@ pub fn identify_expr(
             Ok(again) if again.same_base(wanted) => Ok(stored),
             _ => Err(unstorable("an expression whose type depends on its names")),
         }
+    })
+}
+
+/// The stored form of a trigger's condition over the old and the new row of a table, and what it
+/// reads. 0A000 if it has a form that cannot be stored so.
+pub fn identify_when(
+    ast: &Ast,
+    table: &Table,
+    cx: &PlanContext<'_>,
+) -> Result<(StoredExpr, ConditionReads)> {
+    braid_sql::deep_stack(|| {
+        let ast = &braid_sql::rows_by_name(ast);
+        let mut binder = Binder::new(cx).noting(None);
+        let rows = TriggerRows::new(&mut binder, table, false)?;
+        let bound = rows.bind(&mut binder, ast)?;
+        let reads = condition_reads(&rows, &bound);
+        let notes = binder.take_notes();
+        let mut identifier = Identifier::new(cx, &notes);
+        // The rows are not among the relations that are named.
+        identifier.relations.insert(TABLE_ROW, 0);
+        identifier.relations.insert(TABLE_ROW + 1, 0);
+        let syntax = identify_condition(&mut identifier, ast)?;
+        let mut uses = identifier.uses;
+        let columns = uses.remove(&0).unwrap_or_default().into_iter().collect();
+        let relations = uses.into_keys().collect();
+        let sql = braid_sql::stored_expr_text(&syntax)?;
+        let stored = IdentifiedExpr { sql, columns, relations, is_cast: false };
+        Ok((StoredExpr::Identified(stored), reads))
     })
 }
 

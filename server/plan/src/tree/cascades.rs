@@ -11,7 +11,7 @@ use braid_catalog::{Id, Table};
 use braid_sql::quote_ident;
 
 use super::expr::Expr;
-use super::row_change::{IndexPart, RowCheck};
+use super::row_change::{IndexPart, RowCheck, TableTriggers};
 
 /// Everything that foreign keys may change beside a statement's own rows.
 #[derive(Default)]
@@ -34,6 +34,8 @@ pub struct CascadeTable {
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// Defaults of the columns that SET DEFAULT may set, by place.
     pub defaults: Vec<(usize, Expr)>,
+    /// The triggers that its changes fire.
+    pub triggers: Arc<TableTriggers>,
 }
 
 /// What one foreign key may do to the rows that have it.

@@ -12,7 +12,8 @@ use braid_types::SqlType;
 pub use super::access::{Access, Bound};
 use super::expr::{Expr, Slot};
 pub use super::row_change::{
-    Delete, IndexPart, Insert, Merge, MergeAction, OnConflict, RowCheck, Update, When,
+    Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, RowCheck,
+    TableTriggers, Update, When,
 };
 pub use super::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
 use crate::memo::Memo;

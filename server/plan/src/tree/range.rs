@@ -19,7 +19,7 @@ pub struct RangeDelete {
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// `off`, `returning`, `condition`, `no_cascade`, `deferrable`, `not_validated`, `foreign_key`,
-    /// `index` or `moving`.
+    /// `index`, `moving` or `trigger`.
     pub word: &'static str,
     /// What it is about, if that is an object.
     pub object: Option<String>,

@@ -1,8 +1,11 @@
-//! The nodes that change rows.
+//! The nodes that change rows, and the triggers that their changes may fire.
+//!
+//! Triggers are found while planning, with their conditions bound, so that the run binds nothing.
+//! Whether one of them fires is decided by the run: `session_replication_role` and WHEN count.
 
 use std::sync::Arc;
 
-use braid_catalog::{IndexNumber, Table};
+use braid_catalog::{IndexNumber, Routine, Table, Trigger, TriggerEvent, TriggerTiming};
 
 use super::cascades::Cascades;
 use super::expr::{Expr, Slot};
@@ -36,6 +39,10 @@ pub struct Insert {
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables when a row is replaced.
     pub cascades: Arc<Cascades>,
+    /// The triggers that it may fire.
+    pub triggers: Arc<TableTriggers>,
+    /// The table is a view, whose INSTEAD OF triggers do the work.
+    pub instead: bool,
     /// RETURNING over the table's row.
     pub returning: Vec<(Slot, Expr)>,
 }
@@ -98,6 +105,10 @@ pub struct Update {
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
     pub cascades: Arc<Cascades>,
+    /// The triggers that it may fire.
+    pub triggers: Arc<TableTriggers>,
+    /// The table is a view, whose INSTEAD OF triggers do the work.
+    pub instead: bool,
     /// RETURNING over the new row followed by the input row.
     pub returning: Vec<(Slot, Expr)>,
 }
@@ -124,6 +135,8 @@ pub struct Merge {
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
     pub cascades: Arc<Cascades>,
+    /// The triggers that it may fire.
+    pub triggers: Arc<TableTriggers>,
 }
 
 /// A WHEN clause of MERGE.
@@ -205,10 +218,108 @@ pub struct Delete {
     pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
     pub cascades: Arc<Cascades>,
+    /// The triggers that it may fire.
+    pub triggers: Arc<TableTriggers>,
+    /// The table is a view, whose INSTEAD OF triggers do the work.
+    pub instead: bool,
     /// RETURNING over the input row.
     pub returning: Vec<(Slot, Expr)>,
     /// RETURNING NOTHING: nobody is told how many rows there were.
     pub returning_nothing: bool,
     /// Whether the schema allows range deletes; `None` if nothing is interleaved in the table.
     pub range: Option<std::result::Result<Arc<RangeDelete>, Refusal>>,
+}
+
+/// The triggers of a table that a statement may fire, by name.
+#[derive(Default)]
+pub struct TableTriggers {
+    /// The triggers.
+    pub list: Vec<Arc<PlannedTrigger>>,
+    /// Values that a column's domain or the modifier of its type changes or refuses: place, and
+    /// expression over the row. They are computed after a trigger has changed a row.
+    pub adjusted: Vec<(usize, Expr)>,
+}
+
+/// A trigger that a statement may fire.
+pub struct PlannedTrigger {
+    /// The trigger.
+    pub trigger: Trigger,
+    /// The events for which this statement may fire it.
+    pub events: Vec<TriggerEvent>,
+    /// The function that it calls.
+    pub function: Arc<Routine>,
+    /// WHEN, over the old row followed by the new one.
+    pub when: Option<Expr>,
+}
+
+/// What fires triggers: when, for what, and whether for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Firing {
+    /// When.
+    pub timing: TriggerTiming,
+    /// For what.
+    pub event: TriggerEvent,
+    /// For each row, else once for the statement.
+    pub for_each_row: bool,
+}
+
+impl Firing {
+    /// Before each row.
+    pub fn before_row(event: TriggerEvent) -> Self {
+        Self { timing: TriggerTiming::Before, event, for_each_row: true }
+    }
+
+    /// After each row.
+    pub fn after_row(event: TriggerEvent) -> Self {
+        Self { timing: TriggerTiming::After, event, for_each_row: true }
+    }
+
+    /// In the place of each row's change.
+    pub fn instead_of_row(event: TriggerEvent) -> Self {
+        Self { timing: TriggerTiming::InsteadOf, event, for_each_row: true }
+    }
+
+    /// Before the statement.
+    pub fn before_statement(event: TriggerEvent) -> Self {
+        Self { timing: TriggerTiming::Before, event, for_each_row: false }
+    }
+
+    /// After the statement.
+    pub fn after_statement(event: TriggerEvent) -> Self {
+        Self { timing: TriggerTiming::After, event, for_each_row: false }
+    }
+}
+
+impl PlannedTrigger {
+    /// Whether it belongs to a firing.
+    pub fn is_of(&self, firing: Firing) -> bool {
+        self.trigger.timing == firing.timing
+            && self.trigger.for_each_row == firing.for_each_row
+            && self.events.contains(&firing.event)
+    }
+}
+
+impl TableTriggers {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Those of a firing.
+    pub fn of(&self, firing: Firing) -> impl Iterator<Item = &Arc<PlannedTrigger>> {
+        self.list.iter().filter(move |planned| planned.is_of(firing))
+    }
+
+    /// Whether there are any of a firing.
+    pub fn has(&self, firing: Firing) -> bool {
+        self.of(firing).next().is_some()
+    }
+
+    /// The first one that needs every row that an event concerns: it fires for each, or gets them
+    /// as a table.
+    pub fn needing_rows(&self, event: TriggerEvent) -> Option<&Trigger> {
+        let needs = |trigger: &Trigger| trigger.for_each_row || trigger.has_transitions();
+        let mut list = self.list.iter().filter(|planned| planned.events.contains(&event));
+        list.find(|planned| needs(&planned.trigger)).map(|planned| &planned.trigger)
+    }
 }

@@ -18,6 +18,10 @@ pub(super) async fn return_value(run: &mut Run<'_>, value: Option<&Sql>) -> Resu
     let Some(returns) = run.code.returns.clone() else {
         return Ok(Flow::Return(Datum::Null));
     };
+    if run.code.is_trigger {
+        check_trigger_row(&value, &ty, &returns)?;
+        return assign(&run.cx, value, &ty, &returns).map(Flow::Return);
+    }
     let is_row = matches!(ty, SqlType::Record(_)) || value.is_null();
     let value = match &returns {
         SqlType::Record(_) if is_row => row_of(value, &ty, &returns, UNLIKE_ROW),
@@ -28,6 +32,34 @@ pub(super) async fn return_value(run: &mut Run<'_>, value: Option<&Sql>) -> Resu
         run.failed_at = Some((0, "while casting return value to function's return type"));
     })?;
     Ok(Flow::Return(value))
+}
+
+/// 42804 for what a trigger's function cannot return: no row, or one of another shape.
+fn check_trigger_row(value: &Datum, ty: &SqlType, returns: &SqlType) -> Result<()> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let (SqlType::Record(given), SqlType::Record(wanted)) = (ty, returns) else {
+        let message = "cannot return non-composite value from function returning composite type";
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    };
+    let message = "returned row structure does not match the structure of the triggering table";
+    if given.len() == wanted.len() {
+        let mut pairs = given.iter().zip(wanted.iter()).enumerate();
+        let differs = pairs.find(|(_, ((_, given), (_, wanted)))| !given.same_base(wanted));
+        let Some((place, ((_, given), (_, wanted)))) = differs else { return Ok(()) };
+        return Err(Error::new(SqlState::DatatypeMismatch, message).detail(format!(
+            "Returned type {} does not match expected type {} in column {}.",
+            given.display_name(),
+            wanted.display_name(),
+            place + 1
+        )));
+    }
+    Err(Error::new(SqlState::DatatypeMismatch, message).detail(format!(
+        "Number of returned columns ({}) does not match expected column count ({}).",
+        given.len(),
+        wanted.len()
+    )))
 }
 
 /// A row as one of the result. 42804 for another value or other columns.

@@ -49,10 +49,11 @@ pub(crate) async fn run_code(
         }
         Ok(Flow::Return(value)) => Ok(value),
         Ok(_) if code.returns.is_none() || code.kind.is_set => Ok(Datum::Null),
-        Ok(_) => Err(Error::new(
-            SqlState::FunctionExecutedNoReturn,
-            "control reached end of function without RETURN",
-        )),
+        Ok(_) => {
+            let what = if code.is_trigger { "trigger procedure" } else { "function" };
+            let message = format!("control reached end of {what} without RETURN");
+            Err(Error::new(SqlState::FunctionExecutedNoReturn, message))
+        }
         Err(error) => Err(error),
     };
     result.map_err(|error| run.with_context(error))

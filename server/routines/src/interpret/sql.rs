@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_exec::ExecContext;
-use braid_plan::StatementKind;
+use braid_plan::{StatementKind, TransitionTable};
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, text};
 
@@ -101,8 +101,18 @@ impl Run<'_> {
             types.push(ty);
         }
         let parsed = BodyStatement::parse(&Arc::from(query.as_str()));
-        let statement = parsed.map_err(|error| in_statement(error.without_position(), &query))?;
+        let mut statement =
+            parsed.map_err(|error| in_statement(error.without_position(), &query))?;
         let numbered = types.len();
+        let mut tables = Vec::new();
+        for table in &self.code.body.tables {
+            tables.push(TransitionTable { name: table.name.clone(), param: values.len() });
+            values.push(self.frame.values[table.param].clone());
+            types.push(self.frame.types[table.param].clone());
+        }
+        if !tables.is_empty() {
+            statement = statement.with_tables(tables);
+        }
         Ok((statement, Given { values, types, numbered, variables: None }))
     }
 

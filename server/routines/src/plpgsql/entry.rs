@@ -1,5 +1,6 @@
 //! The way in: the text of a body.
 
+use braid_plan::TransitionTable;
 use braid_types::{Error, Result, SqlType};
 
 use super::block_parser::parse_block;
@@ -15,14 +16,43 @@ pub fn parse(
     parameters: &[Option<String>],
     result: ResultKind,
 ) -> Result<Body> {
-    braid_sql::deep_stack(|| {
-        let mut parser = Parser::new(text, result)?;
+    parse_with(text, result, |scope| {
         for (number, name) in parameters.iter().enumerate() {
-            let slot = parser.scope.add(SlotKind::Parameter(number));
+            let slot = scope.add(SlotKind::Parameter(number));
             if let Some(name) = name {
-                parser.scope.name(routine, name, slot);
+                scope.name(routine, name, slot);
             }
         }
+    })
+}
+
+/// What the function of a trigger can name.
+pub struct TriggerNames {
+    /// Its variables with their types.
+    pub variables: Vec<(&'static str, SqlType)>,
+    /// Its transition tables, as arrays of rows.
+    pub tables: Vec<(String, SqlType)>,
+}
+
+/// The body of a trigger's function, whose variables and transition tables have the first slots.
+pub fn parse_trigger(text: &str, routine: &str, names: TriggerNames) -> Result<Body> {
+    parse_with(text, ResultKind::TRIGGER, |scope| {
+        for (name, ty) in names.variables {
+            let slot = scope.add(SlotKind::Fixed(ty));
+            scope.name(Some(routine), name, slot);
+        }
+        for (name, ty) in names.tables {
+            let param = scope.add(SlotKind::Fixed(ty));
+            scope.tables.push(TransitionTable { name, param });
+        }
+    })
+}
+
+/// A body whose scope has these names at its beginning.
+fn parse_with(text: &str, result: ResultKind, fill: impl FnOnce(&mut Scope)) -> Result<Body> {
+    braid_sql::deep_stack(|| {
+        let mut parser = Parser::new(text, result)?;
+        fill(&mut parser.scope);
         let found = parser.scope.declare(None, "found", SlotKind::Fixed(SqlType::Bool));
         parse_options(&mut parser)?;
         let block = parse_block(&mut parser)?;
@@ -31,9 +61,9 @@ pub fn parse(
             return Err(parser.unexpected());
         }
         let pieces = parser.pieces;
-        let Scope { slots, cursors, mut names, .. } = parser.scope;
+        let Scope { slots, cursors, mut names, tables, .. } = parser.scope;
         names.resize(slots.len(), None);
-        Ok(Body { block, slots, found, pieces, names, cursors })
+        Ok(Body { block, slots, found, pieces, names, cursors, tables })
     })
 }
 

@@ -11,6 +11,6 @@ mod simple_parser;
 mod sql_parser;
 mod tree;
 
-pub use entry::parse;
+pub use entry::{TriggerNames, parse, parse_trigger};
 pub use parser::ResultKind;
 pub use tree::*;

@@ -39,6 +39,10 @@ pub struct ResultKind {
 }
 
 impl ResultKind {
+    /// The row of a trigger.
+    pub const TRIGGER: ResultKind =
+        ResultKind { is_function: true, is_nothing: false, is_set: false, has_outputs: false };
+
     /// The one of a routine.
     pub fn of(routine: &Routine) -> Self {
         ResultKind {

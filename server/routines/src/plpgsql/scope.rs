@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_plan::{Variable, Variables};
+use braid_plan::{TransitionTable, Variable, Variables};
 
 use super::tree::{BoundCursor, Slot, SlotKind};
 
@@ -21,6 +21,8 @@ pub(super) struct Scope {
     pub(super) prefers_columns: bool,
     /// The cursors that are declared with a query.
     pub(super) cursors: Vec<(Slot, BoundCursor)>,
+    /// The transition tables of a trigger's function.
+    pub(super) tables: Vec<TransitionTable>,
     /// The variables as pieces of SQL get them, until the next declaration.
     shared: Option<Arc<Variables>>,
 }
@@ -81,10 +83,12 @@ impl Scope {
 
     /// The variables for a piece of SQL.
     pub(super) fn variables(&mut self) -> Arc<Variables> {
-        let (visible, refuse_ambiguous) = (&self.visible, !self.prefers_columns);
-        let shared = self
-            .shared
-            .get_or_insert_with(|| Arc::new(Variables { list: visible.clone(), refuse_ambiguous }));
+        let (visible, tables) = (&self.visible, &self.tables);
+        let refuse_ambiguous = !self.prefers_columns;
+        let shared = self.shared.get_or_insert_with(|| {
+            let (list, tables) = (visible.clone(), tables.clone());
+            Arc::new(Variables { list, refuse_ambiguous, tables })
+        });
         shared.clone()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_exec::CursorStep;
-use braid_plan::Variables;
+use braid_plan::{TransitionTable, Variables};
 
 /// The number of a variable in the frame of a call.
 pub type Slot = usize;
@@ -23,6 +23,8 @@ pub struct Body {
     pub names: Vec<Option<String>>,
     /// The cursors that are declared with a query, by the slots of their names.
     pub cursors: Vec<(Slot, BoundCursor)>,
+    /// The transition tables of a trigger's function, by their slots.
+    pub tables: Vec<TransitionTable>,
 }
 
 /// A cursor that is declared with its query.

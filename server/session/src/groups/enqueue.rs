@@ -43,8 +43,9 @@ pub(super) async fn enqueue(
     }
     let prepared = portal.prepared.clone();
     let (plan, job) = plan_job(session, portal, &prepared, recorder.clone()).await?;
-    if plan.plan.calls_routine {
-        // Its routines' statements get their numbers when they run: none may be queued after it.
+    if plan.plan.calls_routine || plan.plan.fires_triggers {
+        // The statements of its routines and triggers get their numbers when they run: none may be
+        // queued after it.
         return Ok(None);
     }
     let bytes = prepared.text().len() + job.params.iter().map(Datum::size_bytes).sum::<usize>();

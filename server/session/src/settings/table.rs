@@ -330,7 +330,7 @@ const SETTINGS: &[Setting] = &[
         default: "origin",
         access: Access::Superuser,
         report: false,
-        description: "Accepted for PostgreSQL's sake; has no effect. For superusers.",
+        description: "Which triggers fire; replica also turns off foreign keys. For superusers.",
     },
     user(
         "share_plans",

@@ -132,5 +132,6 @@ pub(crate) fn context_in(
         new_keys: NewKeys::Now,
         constraints: session.block_state.constraints.clone(),
         routine_depth: 0,
+        trigger_depth: 0,
     }
 }

@@ -35,7 +35,6 @@ use crate::statement::prepared::{Prepared, read_only};
 use crate::statistics::note::note_rows;
 use crate::transaction::deferred_unique_checks::defer_unique_check;
 use crate::transaction::open::{ensure_open, restart_kv};
-use crate::transaction::state::Open;
 
 /// Rows asked for at a time.
 const BATCH_ROWS: usize = 1024;
@@ -151,7 +150,7 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     let open = ensure_open(session);
     // What routines have changed has higher numbers, which only a new beginning takes back.
     // A closed table is not waited for with locks: its definition may wait for these.
-    if is_restart(&error) && !is_closed(&error) && !has_nested(open, seq) {
+    if is_restart(&error) && !is_closed(&error) && !open.txn.restarts().has_later(seq) {
         let txn = open.txn.clone();
         match txn.restarts().statement(seq).await {
             Ok(next) => {
@@ -169,11 +168,6 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     let open = ensure_open(session);
     open.statements = 1;
     Ok(open.txn.next_statement())
-}
-
-/// Whether routines have run statements of their own inside of a statement.
-fn has_nested(open: &Open, seq: Seq) -> bool {
-    open.txn.next_statement().number() > seq.number() + 1
 }
 
 async fn attempt_statement(

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, SearchPath, Table};
+use braid_catalog::{Catalog, Id, SearchPath, Table, TriggerConstraint};
 use braid_dml::{check_left, foreign_key_changed, has_left_checks, unique_key_changed};
 use braid_exec::from_kv;
 use braid_kv::{Conflict, Error as Kv, TxnOptions};
@@ -147,10 +147,21 @@ fn named(
 }
 
 /// The deferrable constraints of this name that a table has.
-fn deferrable_named(table: &Table, name: &str) -> impl Iterator<Item = Id> {
+fn deferrable_named<'t>(table: &'t Table, name: &'t str) -> impl Iterator<Item = Id> + 't {
     let foreign = table.foreign_keys.iter().filter(move |key| key.name == name && key.deferrable);
     let unique = table.indexes.iter().filter(move |index| index.name == name && index.deferrable);
-    foreign.map(|key| key.id).chain(unique.map(|index| index.id))
+    let triggers = constraint_triggers(table, name).filter(|found| found.deferrable);
+    let keys = foreign.map(|key| key.id).chain(unique.map(|index| index.id));
+    keys.chain(triggers.map(|found| found.id))
+}
+
+/// The constraint triggers of this name that a table has.
+fn constraint_triggers<'t>(
+    table: &'t Table,
+    name: &'t str,
+) -> impl Iterator<Item = &'t TriggerConstraint> {
+    let named = table.triggers.iter().filter(move |trigger| trigger.name == name);
+    named.filter_map(|trigger| trigger.constraint.as_ref())
 }
 
 fn has(table: &Table, name: &str) -> bool {
@@ -161,5 +172,5 @@ fn constraints_named(table: &Table, name: &str) -> usize {
     let keys = table.foreign_keys.iter().filter(|key| key.name == name).count();
     let checks = table.checks.iter().filter(|check| check.name == name).count();
     let indexes = table.all_indexes().filter(|i| i.constraint.is_some() && i.name == name);
-    keys + checks + indexes.count()
+    keys + checks + indexes.count() + constraint_triggers(table, name).count()
 }

@@ -30,7 +30,8 @@ pub(crate) fn defer_unique_check(
     let is_plain = plan.kind == StatementKind::Insert
         && plan.columns.is_empty()
         && plan.explain.is_none()
-        && !plan.returning_nothing;
+        && !plan.returning_nothing
+        && !plan.fires_triggers;
     if is_alone && is_plain {
         cx.new_keys = NewKeys::AtCommit;
         ensure_open(session).unchecked = Some(cx.catalog.clone());

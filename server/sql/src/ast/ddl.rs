@@ -2,6 +2,7 @@
 
 use super::{
     DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, SequenceOption, Span,
+    TriggerChoice, TriggerState,
 };
 
 /// `CREATE TABLE`.
@@ -457,6 +458,8 @@ pub enum AlterAction {
     Interleave(Interleave),
     /// `UNINTERLEAVE`.
     Uninterleave,
+    /// `ENABLE` and `DISABLE TRIGGER`.
+    Trigger(TriggerChoice, TriggerState),
     /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).
     Unsupported(String),
 }

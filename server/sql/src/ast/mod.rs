@@ -17,6 +17,7 @@ mod routines;
 mod session;
 mod settings;
 mod statement;
+mod triggers;
 mod types;
 
 // The query and expression types are one closed set that sqlparser grows with each release;
@@ -58,5 +59,9 @@ pub use statement::{
     CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, Merge,
     MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, RowLock,
     Statement, TargetColumn, Update, With,
+};
+pub use triggers::{
+    ConstraintTrigger, CreateTrigger, TransitionName, TriggerChoice, TriggerEvent, TriggerState,
+    TriggerTiming,
 };
 pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};

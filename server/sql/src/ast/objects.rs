@@ -173,10 +173,17 @@ pub enum AlterTarget {
     Domain(ObjectName),
     /// `ALTER FUNCTION`, `PROCEDURE` or `ROUTINE`.
     Routine(Box<RoutineName>),
+    /// `ALTER TRIGGER`.
+    Trigger {
+        /// The trigger.
+        name: Ident,
+        /// Its table.
+        table: ObjectName,
+    },
 }
 
 impl AlterTarget {
-    /// The name of the object.
+    /// The name of the object; of a trigger that of its table.
     pub fn name(&self) -> &ObjectName {
         match self {
             AlterTarget::Table(name)
@@ -187,7 +194,8 @@ impl AlterTarget {
             | AlterTarget::Schema(name)
             | AlterTarget::Database(name)
             | AlterTarget::Type(name)
-            | AlterTarget::Domain(name) => name,
+            | AlterTarget::Domain(name)
+            | AlterTarget::Trigger { table: name, .. } => name,
             AlterTarget::Routine(routine) => &routine.name,
         }
     }
@@ -307,6 +315,13 @@ pub enum CommentTarget {
     Domain(ObjectName),
     /// `COMMENT ON FUNCTION`, `PROCEDURE` or `ROUTINE`.
     Routine(Box<RoutineName>),
+    /// `COMMENT ON TRIGGER`.
+    Trigger {
+        /// The trigger.
+        name: Ident,
+        /// Its table.
+        table: ObjectName,
+    },
     /// `COMMENT ON CONSTRAINT … ON DOMAIN`.
     DomainConstraint {
         /// The constraint.

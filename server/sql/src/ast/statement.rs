@@ -5,11 +5,12 @@ use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterRoutine,
     AlterSequence, AlterTable, AlterType, AlterUser, Call, Comment, CopyDirection, CopyOptions,
     CreateDatabase, CreateDomain, CreateExtension, CreateIndex, CreateRoutine, CreateSchema,
-    CreateSequence, CreateTable, CreateType, CreateUser, CreateView, CteAsMaterialized,
-    CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser,
-    Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable,
-    NonBlock, ObjectName, OwnedBy, Query, RefreshView, Rename, Reset, RoleGrant, SelectItem, Set,
-    ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
+    CreateSequence, CreateTable, CreateTrigger, CreateType, CreateUser, CreateView,
+    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop,
+    DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident,
+    IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView, Rename, Reset,
+    RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes,
+    Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -60,6 +61,8 @@ pub enum Statement {
     /// `ALTER FUNCTION` and its like, except the renaming and moving forms
     /// ([`Statement::Rename`]).
     AlterRoutine(Box<AlterRoutine>),
+    /// `CREATE TRIGGER`.
+    CreateTrigger(Box<CreateTrigger>),
     /// `DO`.
     Do(DoBlock),
     /// `CALL`.

@@ -6,7 +6,7 @@ use braid_types::Result;
 use sqlparser::ast::{Expr, Query};
 
 use super::expr::{print_cast_operand, print_expr};
-use super::printer::{Entry, Layout, Names, Printer};
+use super::printer::{Entry, INDENT_STEP, Layout, Names, Printer};
 use super::query::print_query;
 use super::stored_form::TABLE_ROW;
 
@@ -48,6 +48,23 @@ pub fn shown_expr_text(
         true => print_cast_operand(&mut printer, expr)?,
         false => print_expr(&mut printer, expr)?,
     }
+    Ok(printer.out)
+}
+
+/// The text of a trigger's condition with today's names: item 1 is the old row, item 2 the new one.
+pub fn shown_condition_text(
+    expr: &Expr,
+    names: &dyn Names,
+    rows: [HashMap<u16, String>; 2],
+    pretty: bool,
+) -> Result<String> {
+    let mut printer = Printer::new(Some(names), Layout { pretty, wrap: -1 });
+    printer.indent = INDENT_STEP;
+    for ((label, name), columns) in (TABLE_ROW..).zip(["old", "new"]).zip(rows) {
+        let entry = Entry { name: Some(name.to_owned()), columns, ..Entry::default() };
+        printer.entries.insert(label, entry);
+    }
+    print_expr(&mut printer, expr)?;
     Ok(printer.out)
 }
 

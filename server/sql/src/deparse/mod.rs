@@ -18,6 +18,7 @@
 //!   list. Every item has its name. Implicit casts are written out.
 //!
 //! An expression of a table's definition is stored in the same way: its table's row is item 1.
+//! In the condition of a trigger the old row is item 1 and the new one item 2.
 //!
 //! [`stored_text`] prints that form, [`shown_text`] the same with today's names.
 //! [`stored_expr_text`] and [`shown_expr_text`] do so with an expression. What is not here:
@@ -34,7 +35,10 @@ mod range;
 mod stored_form;
 mod syntax;
 
-pub use entry::{RowNames, is_call, shown_expr_text, shown_text, stored_expr_text, stored_text};
+pub use entry::{
+    RowNames, is_call, shown_condition_text, shown_expr_text, shown_text, stored_expr_text,
+    stored_text,
+};
 pub use printer::{Layout, Names};
 pub use range::{relation_id, using_columns};
 pub use stored_form::{

@@ -7,3 +7,4 @@ pub(crate) mod privileges;
 pub(crate) mod routines;
 pub(crate) mod sql_features;
 pub(crate) mod tables;
+pub(crate) mod triggers;

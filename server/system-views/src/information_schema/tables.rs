@@ -8,7 +8,7 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
 use std::sync::Arc;
 
-use braid_catalog::{CheckOption, ColumnId, Id, View, WritableView};
+use braid_catalog::{CheckOption, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView};
 use braid_catalog::{
     Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
 };
@@ -98,13 +98,19 @@ fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(view.check_option.map_or("NONE", CheckOption::name)),
                 yes_no(is_writable(cx, view)),
                 yes_no(is_writable(cx, view)),
-                yes_no(false),
-                yes_no(false),
-                yes_no(false),
+                yes_no(has_instead(view, TriggerEvent::Update)),
+                yes_no(has_instead(view, TriggerEvent::Delete)),
+                yes_no(has_instead(view, TriggerEvent::Insert)),
             ]);
         }
     }
     builder.rows()
+}
+
+/// Whether a view has a trigger that does the work of a statement.
+fn has_instead(view: &View, event: TriggerEvent) -> bool {
+    let mut triggers = view.triggers.iter();
+    triggers.any(|found| found.timing == TriggerTiming::InsteadOf && found.is_for(event))
 }
 
 /// Whether a view's rows can be changed. One with computed columns cannot, so far.

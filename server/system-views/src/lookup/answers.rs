@@ -8,7 +8,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::lookup::CatalogLookup;
 use crate::lookup::definition::{
     check_definition, domain_check_definition, foreign_key_definition, index_column,
-    index_definition, unique_definition,
+    index_definition, trigger_constraint_definition, unique_definition,
 };
 use crate::lookup::object_identity::object_identity;
 use crate::lookup::object_privileges;
@@ -123,10 +123,19 @@ impl Lookup for CatalogLookup {
             if let Some(check) = table.checks.iter().find(|check| check.id == oid) {
                 return Some(check_definition(self.names(), table, check, pretty));
             }
+            let mut constraints = table.triggers.iter().filter_map(|t| t.constraint.as_ref());
+            if let Some(constraint) = constraints.find(|constraint| constraint.id == oid) {
+                return Some(trigger_constraint_definition(constraint));
+            }
             let key = table.foreign_keys.iter().find(|key| key.id == oid)?;
             let qualify = |parent: &Table| !self.relation_is_visible(parent.id);
             Some(foreign_key_definition(&self.catalog, table, key, qualify))
         })
+    }
+
+    fn trigger_definition(&self, oid: u32, pretty: bool) -> Option<String> {
+        let (relation, trigger) = self.catalog.names().triggers().get(oid)?;
+        self.names().trigger(&relation, trigger, pretty)
     }
 
     fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String> {
@@ -151,6 +160,7 @@ impl Lookup for CatalogLookup {
                 Some(found) => found.comment.clone(),
                 None => self.catalog.enums().get(oid)?.comment.clone(),
             },
+            "pg_trigger" => self.catalog.names().triggers().get(oid)?.1.comment.clone(),
             "pg_proc" => self.catalog.names().routines().get(oid)?.comment.clone(),
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
             _ => None,

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use braid_catalog::names::qualified;
 use braid_catalog::{
     Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ForeignKey,
-    ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table, column_label,
-    index_column_text, is_temporary,
+    ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table, TriggerConstraint,
+    column_label, index_column_text, is_temporary,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -113,6 +113,13 @@ pub(crate) fn index_column(
     keys.chain(index.storing.iter().copied())
         .nth(number.checked_sub(1)?)
         .map(|id| index_column_text(names, table, id, pretty))
+}
+
+/// `TRIGGER [DEFERRABLE [INITIALLY DEFERRED]]`.
+pub(crate) fn trigger_constraint_definition(constraint: &TriggerConstraint) -> String {
+    let deferrable = if constraint.deferrable { " DEFERRABLE" } else { "" };
+    let deferred = if constraint.initially_deferred { " INITIALLY DEFERRED" } else { "" };
+    format!("TRIGGER{deferrable}{deferred}")
 }
 
 /// `PRIMARY KEY (…)` or `UNIQUE (…)`.

@@ -281,6 +281,7 @@ const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
+const PG_TRIGGER: u32 = 2620;
 const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 
@@ -314,6 +315,9 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     for found in catalog.names().routines().in_database(database) {
         add(found.id, PG_PROC, 0, &found.comment);
+    }
+    for (_, trigger) in catalog.names().triggers().in_database(database) {
+        add(trigger.id, PG_TRIGGER, 0, &trigger.comment);
     }
     for schema in catalog.schemas().in_database(database) {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);

@@ -206,6 +206,15 @@ fn constraints<'t>(
         };
         found.push((key.id, key.name.as_str(), "f", rest));
     }
+    for trigger in &table.triggers {
+        let Some(constraint) = &trigger.constraint else { continue };
+        let rest = Constraint {
+            deferrable: constraint.deferrable,
+            deferred: constraint.initially_deferred,
+            ..Constraint::on(Datum::Null)
+        };
+        found.push((constraint.id, trigger.name.as_str(), "t", rest));
+    }
     found
 }
 

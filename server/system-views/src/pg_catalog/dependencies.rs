@@ -18,8 +18,8 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, StoredExpr, Table, View,
-    enums_named, virtual_schemas, virtual_tables,
+    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Relation, StoredExpr, Table,
+    Trigger, View, enums_named, virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -40,6 +40,7 @@ const PG_ATTRDEF: u32 = 2604;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_NAMESPACE: u32 = 2615;
 const PG_REWRITE: u32 = 2618;
+const PG_TRIGGER: u32 = 2620;
 const PG_EXTENSION: u32 = 3079;
 
 /// The extension that stands for what BraidDB has beside PostgreSQL's catalogs.
@@ -125,6 +126,25 @@ impl Dependencies {
             if let Some(index) = parent.and_then(|parent| parent.index(key.parent_index)) {
                 self.add((PG_CONSTRAINT, key.id, 0), (PG_CLASS, index.id, 0), "n");
             }
+        }
+    }
+
+    /// A trigger goes with its relation, or with its constraint.
+    fn trigger(&mut self, relation: &Relation, trigger: &Trigger) {
+        let object = (PG_TRIGGER, trigger.id, 0);
+        let table = (PG_CLASS, relation.oid(), 0);
+        self.add(object, (PG_PROC, trigger.function, 0), "n");
+        match &trigger.constraint {
+            Some(constraint) => {
+                self.add(object, (PG_CONSTRAINT, constraint.id, 0), "i");
+                self.add((PG_CONSTRAINT, constraint.id, 0), table, "a");
+            }
+            None => self.add(object, table, "a"),
+        }
+        let read = trigger.when.iter().flat_map(columns_of);
+        let columns = trigger.columns.iter().chain(read).copied().collect::<BTreeSet<_>>();
+        for column in columns {
+            self.add(object, (PG_CLASS, relation.oid(), i64::from(column)), "n");
         }
     }
 
@@ -229,6 +249,9 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
     }
     all.routines(cx);
+    for (relation, trigger) in catalog.names().triggers().in_database(database) {
+        all.trigger(&relation, trigger);
+    }
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
         let of_enum = found.base.inner_enum().map(|_| found.base.oid());

@@ -10,4 +10,5 @@ pub(crate) mod roles;
 pub(crate) mod sessions;
 pub(crate) mod statements;
 pub(crate) mod statistics;
+pub(crate) mod triggers;
 pub(crate) mod types;

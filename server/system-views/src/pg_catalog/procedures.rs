@@ -50,6 +50,9 @@ const PROC_COLUMNS: [&str; 27] = [
     "proacl",
 ];
 
+/// The oid of the pseudo-type that trigger functions return.
+const TRIGGER: u32 = 2279;
+
 fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_proc", &PROC_COLUMNS);
     for procedure in procedures() {
@@ -129,7 +132,7 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         letter(routine.parallel),
         count(routine.inputs().count()),
         count(defaults.len()),
-        int(routine.result_type().oid()),
+        int(if routine.is_for_triggers() { TRIGGER } else { routine.result_type().oid() }),
         flag(routine.security_definer),
         vector(SqlType::Oid, routine.types().map(|ty| i64::from(ty.oid()))),
         listed(SqlType::Oid, all),

@@ -103,7 +103,9 @@ impl ClassRow {
         row.rows = known.then_some(statistics.rows);
         row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
         row.has_index = visible_indexes(table).next().is_some();
-        row.has_triggers = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        row.has_triggers = !table.triggers.is_empty()
+            || !table.foreign_keys.is_empty()
+            || !table.referenced_by.is_empty();
         row.acl = cx.catalog.privileges().acl(Object::Table(table));
         row
     }
@@ -139,6 +141,7 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         let mut row =
             ClassRow::new(view.id, &view.name, view.schema, view.owner, 'v', view.columns.len());
         row.has_rules = true;
+        row.has_triggers = !view.triggers.is_empty();
         row.options = view
             .check_option
             .map(|option| vec![format!("check_option={}", option.name().to_lowercase())]);

@@ -173,6 +173,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             stored: None,
             depends_on: vec![parent.id],
             check_option: None,
+            triggers: Vec::new(),
             grants: Vec::new(),
             comment: Some("a view".to_owned()),
         };

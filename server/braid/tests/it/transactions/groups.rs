@@ -19,6 +19,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 mod run;
 mod script;
+mod triggers;
 
 use run::{Mode, Run, contents};
 use script::World;
@@ -109,10 +110,11 @@ fn the_outcome_is_that_of_serial_execution() {
 }
 
 /// Writes rows as they are, again and again: to others each is a newer version of a row that
-/// says what it said before.
+/// says what it said before. No trigger hears of it.
 async fn interfere(client: Client, seed: u64, mut stop: tokio::sync::watch::Receiver<bool>) {
     let mut random = Random::new(seed);
     sure(&client, &format!("SET search_path = parallel_{seed}")).await;
+    sure(&client, "SET session_replication_role = replica").await;
     while !*stop.borrow_and_update() {
         let id = random.below(8);
         let sql = match random.below(4) {

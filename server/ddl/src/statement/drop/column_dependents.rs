@@ -9,6 +9,7 @@ use crate::names::describe::describe;
 use crate::statement::drop::dependents::Doomed;
 use crate::statement::drop::relations::drop_all;
 use crate::statement::object::view::view_reads;
+use crate::statement::trigger::triggers_reading;
 use crate::table::descriptor::{change_table, referring_to};
 use crate::table::expr_text::expr_reads;
 
@@ -35,6 +36,9 @@ pub(crate) fn check_column_dependents(
         })
         .collect();
     let on = format!("column {} of table {}", column.name, table.name);
+    let triggers = triggers_reading(table, column.id);
+    let trigger_lines =
+        triggers.iter().map(|t| format!("trigger {} on table {}", t.name, table.name));
     let view_lines = views.iter().map(|id| describe(cx, &catalog, *id));
     let column_lines =
         generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
@@ -45,7 +49,8 @@ pub(crate) fn check_column_dependents(
         }
         DropBehavior::Cascade => Vec::new(),
     };
-    let lines: Vec<String> = keys.into_iter().chain(view_lines).chain(column_lines).collect();
+    let lines = keys.into_iter().chain(view_lines).chain(column_lines).chain(trigger_lines);
+    let lines: Vec<String> = lines.collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -61,8 +66,10 @@ pub(crate) fn check_column_dependents(
         cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {line}"));
     }
     let gone: Vec<u16> = generated.iter().map(|column| column.id).collect();
+    let gone_triggers: Vec<Id> = triggers.iter().map(|trigger| trigger.id).collect();
     change_table(cx, table.id, |table| {
         table.columns.retain(|column| !gone.contains(&column.id));
+        table.triggers.retain(|trigger| !gone_triggers.contains(&trigger.id));
     })?;
     let doomed = Doomed { relations: views.iter().copied().collect(), ..Doomed::default() };
     let named = doomed.relations.clone();

@@ -1,4 +1,4 @@
-//! DROP of kinds that have no objects of users: functions, triggers, types, casts and others.
+//! DROP of kinds that are not relations: functions, triggers, types, casts and others.
 //!
 //! What is missing is reported in PostgreSQL's words, as an error or, with IF EXISTS, as a NOTICE.
 //! What is built in is needed by the system (2BP01).
@@ -17,6 +17,7 @@ use crate::names::types::sql_type;
 use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
 use crate::statement::routine::find_to_drop as find_routine;
+use crate::statement::trigger::drop_trigger;
 use crate::statement::types::drop_type::{drop_named, drop_routine};
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
@@ -69,6 +70,9 @@ fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) 
         OtherObject::Type(data_type) => data_type_item(cx, statement, data_type),
         OtherObject::Routine(name) => routine(cx, statement, &name.name, name.arguments.as_deref()),
         OtherObject::Aggregate { name, arguments } => routine(cx, statement, name, Some(arguments)),
+        OtherObject::OnTable { name, table } if kind == "trigger" => {
+            drop_trigger(cx, statement, &fold(name), table)
+        }
         OtherObject::OnTable { name, table } => on_table(cx, statement, &fold(name), table),
         OtherObject::Operator { schema, symbol, left, right } => {
             let name: Vec<String> = schema.iter().map(fold).chain([symbol.clone()]).collect();

@@ -14,6 +14,7 @@ use crate::names::describe::describe;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined, wrong_kind};
 use crate::rows::delete::{delete_index_entries, delete_rows, forget_interleaving};
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
+use crate::statement::trigger::without_triggers;
 use crate::table::descriptor::{change_table, free_index};
 
 pub(crate) fn drop_named_relations(
@@ -183,6 +184,9 @@ pub(crate) fn drop_doomed(
                         parent.referenced_by.retain(|child| child != id);
                     })?;
                 }
+            }
+            for other in without_triggers(&cx.catalog(), *id) {
+                cx.draft()?.put(other);
             }
             cx.draft()?.remove(*id);
         } else if catalog.views().get(*id).is_some() {

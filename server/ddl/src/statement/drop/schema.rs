@@ -13,6 +13,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::forget_schema;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
+use crate::statement::trigger::drop_triggers_calling;
 use crate::statement::types::drop_type;
 
 pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
@@ -83,6 +84,8 @@ pub(crate) async fn drop_schema(
     }
     for routine in inside.iter().filter_map(|id| catalog.names().routines().get(*id)) {
         type_lines.push(describe_routine(cx, routine));
+        let triggers = drop_triggers_calling(cx, routine)?;
+        type_lines.extend(triggers);
         cx.draft()?.remove(routine.id);
     }
     let is_other = |id: &Id| {

@@ -15,6 +15,7 @@ use crate::names::user_types::named_domain;
 use crate::statement::object::database;
 use crate::statement::object::view::store_views;
 use crate::statement::routine;
+use crate::statement::trigger;
 use crate::statement::types::{domains, enums};
 use crate::table::columns::check_column_name;
 use crate::table::constraint_names::check_constraint_name;
@@ -42,6 +43,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         AlterTarget::Domain(name) => {
             domains::rename(cx, name, &statement.kind)?;
             return Ok("ALTER DOMAIN".to_owned());
+        }
+        AlterTarget::Trigger { name, table } => {
+            trigger::rename(cx, &fold(name), table, &statement.kind)?;
+            return Ok("ALTER TRIGGER".to_owned());
         }
         AlterTarget::Routine(name) => return routine::rename(cx, name, &statement.kind),
         AlterTarget::Database(name) => {

@@ -64,6 +64,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
             ast::CheckOption::Local => CheckOption::Local,
             ast::CheckOption::Cascaded => CheckOption::Cascaded,
         }),
+        triggers: existing.as_ref().map_or_else(Vec::new, |view| view.triggers.clone()),
         grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };

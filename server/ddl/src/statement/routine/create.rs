@@ -157,6 +157,23 @@ fn same_result(old: &Routine, new: &Routine) -> bool {
 
 /// What is wrong with a body is found before it runs. Else what it names.
 fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<Vec<Id>> {
+    if routine.is_for_triggers() {
+        return match routine.language {
+            Language::Sql => Err(definition("SQL functions cannot return type trigger")),
+            Language::Plpgsql if !routine.parameters.is_empty() => {
+                let error = definition("trigger functions cannot have declared arguments");
+                let hint = "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV \
+                            instead.";
+                let name = &routine.name;
+                let place = format!("compilation of PL/pgSQL function \"{name}\" near line 1");
+                Err(error.hint(hint).context(place))
+            }
+            Language::Plpgsql => {
+                braid_routines::check_trigger_body(routine)?;
+                Ok(Vec::new())
+            }
+        };
+    }
     match routine.language {
         Language::Sql => braid_routines::check_sql_body(routine, cx.exec),
         Language::Plpgsql => {

@@ -26,7 +26,11 @@ pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<Sq
     {
         match last.as_str() {
             "void" => return Ok(SqlType::Void),
-            "trigger" | "event_trigger" => return Err(Error::unsupported("triggers")),
+            "event_trigger" => return Err(Error::unsupported("event triggers")),
+            "trigger" => {
+                let message = "PL/pgSQL functions cannot accept type trigger";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             "anyrange" | "anymultirange" | "anycompatiblerange" => {
                 return Err(Error::unsupported("a function of ranges of any type"));
             }
@@ -144,6 +148,14 @@ fn parameter(
     Ok(RoutineParameter { name, ty, default, mode })
 }
 
+/// Whether a result is that of a trigger's function.
+fn is_trigger(data_type: &DataType) -> bool {
+    let DataType::Custom(name, modifiers) = data_type else { return false };
+    let written = parts(name);
+    let written: Vec<&str> = written.iter().map(String::as_str).collect();
+    modifiers.is_empty() && matches!(written[..], ["trigger"] | ["pg_catalog", "trigger"])
+}
+
 /// What a call gives, and whether it is a set.
 pub(super) fn result_of(
     cx: &DdlContext<'_>,
@@ -162,6 +174,7 @@ pub(super) fn result_of(
         return Ok((RoutineResult::Value(SqlType::Record(row)), false));
     }
     let (written, is_set) = match &create.returns {
+        Some(Returns::Value(ty)) if is_trigger(ty) => return Ok((RoutineResult::Trigger, false)),
         None => (None, false),
         Some(Returns::Value(ty)) => (Some(plain_type(cx, ty)?), false),
         Some(Returns::Set(ty)) => (Some(plain_type(cx, ty)?), true),

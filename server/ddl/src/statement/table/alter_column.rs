@@ -19,6 +19,7 @@ use crate::rows::rewrite::rewrite_rows;
 use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
+use crate::statement::trigger::triggers_reading;
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
 use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
@@ -254,6 +255,14 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
             "rule _RETURN on {} depends on column \"{}\"",
             describe(cx, &catalog, view.id),
             column.name
+        )));
+    }
+    if let Some(trigger) = triggers_reading(table, column.id).first() {
+        let message = "cannot alter type of a column used in a trigger definition";
+        let on = describe(cx, &catalog, table.id);
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+            "trigger {} on {on} depends on column \"{}\"",
+            trigger.name, column.name
         )));
     }
     let generated = table.columns.iter().any(|other| {

@@ -24,6 +24,7 @@ use crate::statement::table::key_from_index::{become_primary, usable_index, use_
 use crate::statement::table::primary_key::{
     add_primary_key, drop_primary_key, replace_primary_key,
 };
+use crate::statement::trigger::set_state;
 use crate::table::columns::{Behind, add_column, finish_column};
 use crate::table::constraints::{KeySpec, add_check_constraint, add_key, set_family};
 use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
@@ -90,6 +91,7 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         }
         AlterAction::Interleave(_) => Err(not_in_block("ALTER TABLE ... INTERLEAVE")),
         AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
+        AlterAction::Trigger(choice, state) => set_state(cx, &table, choice, *state),
         AlterAction::Unsupported(what) => {
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
         }
@@ -359,6 +361,17 @@ fn alter_constraint(
     Ok(())
 }
 
+/// 2BP01 for the constraint that CREATE CONSTRAINT TRIGGER made: DROP TRIGGER removes both.
+fn required_by_trigger(table: &Table, name: &str) -> Error {
+    let trigger = format!("trigger {name} on table {}", table.name);
+    let message = format!(
+        "cannot drop constraint {name} on table {} because {trigger} requires it",
+        table.name
+    );
+    Error::new(SqlState::DependentObjectsStillExist, message)
+        .hint(format!("You can drop {trigger} instead."))
+}
+
 async fn drop_constraint(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,
@@ -384,6 +397,8 @@ async fn drop_constraint(
         let index = table.primary.clone();
         free_index(cx, &mut changed, &index, behavior)?;
         return drop_primary_key(cx, &table, changed).await;
+    } else if table.triggers.iter().any(|t| t.constraint.is_some() && t.name == name) {
+        return Err(required_by_trigger(&table, name));
     } else {
         let error = undefined_constraint(&table, name);
         if !if_exists {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Id, Object, Sequence, Table, fresh_counter};
+use braid_catalog::{Id, Object, Sequence, Table, TriggerTiming, fresh_counter};
 use braid_sql::ast::{DropBehavior, Truncate};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::rows::delete::empty_table;
+use crate::statement::trigger::{TruncateTriggers, fire_truncate};
 use crate::table::descriptor::{change_table, child_of};
 use crate::table::moving::refuse_moving;
 
-pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
+pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for name in &statement.tables {
         let table = cx.table(name)?;
@@ -26,6 +27,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
     let emptied: Vec<Id> = tables.iter().map(|table| table.id).collect();
     for table in &tables {
         cx.catalog().privileges().check(cx.user(), Object::Table(table), "TRUNCATE")?;
+    }
+    let triggers = TruncateTriggers::of(cx, &tables)?;
+    fire_truncate(cx, &triggers, TriggerTiming::Before).await?;
+    for table in &tables {
         refuse_moving(&cx.catalog(), table)?;
         empty_table(cx, table.id, &emptied)?;
         change_table(cx, table.id, |table| {
@@ -38,7 +43,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
         }
         cx.draft()?.note_emptied(table.id);
     }
-    Ok(())
+    fire_truncate(cx, &triggers, TriggerTiming::After).await
 }
 
 /// Tables that refer to those to be emptied: taken along with CASCADE, else 0A000.

@@ -17,6 +17,7 @@ use crate::statement::drop::relations::drop_relations;
 use crate::statement::index::drop_index::drop_index_of;
 use crate::statement::object::view::view_reads;
 use crate::statement::table::drop_column::drop_column;
+use crate::statement::trigger::refuse_drop_of_function;
 use crate::table::descriptor::change_table;
 use crate::table::expr_text::columns_used;
 
@@ -108,6 +109,9 @@ pub(crate) async fn drop_routine(
     routine: &Routine,
     behavior: DropBehavior,
 ) -> Result<()> {
+    if routine.is_for_triggers() {
+        refuse_drop_of_function(cx, routine, behavior)?;
+    }
     let (name, catalog) = (describe_routine(cx, routine), cx.catalog());
     let mut all = Dependents::default();
     add_named(cx, &catalog, (routine.id, routine.database, &name), &BTreeSet::new(), &mut all);

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use braid_catalog::Id;
+use braid_catalog::{Id, TriggerEvent};
 use braid_exec::ExecutionState;
 use braid_kv::Key;
 use braid_rows::{TableRows, Violation};
@@ -14,6 +14,7 @@ use crate::foreign_keys::collect::{child_events, parent_events};
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, TableLinks, comparable, pick};
 use crate::table_writer::TableWriter;
+use crate::triggers::RowTriggers;
 
 /// The changes of a level.
 #[derive(Default)]
@@ -145,7 +146,7 @@ impl Changes {
         let table = match self.tables.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(TableChanges {
-                links: TableLinks::of(&run.cx.catalog, &link.child),
+                links: TableLinks::acting(run, &link.child),
                 layout: TableRows::new(&link.child)?,
                 rows: HashMap::new(),
                 pointing: HashMap::new(),
@@ -185,7 +186,12 @@ impl Changes {
     }
 
     /// Writes everything, table by table; gives the questions that the changes ask.
-    pub async fn write(mut self, writers: &HashMap<Id, TableWriter>) -> Result<Vec<Event>> {
+    pub async fn write(
+        mut self,
+        writers: &HashMap<Id, TableWriter>,
+        triggers: &HashMap<Id, RowTriggers>,
+    ) -> Result<Vec<Event>> {
+        let mut after: Vec<(Id, Row, Option<Row>)> = Vec::new();
         let mut events = Vec::new();
         let mut changed: HashMap<Id, Vec<(Row, Row)>> = HashMap::new();
         let mut tables: Vec<Id> = Vec::new();
@@ -193,6 +199,9 @@ impl Changes {
             let Some(table) = self.tables.get_mut(id) else { continue };
             let Some(Change { old, new, .. }) = table.rows.remove(row) else { continue };
             parent_events(&table.links, &old, new.as_deref(), &mut events);
+            if triggers.contains_key(id) {
+                after.push((*id, old.clone(), new.clone()));
+            }
             match new {
                 Some(new) => {
                     child_events(&table.links, &table.layout, &old, &new, &mut events);
@@ -222,8 +231,31 @@ impl Changes {
                 _ => error,
             })?;
         }
+        owe_triggers(triggers, after).await?;
         Ok(events)
     }
+}
+
+/// Owes the triggers after rows that a level has changed, and after its statements.
+async fn owe_triggers(
+    triggers: &HashMap<Id, RowTriggers>,
+    after: Vec<(Id, Row, Option<Row>)>,
+) -> Result<()> {
+    let mut statements: Vec<(Id, TriggerEvent)> = Vec::new();
+    for (id, old, new) in after {
+        let Some(of_table) = triggers.get(&id) else { continue };
+        let event = if new.is_none() { TriggerEvent::Delete } else { TriggerEvent::Update };
+        of_table.after_row(event, Some(&old), new.as_deref()).await?;
+        if !statements.contains(&(id, event)) {
+            statements.push((id, event));
+        }
+    }
+    for (id, event) in statements {
+        if let Some(of_table) = triggers.get(&id) {
+            of_table.end(event).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a child's row has these values in its foreign key.

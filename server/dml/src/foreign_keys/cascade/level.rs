@@ -9,10 +9,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKeyAction, Id};
+use braid_catalog::{ForeignKeyAction, Id, TriggerEvent};
 use braid_exec::{Evaluator, ExecutionState};
 use braid_kv::{Key, Record};
-use braid_plan::CascadeTable;
+use braid_plan::{CascadeTable, Firing};
 use braid_types::cast::{CastEnv, cast};
 use braid_types::{Datum, Error, Result, Row};
 
@@ -22,6 +22,7 @@ use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::Link;
 use crate::foreign_keys::messages::{mixed_nulls, no_parent, still_referenced};
 use crate::table_writer::TableWriter;
+use crate::triggers::{RowTriggers, TriggerQueue};
 
 /// Events between two looks at whether the statement is to stop.
 const EVENTS_PER_CANCEL: usize = 1024;
@@ -34,6 +35,9 @@ pub struct CascadeLevel<'r> {
     rows: HashMap<(Id, Key), Row>,
     changes: Changes,
     writers: HashMap<Id, TableWriter>,
+    /// Those of tables that have any.
+    triggers: HashMap<Id, RowTriggers>,
+    trigger_queue: Arc<TriggerQueue>,
 }
 
 /// What a foreign key does when a key of its parent goes or changes.
@@ -58,6 +62,7 @@ impl<'r> CascadeLevel<'r> {
         run: &'r Arc<ExecutionState>,
         tables: HashMap<Id, Arc<CascadeTable>>,
         events: &[Event],
+        trigger_queue: &Arc<TriggerQueue>,
     ) -> Result<Self> {
         let mut wanted: Vec<Wanted> = Vec::new();
         let mut looks: Vec<(Id, HashSet<Key>)> = Vec::new();
@@ -107,6 +112,8 @@ impl<'r> CascadeLevel<'r> {
             rows: HashMap::new(),
             changes: Changes::default(),
             writers: HashMap::new(),
+            triggers: HashMap::new(),
+            trigger_queue: trigger_queue.clone(),
         };
         level.rows = level.lock(&wanted).await?;
         Ok(level)
@@ -154,7 +161,7 @@ impl<'r> CascadeLevel<'r> {
                 }
             }
         }
-        self.changes.write(&self.writers).await
+        self.changes.write(&self.writers, &self.triggers).await
     }
 
     async fn check_parent(&self, link: &Link, values: &Row, row: Option<&Key>) -> Result<()> {
@@ -245,17 +252,17 @@ impl<'r> CascadeLevel<'r> {
             return Err(Error::internal("a cascade to a row that was not read"));
         };
         let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
-        let writer = match self.writers.entry(id) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let (generated, checks) = (&entry.generated, &entry.checks);
-                let (exprs, evaluator) = (&entry.index_exprs, evaluator.clone());
-                new.insert(TableWriter::new(&entry.table, generated, checks, exprs, evaluator)?)
-            }
+        let event = match (action, new) {
+            (ForeignKeyAction::Cascade, None) => TriggerEvent::Delete,
+            _ => TriggerEvent::Update,
         };
+        self.begin(&entry, &evaluator, event).await?;
         let mut after = before.clone();
-        let places = match (action, new) {
+        let mut places = match (action, new) {
             (ForeignKeyAction::Cascade, None) => {
+                if self.before_row(id, event, &before, None).await?.is_none() {
+                    return Ok(());
+                }
                 return self.changes.delete(self.run, link, child, before);
             }
             (ForeignKeyAction::Cascade, Some(values)) => {
@@ -283,10 +290,56 @@ impl<'r> CascadeLevel<'r> {
         };
         let schema = self.run.cx.catalog.schema_name(link.child.schema);
         let context = statement_text(&schema, link, &places, action);
+        let Some(mut after) = self.before_row(id, event, &before, Some(after)).await? else {
+            return Ok(());
+        };
+        if self.triggers.get(&id).is_some_and(|t| t.has(Firing::before_row(event))) {
+            places = (0..after.len()).collect();
+        }
+        let Some(writer) = self.writers.get(&id) else {
+            return Err(Error::internal("a row without a writer"));
+        };
         writer.complete(&mut after).await.map_err(|error| error.context(context.clone()))?;
         let follows = action == ForeignKeyAction::Cascade;
         let update = RowUpdate { before, after, places, follows, context };
         self.changes.update(self.run, link, child, update)
+    }
+}
+
+impl CascadeLevel<'_> {
+    /// Makes the writer of a table, and begins its triggers if it has any.
+    async fn begin(
+        &mut self,
+        entry: &CascadeTable,
+        evaluator: &Evaluator,
+        event: TriggerEvent,
+    ) -> Result<()> {
+        let table = &entry.table;
+        if let Entry::Vacant(new) = self.writers.entry(table.id) {
+            let (generated, checks) = (&entry.generated, &entry.checks);
+            let (exprs, evaluator) = (&entry.index_exprs, evaluator.clone());
+            new.insert(TableWriter::new(table, generated, checks, exprs, evaluator)?);
+        }
+        if entry.triggers.is_empty() {
+            return Ok(());
+        }
+        let queue = &self.trigger_queue;
+        let make = || RowTriggers::new(evaluator, table, &entry.triggers, queue);
+        self.triggers.entry(table.id).or_insert_with(make).begin(event).await
+    }
+
+    /// The row as the triggers before it leave it; `None` if they drop it.
+    async fn before_row(
+        &self,
+        table: Id,
+        event: TriggerEvent,
+        old: &Row,
+        new: Option<Row>,
+    ) -> Result<Option<Row>> {
+        match self.triggers.get(&table) {
+            Some(triggers) => triggers.fire_row(Firing::before_row(event), Some(old), new).await,
+            None => Ok(Some(new.unwrap_or_default())),
+        }
     }
 }
 

@@ -54,8 +54,13 @@ pub struct Cascade<'e> {
 }
 
 /// What a level deletes, by foreign key, if that is all it does.
-pub fn cascades(events: &[Event]) -> Option<Vec<Cascade<'_>>> {
-    let mut found: Vec<Cascade<'_>> = Vec::new();
+pub fn cascades<'e>(
+    events: &'e [Event],
+    tables: &HashMap<Id, Arc<CascadeTable>>,
+) -> Option<Vec<Cascade<'e>>> {
+    let has_triggers =
+        |child: &Table| tables.get(&child.id).is_some_and(|entry| !entry.triggers.is_empty());
+    let mut found: Vec<Cascade<'e>> = Vec::new();
     for event in events {
         let Event::Parent { link, old, new: None } = event else { return None };
         if let Some(known) = found.iter_mut().find(|known| known.link.key.id == link.key.id) {
@@ -65,6 +70,7 @@ pub fn cascades(events: &[Event]) -> Option<Vec<Cascade<'_>>> {
         let child = &link.child;
         let is_plain = link.key.on_delete == ForeignKeyAction::Cascade
             && child.moving.is_none()
+            && !has_triggers(child)
             && index_on(child, &link.key).is_some()
             && found.iter().all(|known| known.link.child.id != child.id);
         if !is_plain {
@@ -186,7 +192,7 @@ impl Child {
         let Some(index) = index_on(table, &link.key) else {
             return Err(Error::internal("a plain cascade without an index"));
         };
-        let links = TableLinks::of(&run.cx.catalog, table);
+        let links = TableLinks::acting(run, table);
         let mut places: Vec<usize> = match table.indexes.is_empty() {
             false => (0..table.columns.len()).collect(),
             true => links.incoming.iter().flat_map(|link| link.parent_places.clone()).collect(),

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table};
+use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table, TriggerEvent};
 use braid_types::{Error, Result};
 
+use super::triggers::{bind_triggers, may_rewrite, updated_places};
 use crate::bind::Binder;
 use crate::bind::domain::check_column;
 use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
@@ -27,11 +28,13 @@ impl Change {
         Self { deletes: true, updates: BTreeSet::new() }
     }
 
-    /// Columns at these places change, and those that are computed from them.
+    /// Columns at these places change, and those that are computed from them; all of them if a
+    /// trigger may change the row first.
     pub(crate) fn update(table: &Table, places: impl Iterator<Item = usize>) -> Self {
-        let mut updates: BTreeSet<usize> = places.collect();
-        let columns = table.columns.iter().enumerate();
-        updates.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+        let updates = match may_rewrite(table) {
+            true => (0..table.columns.len()).collect(),
+            false => updated_places(table, places),
+        };
         Self { deletes: false, updates }
     }
 }
@@ -108,7 +111,8 @@ pub(crate) fn bind_cascades(
     let mut tables: Vec<Arc<CascadeTable>> = Vec::new();
     for step in &steps {
         if tables.iter().all(|entry| entry.table.id != step.child.id) {
-            tables.push(Arc::new(cascade_table(binder, &step.child)?));
+            let of_child = steps.iter().filter(|other| other.child.id == step.child.id);
+            tables.push(Arc::new(cascade_table(binder, &step.child, of_child)?));
         }
     }
     Ok(Arc::new(Cascades { tables, steps }))
@@ -140,7 +144,24 @@ fn use_neighbours(binder: &mut Binder<'_>, table: &Table) {
     binder.tables.extend(all);
 }
 
-fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeTable> {
+/// What the rows of a table need that these steps may write.
+fn cascade_table<'s>(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    steps: impl Iterator<Item = &'s CascadeStep>,
+) -> Result<CascadeTable> {
+    let (mut events, mut assigned) = (Vec::new(), Vec::new());
+    for step in steps {
+        match &step.effect {
+            CascadeEffect::Delete => events.push(TriggerEvent::Delete),
+            CascadeEffect::Update(places) => {
+                events.push(TriggerEvent::Update);
+                assigned.extend(places.iter().copied());
+            }
+        }
+    }
+    let updated = updated_places(table, assigned.into_iter());
+    let triggers = bind_triggers(binder, table, &events, &updated)?;
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut generated = bind_generated(binder, table, &slots)?;
     let mut checks = bind_checks(binder, table, &slots)?;
@@ -173,5 +194,6 @@ fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeT
     for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
         layout::layout_expr(e, &slots)?;
     }
-    Ok(CascadeTable { table: table.clone(), generated, checks, index_exprs, defaults })
+    let table = table.clone();
+    Ok(CascadeTable { table, generated, checks, index_exprs, defaults, triggers })
 }

@@ -1,11 +1,15 @@
 //! DELETE.
 
-use braid_catalog::is_temporary;
+use std::collections::BTreeSet;
+
+use braid_catalog::{TriggerEvent, is_temporary};
 use braid_sql::ast::{Delete as AstDelete, Returning};
+use braid_sql::quote_ident;
 use braid_types::Result;
 
 use super::cascade::{Change, bind_cascades};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
+use super::triggers::bind_triggers;
 use super::view::{change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -16,6 +20,7 @@ use crate::context::StatementKind;
 use crate::range_delete::range_delete;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Delete, Node};
+use crate::tree::range::Refusal;
 
 pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result<BoundStatement> {
     refuse_current_of(delete.current_of.as_ref())?;
@@ -43,17 +48,24 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
         guarding(binder, &shown, &target_slots, |this| {
             bind_returning(this, &delete.returning, &returned)
         })?;
-    let range = range_delete(binder.context().catalog, &table);
+    let triggers = bind_triggers(binder, &table, &[TriggerEvent::Delete], &BTreeSet::new())?;
+    let mut range = range_delete(binder.context().catalog, &table);
     if range.is_some() {
         let below = binder.context().catalog.interleaving().below(&table);
         binder.tables.extend(below.iter().map(|(table, _)| table.id));
+    }
+    if let (Some(range), Some(trigger)) = (&mut range, triggers.needing_rows(TriggerEvent::Delete))
+    {
+        *range = Err(Refusal::of("trigger", quote_ident(&trigger.name)));
     }
     let is_write = !is_temporary(table.id);
     let root = Node::Delete(Box::new(Delete {
         index_exprs: index_exprs(binder, &table, &target_slots)?,
         cascades: bind_cascades(binder, &table, Change::delete())?,
+        triggers,
         table,
         input,
+        instead: target.instead,
         returning,
         returning_nothing: matches!(delete.returning, Returning::Nothing),
         range,

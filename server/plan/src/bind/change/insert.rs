@@ -1,8 +1,9 @@
 //! INSERT and UPSERT.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Table, is_temporary};
+use braid_catalog::{Identity, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
@@ -14,6 +15,7 @@ use super::arbiters::bind_arbiters;
 use super::assignment::{at_start, bind_assignments, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
 use super::target::bind_returning;
+use super::triggers::{bind_triggers, updated_places};
 use super::view::{ChangeTarget, change_target, object};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -21,7 +23,7 @@ use crate::bind::domain::check_column;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
 use crate::bind::from::privileges::{check_select, guarding};
-use crate::bind::from::range_table::enter_range;
+use crate::bind::from::range_table::{enter_range, expand_rows};
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
 use crate::bind::query::output::set_nodes;
@@ -32,7 +34,7 @@ use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Insert, Node, OnConflict, Project, Values};
+use crate::tree::node::{Insert, Node, OnConflict, Project, TableTriggers, Values};
 
 /// A column that gets a value, or a part of it.
 pub(super) struct Target {
@@ -79,13 +81,7 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     })?;
     let read = slots_of(returning.iter().map(|(_, e)| e));
     let replaced = replaced.filter(|slot| read.contains(slot));
-    let change = match &on_conflict {
-        OnConflict::Error | OnConflict::Nothing(_) => Change::default(),
-        OnConflict::Update { assignments, .. } => {
-            Change::update(&table, assignments.iter().map(|(place, _)| *place))
-        }
-        OnConflict::Upsert(places) => Change::update(&table, places.iter().copied()),
-    };
+    let (triggers, change) = effects(binder, &table, &on_conflict)?;
     let is_write = !is_temporary(table.id);
     let root = Node::Insert(Box::new(Insert {
         generated: bind_generated(binder, &table, &row_slots)?,
@@ -98,6 +94,8 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         existing_slots,
         on_conflict,
         cascades: bind_cascades(binder, &table, change)?,
+        triggers,
+        instead: target.instead,
         returning,
         table,
     }));
@@ -108,6 +106,29 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         is_write,
         returning_nothing: matches!(insert.returning, Returning::Nothing),
     })
+}
+
+/// The triggers that INSERT may fire, and what it may do to rows that are there.
+fn effects(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    on_conflict: &OnConflict,
+) -> Result<(Arc<TableTriggers>, Change)> {
+    let assigned: Vec<usize> = match on_conflict {
+        OnConflict::Error | OnConflict::Nothing(_) => {
+            let events = [TriggerEvent::Insert];
+            let triggers = bind_triggers(binder, table, &events, &BTreeSet::new())?;
+            return Ok((triggers, Change::default()));
+        }
+        OnConflict::Update { assignments, .. } => {
+            assignments.iter().map(|(place, _)| *place).collect()
+        }
+        OnConflict::Upsert(places) => places.clone(),
+    };
+    let events = [TriggerEvent::Insert, TriggerEvent::Update];
+    let updated = updated_places(table, assigned.iter().copied());
+    let triggers = bind_triggers(binder, table, &events, &updated)?;
+    Ok((triggers, Change::update(table, assigned.into_iter())))
 }
 
 /// Places of the columns that get values, with the parts that they get.
@@ -178,7 +199,17 @@ fn insert_values(
             Ok((Node::one_row(), values))
         }
         InsertSource::Query(query) => match plain_values(query) {
-            Some(rows) => insert_rows(binder, insert, table, targets, &rows),
+            Some(rows) => {
+                let scope = Scope::default();
+                let scopes = Scopes { scope: &scope, parent: None };
+                match expand_rows(binder, &rows, &scopes)? {
+                    Some(rows) => {
+                        let rows: Vec<&[Ast]> = rows.iter().map(Vec::as_slice).collect();
+                        insert_rows(binder, insert, table, targets, &rows)
+                    }
+                    None => insert_rows(binder, insert, table, targets, &rows),
+                }
+            }
             None => insert_query(binder, insert, table, targets, query),
         },
     }

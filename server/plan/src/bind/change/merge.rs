@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table, is_temporary};
+use braid_catalog::{Object, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen, ObjectName, Overriding,
 };
@@ -21,6 +21,7 @@ use super::insert::{
     Target, check_overriding, check_width, full_row, insert_targets, row_of_defaults, target_value,
 };
 use super::target::{target_first, target_scan, target_table};
+use super::triggers::{bind_triggers, updated_places};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
@@ -33,6 +34,7 @@ use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{JoinKind, Merge, MergeAction, Node, When};
+use crate::tree::row_change::TableTriggers;
 
 pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<BoundStatement> {
     let table = merge_target(binder, &merge.table)?;
@@ -73,6 +75,7 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         checks: bind_checks(binder, &table, &row_slots)?,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
+        triggers: merge_triggers(binder, &table, &whens)?,
         table,
         input,
         on,
@@ -110,6 +113,30 @@ fn condition(
 ) -> Result<Expr> {
     let scopes = Scopes { scope, parent: None };
     bind_condition(binder, ast, &mut ExprCx::plain(scopes, clause), clause)
+}
+
+/// The triggers that the clauses may fire.
+fn merge_triggers(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    whens: &[When],
+) -> Result<Arc<TableTriggers>> {
+    let (mut events, mut assigned) = (Vec::new(), Vec::new());
+    for when in whens {
+        let event = match &when.action {
+            MergeAction::Insert(_) => TriggerEvent::Insert,
+            MergeAction::Delete => TriggerEvent::Delete,
+            MergeAction::Update(assignments) => {
+                assigned.extend(assignments.iter().map(|(place, _)| *place));
+                TriggerEvent::Update
+            }
+            MergeAction::Nothing => continue,
+        };
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    bind_triggers(binder, table, &events, &updated_places(table, assigned.into_iter()))
 }
 
 /// What the clauses may do to rows that are there.

@@ -7,5 +7,6 @@ pub(crate) mod delete;
 pub(crate) mod insert;
 pub(crate) mod merge;
 pub(crate) mod target;
+pub(crate) mod triggers;
 pub(crate) mod update;
 pub(crate) mod view;

@@ -1,6 +1,6 @@
 //! UPDATE.
 
-use braid_catalog::is_temporary;
+use braid_catalog::{TriggerEvent, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
@@ -8,6 +8,7 @@ use braid_types::{Error, Result};
 use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
+use super::triggers::{bind_triggers, updated_places};
 use super::view::{change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -44,12 +45,17 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &update.returning, &after)
     })?;
-    let change = Change::update(&table, assignments.iter().map(|(place, _)| *place));
+    let assigned = || assignments.iter().map(|(place, _)| *place);
+    let change = Change::update(&table, assigned());
+    let updated = updated_places(&table, assigned());
+    let triggers = bind_triggers(binder, &table, &[TriggerEvent::Update], &updated)?;
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
         checks: target.checks(binder, &row_slots)?,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, change)?,
+        triggers,
+        instead: target.instead,
         table,
         input: Node::one_row(),
         assignments,
@@ -72,13 +78,13 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
 }
 
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so
-/// that writers of different families of one row do not meet. One that moves the row, or
-/// touches a foreign key, takes all of it.
+/// that writers of different families of one row do not meet. One that moves the row, touches a
+/// foreign key or fires triggers takes all of it.
 fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
     let table = &update.table;
     let [target] = &mut lock.targets[..] else { return Ok(()) };
     let checked = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
-    if table.families.len() < 2 || checked {
+    if table.families.len() < 2 || checked || !update.triggers.is_empty() {
         return Ok(());
     }
     let mut read = slots_of(

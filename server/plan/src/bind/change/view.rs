@@ -6,22 +6,24 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    CheckOption, NotWritable, Object, Relation, Table, View, ViewLayer, WritableView,
+    CheckOption, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming, View,
+    ViewLayer, WritableView,
 };
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
 use super::target::{locked, target_scan, target_table};
 use crate::bind::Binder;
-use crate::bind::from::items::{find_relation, table_scan};
+use crate::bind::from::items::{expand_view, find_relation, name_parts, table_scan};
 use crate::bind::from::privileges::check_select;
 use crate::bind::from::range_table::enter_range;
+use crate::bind::from::table_function::refuse_transition;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::bind_condition;
 use crate::bind::stored::{bind_checks, row_scope, target_row};
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Filter, Node, RowCheck};
+use crate::tree::node::{Filter, Node, Project, RowCheck};
 
 /// The target of a change.
 pub(crate) struct ChangeTarget {
@@ -34,6 +36,9 @@ pub(crate) struct ChangeTarget {
     pub(crate) places: Vec<usize>,
     /// The views on the way to the table, the outermost first.
     layers: Vec<ViewLayer>,
+    /// The target is a view whose INSTEAD OF triggers change what it shows; `table` is the view as
+    /// a table.
+    pub(crate) instead: bool,
 }
 
 /// The target of a change; `action` is `update`, `insert into` or `delete from`. 55000 for a view
@@ -43,17 +48,41 @@ pub(crate) fn change_target(
     name: &ObjectName,
     action: &str,
 ) -> Result<ChangeTarget> {
+    refuse_transition(binder, &name_parts(name))?;
     if let Relation::View(view) = find_relation(binder, name)? {
+        if has_instead(&view, action) {
+            let table = Arc::new(view.as_table());
+            let places = (0..table.columns.len()).collect();
+            let (shown, layers) = (table.clone(), Vec::new());
+            return Ok(ChangeTarget { shown, table, places, layers, instead: true });
+        }
         return view_target(binder, &view, action);
     }
     let table = target_table(binder, name, action)?;
     let places = (0..table.columns.len()).filter(|place| !table.columns[*place].hidden).collect();
-    Ok(ChangeTarget { shown: table.clone(), table, places, layers: Vec::new() })
+    Ok(ChangeTarget { shown: table.clone(), table, places, layers: Vec::new(), instead: false })
+}
+
+/// Whether a view has a trigger that does the work of an action.
+fn has_instead(view: &View, action: &str) -> bool {
+    let event = match action {
+        "update" => TriggerEvent::Update,
+        "insert into" => TriggerEvent::Insert,
+        _ => TriggerEvent::Delete,
+    };
+    let is_instead =
+        |trigger: &Trigger| trigger.timing == TriggerTiming::InsteadOf && trigger.is_for(event);
+    view.triggers.iter().any(is_instead)
 }
 
 fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Result<ChangeTarget> {
     let found = WritableView::open(binder.context().catalog, view);
     let found = found.map_err(|why| not_writable(view, action, why))?;
+    if let Some(lower) = found.layers.iter().skip(1).find(|it| has_instead(&it.view, action)) {
+        let (name, lower) = (&view.name, &lower.view.name);
+        let message = format!("changing view \"{name}\" over \"{lower}\", which has triggers,");
+        return Err(Error::unsupported(message));
+    }
     let places: Vec<usize> = found.columns.iter().flatten().copied().collect();
     if places.len() < found.columns.len() {
         let name = &view.name;
@@ -76,7 +105,8 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
     shown.owner = view.owner;
     shown.name.clone_from(&view.name);
     shown.grants.clone_from(&view.grants);
-    Ok(ChangeTarget { table: found.table, shown: Arc::new(shown), places, layers: found.layers })
+    let (table, layers) = (found.table, found.layers);
+    Ok(ChangeTarget { table, shown: Arc::new(shown), places, layers, instead: false })
 }
 
 /// 55000 with PostgreSQL's advice.
@@ -221,6 +251,9 @@ pub(crate) fn shown_scan(
     target: &ChangeTarget,
     alias: Option<&str>,
 ) -> Result<(Node, Scope)> {
+    if target.instead {
+        return instead_scan(binder, target, alias);
+    }
     if !target.is_view() {
         return target_scan(binder, &target.table, alias);
     }
@@ -235,6 +268,29 @@ pub(crate) fn shown_scan(
         return Ok((node, scope));
     }
     Ok((Node::Filter(Box::new(Filter { input: node, predicates })), scope))
+}
+
+/// The rows of a view whose INSTEAD OF triggers do the work: its columns in order.
+fn instead_scan(
+    binder: &mut Binder<'_>,
+    target: &ChangeTarget,
+    alias: Option<&str>,
+) -> Result<(Node, Scope)> {
+    let Some(view) = binder.context().catalog.views().get(target.table.id).cloned() else {
+        return Err(Error::broken(format!("view \"{}\" is missing", target.table.name)));
+    };
+    let shown = alias.unwrap_or(&view.name);
+    let (input, mut scope) = expand_view(binder, &view, shown)?;
+    let mut exprs = Vec::with_capacity(scope.columns.len());
+    for column in &mut scope.columns {
+        let slot = binder.slot();
+        exprs.push((slot, Expr::Column(column.slot, column.ty.clone())));
+        column.slot = slot;
+    }
+    let schema = binder.context().catalog.schema_name(view.schema);
+    let scope = scope.of_relation(&schema, &view.name, alias.is_some());
+    enter_range(binder, &scope);
+    Ok((Node::Project(Box::new(Project { input, exprs })), scope))
 }
 
 /// A table, or the view that it stands for.

@@ -28,6 +28,7 @@ pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
         "index predicates" => Some("index predicate"),
         "index expressions" => Some("index expression"),
         "DEFAULT expressions" => Some("DEFAULT expression"),
+        "trigger WHEN conditions" => Some("trigger WHEN condition"),
         _ => None,
     }
 }

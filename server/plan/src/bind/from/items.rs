@@ -16,7 +16,9 @@ use super::privileges::check_select;
 use super::range_table::enter_range;
 use super::sample::bind_sample;
 use super::system_columns::{table_source, virtual_source};
-use super::table_function::{bind_rows_from, bind_table_function, function_factor};
+use super::table_function::{
+    bind_rows_from, bind_table_function, function_factor, transition_scan,
+};
 use super::using::{bind_using, join_using};
 use crate::bind::Binder;
 use crate::bind::binder::Refresh;
@@ -261,6 +263,10 @@ fn bind_named_relation(
     {
         refuse_lock(binder, &shown, "a WITH query")?;
         found
+    } else if parts.len() == 1
+        && let Some(found) = transition_scan(binder, &last, &shown)?
+    {
+        found
     } else {
         let relation = find_relation(binder, name)?;
         item = Some(match &relation {
@@ -471,7 +477,7 @@ fn sequence_scan(
     Ok((query.node, scope))
 }
 
-fn expand_view(
+pub(crate) fn expand_view(
     binder: &mut Binder<'_>,
     view: &braid_catalog::View,
     alias: &str,

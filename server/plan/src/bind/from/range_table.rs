@@ -1,7 +1,7 @@
 //! The tables that a name before a dot can mean, and what to say where it means none.
 
-use braid_sql::ast::{Ident, ObjectName};
-use braid_types::{Error, Result, SqlState};
+use braid_sql::ast::{Expr as Ast, Ident, ObjectName};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::items::name_parts;
 use crate::bind::Binder;
@@ -12,6 +12,7 @@ use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Sc
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
 use crate::bind::scope::rows::whole_row;
+use crate::bind::scope::variables::variable;
 use crate::tree::expr::Expr;
 
 /// How many letters a suggested name may differ in.
@@ -156,12 +157,80 @@ pub(crate) fn table_name<'n>(
     }
 }
 
+/// The variable that `name.*` means, if no table has the name.
+pub(crate) fn variable_row(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    scopes: &Scopes<'_>,
+) -> Result<Option<Expr>> {
+    if binder.context().variables.is_none() {
+        return Ok(None);
+    }
+    let parts = name_parts(name);
+    if let Ok((schema, table)) = table_name(binder, &parts, None)
+        && scope_of_table(binder, scopes, schema, table).is_ok()
+    {
+        return Ok(None);
+    }
+    variable(binder, &parts).transpose()
+}
+
+/// Rows of VALUES in which `name.*` of a variable is written out as its fields; `None` if there is
+/// no such item.
+pub(crate) fn expand_rows(
+    binder: &mut Binder<'_>,
+    rows: &[&[Ast]],
+    scopes: &Scopes<'_>,
+) -> Result<Option<Vec<Vec<Ast>>>> {
+    let is_star = |e: &Ast| matches!(e, Ast::QualifiedWildcard(..));
+    if binder.context().variables.is_none() || !rows.iter().any(|row| row.iter().any(is_star)) {
+        return Ok(None);
+    }
+    let mut expanded = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut items = Vec::with_capacity(row.len());
+        for item in *row {
+            let Ast::QualifiedWildcard(name, _) = item else {
+                items.push(item.clone());
+                continue;
+            };
+            let Some(record) = variable_row(binder, name, scopes)? else {
+                items.push(item.clone());
+                continue;
+            };
+            let parts: Vec<Ident> =
+                name.0.iter().filter_map(|part| part.as_ident()).cloned().collect();
+            for (field, _) in fields_of(&record)? {
+                let field = Ident::with_quote('"', field);
+                items.push(Ast::CompoundIdentifier([parts.as_slice(), &[field]].concat()));
+            }
+        }
+        expanded.push(items);
+    }
+    Ok(Some(expanded))
+}
+
+/// The fields of a row.
+pub(crate) fn fields_of(record: &Expr) -> Result<Vec<(String, Expr)>> {
+    let SqlType::Record(fields) = record.ty() else {
+        let message = "row expansion via \"*\" is not supported here";
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    };
+    let field = |(i, (name, ty)): (usize, (String, SqlType))| {
+        (name, Expr::Field(Box::new(record.clone()), i, ty))
+    };
+    Ok(fields.into_iter().enumerate().map(field).collect())
+}
+
 /// `t.*` as one value: the whole row.
 pub(crate) fn table_row(
     binder: &mut Binder<'_>,
     name: &ObjectName,
     cx: &ExprCx<'_, '_>,
 ) -> Result<Expr> {
+    if let Some(record) = variable_row(binder, name, &cx.scopes)? {
+        return Ok(record);
+    }
     let parts = name_parts(name);
     let (schema, table) = table_name(binder, &parts, None)?;
     let scope = scope_of_table(binder, &cx.scopes, schema, table)?;
@@ -174,6 +243,9 @@ pub(crate) fn columns_of(
     name: &ObjectName,
     cx: &ExprCx<'_, '_>,
 ) -> Result<Vec<Expr>> {
+    if let Some(record) = variable_row(binder, name, &cx.scopes)? {
+        return Ok(fields_of(&record)?.into_iter().map(|(_, field)| field).collect());
+    }
     let columns = named_columns(binder, name, &cx.scopes)?;
     columns.into_iter().map(|column| read_column(binder, column)).collect()
 }

@@ -1,4 +1,8 @@
 //! Functions in FROM, and the column definition lists of those that return `record`.
+//!
+//! Transition tables are here as well: the rows that a statement has changed, as its trigger's
+//! function reads them. They are an array of rows that the statement has as a parameter. In FROM
+//! their name means one row for each element.
 
 use std::sync::Arc;
 
@@ -22,7 +26,7 @@ use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
 use crate::tree::expr::Expr;
-use crate::tree::node::{FunctionCall, FunctionScan, Node};
+use crate::tree::node::{FunctionCall, FunctionScan, Node, Project};
 
 /// A function in FROM and its default column names.
 pub(crate) fn bind_table_function(
@@ -286,4 +290,54 @@ fn column_definitions(
         defined.push((name, sql_type_of(data_type, names)?));
     }
     Ok(defined)
+}
+
+/// The transition table of a name under an alias; `None` if there is none.
+pub(crate) fn transition_scan(
+    binder: &mut Binder<'_>,
+    name: &str,
+    alias: &str,
+) -> Result<Option<(Node, Scope)>> {
+    let Some(param) = parameter(binder, name) else { return Ok(None) };
+    refuse_lock(binder, alias, "a named tuplestore")?;
+    let ty = binder.params.get(param).cloned().unwrap_or(SqlType::Unknown);
+    let fields = match ty.element() {
+        Some(SqlType::Record(fields)) => fields.clone(),
+        _ => return Err(Error::internal("a transition table that is no array of rows")),
+    };
+    let row = SqlType::Record(fields.clone());
+    let resolved = braid_builtins::resolve_set_function("unnest", std::slice::from_ref(&ty))?;
+    let Some(mut resolved) = resolved else { return Err(Error::internal("unnest is missing")) };
+    resolved.columns = vec![(String::new(), row.clone())];
+    let call = set_call(binder, resolved, vec![Expr::Param(param, ty)])?;
+    let Some((slot, _)) = call.columns.first().cloned() else {
+        return Err(Error::internal("a transition table without rows"));
+    };
+    let input = Node::Function(FunctionScan { functions: vec![call], ordinality: None });
+    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
+    let mut exprs = Vec::with_capacity(fields.len());
+    for (place, (column, ty)) in fields.into_iter().enumerate() {
+        let field = binder.slot();
+        let record = Box::new(Expr::Column(slot, row.clone()));
+        exprs.push((field, Expr::Field(record, place, ty.clone())));
+        scope.columns.push(plain_column(alias, &column, field, ty));
+    }
+    Ok(Some((Node::Project(Box::new(Project { input, exprs })), scope)))
+}
+
+fn parameter(binder: &Binder<'_>, name: &str) -> Option<usize> {
+    let tables = &binder.context().variables?.tables;
+    tables.iter().find(|table| table.name == name).map(|table| table.param)
+}
+
+/// 0A000 for a transition table as the target of a change.
+pub(crate) fn refuse_transition(binder: &Binder<'_>, parts: &[String]) -> Result<()> {
+    match parts {
+        [name] if parameter(binder, name).is_some() => {
+            let message =
+                format!("relation \"{name}\" cannot be the target of a modifying statement");
+            Err(Error::new(SqlState::FeatureNotSupported, message))
+        }
+        _ => Ok(()),
+    }
 }

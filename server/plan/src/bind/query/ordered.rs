@@ -12,6 +12,7 @@ use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::function::sort_key;
 use crate::bind::expr::operators::{check_order, coerce};
 use crate::bind::expr::scalar::{bind_expr, bind_exprs};
+use crate::bind::from::range_table::expand_rows;
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
@@ -276,9 +277,13 @@ fn bind_values(
     rows: &[&[Ast]],
     parent: Option<&Scopes<'_>>,
 ) -> Result<BoundQuery> {
-    let width = rows.first().map_or(0, |row| row.len());
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent };
+    let expanded = expand_rows(binder, rows, &scopes)?;
+    let expanded: Option<Vec<&[Ast]>> =
+        expanded.as_ref().map(|rows| rows.iter().map(Vec::as_slice).collect());
+    let rows = expanded.as_deref().unwrap_or(rows);
+    let width = rows.first().map_or(0, |row| row.len());
     let mut bound = Vec::with_capacity(rows.len());
     for row in rows {
         if row.len() != width {

@@ -23,7 +23,7 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::window;
 use crate::bind::from::items::bind_from;
 use crate::bind::from::privileges::check_guarded;
-use crate::bind::from::range_table::{in_range, named_columns};
+use crate::bind::from::range_table::{fields_of, in_range, named_columns, variable_row};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
@@ -228,6 +228,11 @@ fn bind_items(
                 }
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                if let Some(record) = variable_row(binder, name, &scopes)? {
+                    let fields = fields_of(&record)?.into_iter();
+                    items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
+                    continue;
+                }
                 let columns = named_columns(binder, name, &scopes)?;
                 binder.note_star(item, columns.iter().copied());
                 items.extend(columns.into_iter().map(|column| bind_star_item(binder, column)));

@@ -25,7 +25,7 @@ use crate::parser::names::{
     parse_any_name, parse_ident, parse_object_name, parse_role_name, take_if_exists,
     take_if_not_exists,
 };
-use crate::parser::routine::parse_alter_routine;
+use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
 use crate::parser::session::characteristics::parse_characteristics;
 use crate::parser::session::set::parse_setting_value;
 
@@ -48,10 +48,11 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("domain") => parse_alter_domain(cursor),
         Some("default") => parse_default_privileges(cursor),
         Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
+        Some("trigger") => parse_alter_trigger(cursor),
         Some(
-            word @ ("extension" | "trigger" | "policy" | "system" | "language" | "operator"
-            | "collation" | "aggregate" | "publication" | "subscription" | "statistics"
-            | "tablespace" | "server" | "foreign" | "event" | "text" | "rule"),
+            word @ ("extension" | "policy" | "system" | "language" | "operator" | "collation"
+            | "aggregate" | "publication" | "subscription" | "statistics" | "tablespace"
+            | "server" | "foreign" | "event" | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }
@@ -145,6 +146,9 @@ fn parse_alter_place(cursor: &mut Cursor<'_>) -> Result<Option<AlterAction>> {
 
 fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     if let Some(action) = parse_alter_place(cursor)? {
+        return Ok(action);
+    }
+    if let Some(action) = parse_trigger_action(cursor)? {
         return Ok(action);
     }
     if cursor.take("add") {

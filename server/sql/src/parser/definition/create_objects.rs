@@ -24,7 +24,7 @@ use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
 };
-use crate::parser::routine::parse_create_routine;
+use crate::parser::routine::{parse_create_routine, parse_create_trigger};
 use crate::parser::row_statement::{alias, plain_with, refuse_into};
 use crate::parser::session::set::parse_setting_value;
 
@@ -43,6 +43,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
     };
     match word {
         "function" | "procedure" if !is_temporary => parse_create_routine(cursor, or_replace),
+        "trigger" | "constraint" if !is_temporary => parse_create_trigger(cursor, or_replace),
         "view" | "recursive" | "materialized" => parse_create_view(cursor, or_replace, temporary),
         "table" if !or_replace => {
             cursor.advance();
@@ -87,15 +88,14 @@ fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
 fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
-            word @ ("trigger" | "rule" | "aggregate" | "language" | "policy" | "publication"
-            | "subscription" | "tablespace" | "operator" | "cast" | "collation"
-            | "conversion" | "server" | "statistics" | "transform" | "domain"),
+            word @ ("rule" | "aggregate" | "language" | "policy" | "publication" | "subscription"
+            | "tablespace" | "operator" | "cast" | "collation" | "conversion" | "server"
+            | "statistics" | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),
         Some("event") => "EVENT TRIGGER".into(),
         Some("access") => "ACCESS METHOD".into(),
-        Some("constraint") => "CONSTRAINT TRIGGER".into(),
         Some("trusted" | "procedural") => "LANGUAGE".into(),
         _ => return Err(cursor.unexpected()),
     };

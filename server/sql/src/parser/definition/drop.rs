@@ -113,8 +113,15 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             let routine = Box::new(parse_routine_name(cursor, kind)?);
             return parse_comment_text(cursor, CommentTarget::Routine(routine));
         }
-        "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language" | "policy"
-        | "foreign" | "collation" | "statistics" | "tablespace" => {
+        "trigger" => {
+            cursor.advance();
+            let name = parse_ident(cursor)?;
+            cursor.expect("on")?;
+            let table = parse_object_name(cursor)?;
+            return parse_comment_text(cursor, CommentTarget::Trigger { name, table });
+        }
+        "rule" | "operator" | "aggregate" | "cast" | "language" | "policy" | "foreign"
+        | "collation" | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use braid_testkit::random::Random;
 
+use super::triggers;
+
 /// One statement, and whether it is sent with the clause.
 pub struct Step {
     pub sql: String,
@@ -45,10 +47,11 @@ pub struct World {
     fresh: u64,
 }
 
-pub const CONTENTS: [&str; 3] = [
+pub const CONTENTS: [&str; 4] = [
     "SELECT * FROM parent ORDER BY id",
     "SELECT * FROM item ORDER BY id",
     "SELECT * FROM pair ORDER BY x, y",
+    "SELECT * FROM tally ORDER BY id",
 ];
 
 impl World {
@@ -74,6 +77,7 @@ impl World {
                  p int{references}{families})"
             ),
             "CREATE TABLE pair (x int, y int, v int, PRIMARY KEY (x, y))".to_owned(),
+            triggers::TALLY.to_owned(),
         ];
         if random.percent(60) {
             tables.push("CREATE INDEX item_k ON item (k)".to_owned());
@@ -87,6 +91,7 @@ impl World {
         tables.push("INSERT INTO parent SELECT g, g FROM generate_series(0, 5) g".to_owned());
         tables.push("INSERT INTO item SELECT g, g, g, 1 FROM generate_series(0, 5) g".to_owned());
         tables.push("INSERT INTO pair SELECT g / 3, g % 3, g FROM generate_series(0, 8) g".into());
+        tables.extend(triggers::some(&mut random));
         (World { random, has_parent, fresh: 1000 }, tables)
     }
 

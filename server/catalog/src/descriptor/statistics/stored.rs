@@ -16,8 +16,8 @@ use braid_codec::value::{decode_cell, encode_cell};
 use braid_types::{Datum, EnumLabel, SqlType};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ids::ColumnId;
-use super::statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
+use super::super::ColumnId;
+use super::estimates::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 
 /// The version that is written.
 const VERSION: u32 = 2;

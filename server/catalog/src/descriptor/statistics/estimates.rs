@@ -12,7 +12,7 @@ use std::sync::Arc;
 use braid_types::{Datum, SqlType};
 use serde::{Deserialize, Serialize};
 
-use super::ids::ColumnId;
+use super::super::ColumnId;
 
 /// Statistics of a table. Copies share their parts.
 #[derive(Clone, Debug, Default)]

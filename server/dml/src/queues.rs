@@ -1,0 +1,15 @@
+//! What a run owes when its last row has been changed.
+
+use std::sync::Arc;
+
+use crate::foreign_keys::queue::Queue;
+use crate::triggers::TriggerQueue;
+
+/// What the operators of a run share: the questions to foreign keys, and the triggers to be fired.
+#[derive(Clone, Default)]
+pub struct Queues {
+    /// The questions to foreign keys.
+    pub(crate) keys: Arc<Queue>,
+    /// The triggers.
+    pub(crate) triggers: Arc<TriggerQueue>,
+}

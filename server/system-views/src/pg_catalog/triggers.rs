@@ -1,0 +1,73 @@
+//! `pg_trigger`. The triggers by which PostgreSQL checks foreign keys are not shown.
+
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::cell::{count, flag, int, optional, text, vector};
+use crate::context::{RowsOf, VirtualContext};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{Trigger, TriggerConstraint};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    match name {
+        "pg_trigger" => Some(pg_trigger),
+        _ => None,
+    }
+}
+
+/// The arguments, each with a zero byte behind it.
+fn arguments(trigger: &Trigger) -> Datum {
+    let bytes = trigger.arguments.iter().flat_map(|argument| argument.bytes().chain([0]));
+    Datum::Bytes(bytes.collect())
+}
+
+fn pg_trigger(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_trigger",
+        &[
+            "oid",
+            "tgrelid",
+            "tgname",
+            "tgfoid",
+            "tgtype",
+            "tgenabled",
+            "tgisinternal",
+            "tgconstrrelid",
+            "tgconstraint",
+            "tgdeferrable",
+            "tginitdeferred",
+            "tgnargs",
+            "tgattr",
+            "tgargs",
+            "tgqual",
+            "tgoldtable",
+            "tgnewtable",
+        ],
+    );
+    let names = cx.names();
+    for (relation, trigger) in cx.catalog.names().triggers().in_database(cx.path.database) {
+        let constraint = trigger.constraint.as_ref();
+        let is = |test: fn(&TriggerConstraint) -> bool| flag(constraint.is_some_and(test));
+        let table = relation.row_table();
+        let when = trigger.when.as_ref().zip(table.as_ref());
+        builder.push([
+            int(trigger.id),
+            int(relation.oid()),
+            text(&trigger.name),
+            int(trigger.function),
+            int(trigger.type_bits()),
+            text(trigger.state.letter()),
+            flag(false),
+            int(constraint.and_then(|constraint| constraint.from).unwrap_or(0)),
+            int(constraint.map_or(0, |constraint| constraint.id)),
+            is(|constraint| constraint.deferrable),
+            is(|constraint| constraint.initially_deferred),
+            count(trigger.arguments.len()),
+            vector(SqlType::Int2, trigger.columns.iter().map(|id| i64::from(*id))),
+            arguments(trigger),
+            optional(when.map(|(when, table)| names.when(table, when, false))),
+            optional(trigger.old_table.as_ref()),
+            optional(trigger.new_table.as_ref()),
+        ]);
+    }
+    builder.rows()
+}
