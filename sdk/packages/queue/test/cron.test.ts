@@ -26,7 +26,7 @@ onEachServer('cron', ({ url }) => {
     for (const { queue } of all) await queue.cron(`tick-${name}`, '*/30 * * * * *', name, { n: 1 });
     for (let step = 0; step < 30; step++) {
       nowMs += 4_000;
-      await sleep(150);
+      await sleep(250);
     }
     await expect
       .poll(() => ticks(name), { timeout: 10_000 })

@@ -99,8 +99,8 @@ onEachServer('the queue', ({ url }) => {
 
   it('takes the smaller priority first, then the older job; delayed ones in their time', async () => {
     const { queue, name } = open();
-    await queue.enqueue(name, { n: 4 }, { delayMs: 400 });
-    await queue.enqueue(name, { n: 5 }, { runAt: new Date(Date.now() + 600) });
+    await queue.enqueue(name, { n: 4 }, { delayMs: 3_000 });
+    await queue.enqueue(name, { n: 5 }, { runAt: new Date(Date.now() + 4_000) });
     await queue.enqueue(name, { n: 3 }, { priority: 5 });
     await queue.enqueue(name, { n: 1 });
     await queue.enqueue(name, { n: 2 });
@@ -160,11 +160,11 @@ onEachServer('the queue', ({ url }) => {
   it('ends handlers that never end, ignores those that reject late, and goes on', async () => {
     const { queue, name } = open({ maxAttempts: 1 });
     const reasons: unknown[] = [];
-    const worker = await queue.work(name, { timeoutMs: 100, concurrency: 2 }, async (job, tx) => {
+    const worker = await queue.work(name, { timeoutMs: 2_000, concurrency: 2 }, async (job, tx) => {
       await tx.run`INSERT INTO ${sqlDone()} VALUES (${job.payload.n}, ${name})`;
       if (job.payload.n === 0) await new Promise(() => undefined);
       if (job.payload.n === 1) {
-        await sleep(250);
+        await sleep(2_500);
         reasons.push(job.signal.reason);
         throw new Error('too late');
       }
@@ -209,13 +209,13 @@ onEachServer('the queue', ({ url }) => {
     const calls: number[] = [];
     const handler = async (job: LongJob<Note>): Promise<void> => {
       calls.push(job.payload.n);
-      await sleep(900);
+      await sleep(3_500);
       await job.finish(async (tx) => {
         await tx.run`INSERT INTO ${sqlDone()} VALUES (${job.payload.n}, ${name})`;
       });
     };
-    await queue.workLong(name, { leaseMs: 300 }, handler);
-    await other.queue.workLong(name, { leaseMs: 300 }, handler);
+    await queue.workLong(name, { leaseMs: 2_000 }, handler);
+    await other.queue.workLong(name, { leaseMs: 2_000 }, handler);
     await queue.enqueueMany(name, [{ payload: { n: 1 } }, { payload: { n: 2 } }]);
     await untilEmpty(queue, name);
     expect(calls.toSorted()).toEqual([1, 2]);
@@ -283,8 +283,8 @@ onEachServer('the queue', ({ url }) => {
     );
     await full;
     const startMs = performance.now();
-    await queue.close({ timeoutMs: 1_500 });
-    expect(performance.now() - startMs).toBeLessThan(10_000);
+    await queue.close({ timeoutMs: 5_000 });
+    expect(performance.now() - startMs).toBeLessThan(15_000);
     expect(ended).toBe(2);
     expect(await done(name)).toEqual([1, 2]);
     const after = open({}, { name });
@@ -343,15 +343,16 @@ onEachServer('the queue', ({ url }) => {
     const { queue, name } = open({ keepMs: 1, keepKeysMs: 1_000 });
     await queue.enqueue(name, { n: 1 }, { key: 'old' });
     const waits = await queue.enqueue(name, { n: 2 }, { key: 'waits', delayMs: 60_000 });
-    await queue.work(name, { timeoutMs: 500 }, () => undefined);
-    await expect.poll(async () => (await queue.stats())[name]?.here.finished).toBe(1);
-    await expect.poll(() => history(name), { timeout: 10_000 }).toEqual([]);
+    await queue.work(name, { timeoutMs: 3_000 }, () => undefined);
+    const finished = async (): Promise<unknown> => (await queue.stats())[name]?.here.finished;
+    await expect.poll(finished, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => history(name), { timeout: 20_000 }).toEqual([]);
     const keys = async (): Promise<string[]> => {
       const { rows } = await place.db.query<{ key: string }>`
         SELECT key FROM ${sql.identifier(schema, 'key')} WHERE queue = ${name}`;
       return rows.map(({ key }) => key);
     };
-    await expect.poll(keys, { timeout: 10_000 }).toEqual(['waits']);
+    await expect.poll(keys, { timeout: 20_000 }).toEqual(['waits']);
     expect(await queue.enqueue(name, { n: 3 }, { key: 'waits' })).toBe(waits);
   });
 
