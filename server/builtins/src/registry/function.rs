@@ -377,8 +377,6 @@ pub struct RoutineText {
     pub identity_arguments: String,
     /// Its result; `None` for a procedure.
     pub result: Option<String>,
-    /// Its body, if that is not a string.
-    pub body: Option<String>,
     /// Its definition.
     pub definition: String,
     /// The defaults of its arguments.

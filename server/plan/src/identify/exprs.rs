@@ -340,7 +340,7 @@ fn identify_case(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
     Ok(result)
 }
 
-fn identify_access(
+pub(super) fn identify_access(
     identifier: &mut Identifier<'_, '_>,
     root: &Ast,
     chain: &[AccessExpr],

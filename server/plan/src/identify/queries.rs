@@ -1,15 +1,19 @@
 //! Queries, their clauses and the items of FROM.
 
 use braid_sql::ast::{
-    Distinct, Expr as Ast, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join, JoinConstraint,
-    JoinOperator, LimitClause, NamedWindowExpr, ObjectName, OrderByExpr, OrderByKind, Query,
-    Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, Values,
-    WindowFrameBound, WindowFrameUnits, WindowSpec,
+    AccessExpr, Distinct, Expr as Ast, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join,
+    JoinConstraint, JoinOperator, LimitClause, NamedWindowExpr, ObjectName, OrderByExpr,
+    OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    Value, Values, WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
 use braid_sql::{FrameEnd, ItemColumn, RELATION_MARK, label};
+use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlType};
+use std::borrow::Cow;
 
-use super::exprs::{bound_type, identify_bare, identify_condition, identify_expr, identify_value};
+use super::exprs::{
+    bound_type, identify_access, identify_bare, identify_condition, identify_expr, identify_value,
+};
 use super::functions::{identify_routine, identify_routine_arguments, identify_typed_arguments};
 use super::literals::number;
 use super::{Identifier, unstorable};
@@ -140,6 +144,10 @@ fn branch_types(identifier: &Identifier<'_, '_>, body: &SetExpr) -> Result<Vec<S
             let mut types = Vec::new();
             for item in &select.projection {
                 match item {
+                    SelectItem::UnnamedExpr(e) if braid_sql::row_expansion(e).is_some() => {
+                        let (_, fields) = expanded(identifier, e)?;
+                        types.extend(fields.into_iter().map(|(_, ty)| ty));
+                    }
                     SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
                         types.push(bound_type(identifier, e)?);
                     }
@@ -217,6 +225,16 @@ fn identify_items(
     let mut result = Vec::with_capacity(items.len());
     for item in items {
         let (expr, alias) = match item {
+            SelectItem::UnnamedExpr(e) if braid_sql::row_expansion(e).is_some() => {
+                let (row, fields) = expanded(identifier, e)?;
+                for (name, _) in fields {
+                    let alias = quoted(&name);
+                    let field = AccessExpr::Dot(Ast::Identifier(quoted(name)));
+                    let expr = identify_access(identifier, row, std::slice::from_ref(&field))?;
+                    result.push(SelectItem::ExprWithAlias { expr, alias });
+                }
+                continue;
+            }
             SelectItem::UnnamedExpr(e) => (e, column_name(e)),
             SelectItem::ExprWithAlias { expr, alias } => (expr, braid_sql::fold(alias)),
             star => {
@@ -239,6 +257,17 @@ fn identify_items(
         result.push(SelectItem::ExprWithAlias { expr, alias: quoted(alias) });
     }
     Ok(result)
+}
+
+/// The row of `(row).*` and its fields.
+fn expanded<'e>(identifier: &Identifier<'_, '_>, e: &'e Ast) -> Result<(&'e Ast, RowType)> {
+    let Some(Cow::Borrowed(row)) = braid_sql::row_expansion(e) else {
+        return Err(unstorable("the expansion of a part of a row"));
+    };
+    match bound_type(identifier, row)? {
+        SqlType::Record(fields) => Ok((row, fields)),
+        _ => Err(unstorable("the expansion of what is no row")),
+    }
 }
 
 /// Keys of GROUP BY or DISTINCT ON.

@@ -17,6 +17,8 @@
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, Query};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -162,7 +164,7 @@ fn ends_select(token: Option<&Token>) -> bool {
 pub const ROW_EXPANSION: &str = "\u{1}*";
 
 /// The row of `(row).*`; `None` for any other expression.
-pub fn row_expansion(expr: &Expr) -> Option<Expr> {
+pub fn row_expansion(expr: &Expr) -> Option<Cow<'_, Expr>> {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else { return None };
     let Some((AccessExpr::Dot(Expr::Identifier(last)), before)) = access_chain.split_last() else {
         return None;
@@ -171,8 +173,11 @@ pub fn row_expansion(expr: &Expr) -> Option<Expr> {
         return None;
     }
     Some(match before {
-        [] => (**root).clone(),
-        before => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
+        [] => Cow::Borrowed(&**root),
+        before => {
+            let (root, access_chain) = (root.clone(), before.to_vec());
+            Cow::Owned(Expr::CompoundFieldAccess { root, access_chain })
+        }
     })
 }
 

@@ -32,7 +32,6 @@ pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> Routine
         is_visible: routines.is_visible(&lookup.path, routine),
         arguments,
         result,
-        body: routine.standard.map(|is_return| standard_body(routine, is_return)),
         definition,
         defaults,
     }

@@ -139,7 +139,7 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         listed(SqlType::InternalChar, modes),
         texts(names),
         optional((!defaults.is_empty()).then(|| defaults.join(", "))),
-        text(if routine.standard.is_some() { "" } else { &routine.body }),
+        text(&routine.body),
         optional(routine.standard.map(|_| routine.body.clone())),
         texts((!routine.settings.is_empty()).then(|| config.collect())),
         acl_items(cx.catalog.privileges().acl(Object::Routine(routine))),

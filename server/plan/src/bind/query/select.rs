@@ -4,6 +4,8 @@
 //! FROM ─ WHERE ─ GROUP BY/aggregates ─ HAVING ─ windows ─ sets ─ select list ─ DISTINCT ─ ORDER BY
 //! ```
 
+use std::borrow::Cow;
+
 use braid_catalog::Id;
 use braid_sql::ast::{
     Distinct as DistinctClause, Expr as Ast, OrderByExpr, Select, SelectItem,
@@ -193,11 +195,14 @@ fn bind_items(
     for item in projection {
         match item {
             SelectItem::UnnamedExpr(ast) if let Some(row) = braid_sql::row_expansion(ast) => {
-                // The syntax is a copy, about which nothing can be noted.
-                let notes = binder.notes.take();
+                // About a copy of the syntax nothing can be noted.
+                let is_copy = matches!(row, Cow::Owned(_));
+                let notes = if is_copy { binder.notes.take() } else { None };
                 let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 let fields = expanded_fields(binder, &row, &mut cx);
-                binder.notes = notes;
+                if is_copy {
+                    binder.notes = notes;
+                }
                 for (name, expr) in fields? {
                     items.push(bind_item(binder, name, expr, scope));
                 }
