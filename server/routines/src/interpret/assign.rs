@@ -104,31 +104,6 @@ impl Run<'_> {
         self.frame.set(slot, value)
     }
 
-    /// A record, as messages call it.
-    fn record(&self, slot: Slot) -> &'static str {
-        match slot {
-            0 if self.code.is_trigger => "record \"new\"",
-            1 if self.code.is_trigger => "record \"old\"",
-            _ => "record",
-        }
-    }
-
-    /// The fields of a record, and the place of one.
-    fn field(&self, slot: Slot, field: &str) -> Result<(Vec<(String, SqlType)>, usize)> {
-        let SqlType::Record(fields) = self.frame.types[slot].clone() else {
-            let message = "a field of a variable that is not a record";
-            return Err(Error::new(SqlState::WrongObjectType, message));
-        };
-        let Some(place) = fields.iter().position(|(name, _)| name == field) else {
-            let message = match fields.is_empty() {
-                true => "record is not assigned yet".to_owned(),
-                false => format!("{} has no field \"{field}\"", self.record(slot)),
-            };
-            return Err(Error::new(SqlState::UndefinedColumn, message));
-        };
-        Ok((fields, place))
-    }
-
     fn assign_field(
         &mut self,
         slot: Slot,
@@ -136,7 +111,7 @@ impl Run<'_> {
         value: Datum,
         from: &SqlType,
     ) -> Result<()> {
-        let (fields, place) = self.field(slot, field)?;
+        let (fields, place) = field_of(self, slot, field)?;
         let value = assign(&self.cx, value, from, &fields[place].1)?;
         let mut items: Row = match &self.frame.values[slot] {
             Datum::Record(items) => items.to_vec(),
@@ -156,7 +131,7 @@ impl Run<'_> {
         let (ty, before) = match field {
             None => (self.frame.types[slot].clone(), self.frame.values[slot].clone()),
             Some(field) => {
-                let (fields, place) = self.field(slot, field)?;
+                let (fields, place) = field_of(self, slot, field)?;
                 let before = match &self.frame.values[slot] {
                     Datum::Record(items) => items[place].clone(),
                     _ => Datum::Null,
@@ -200,4 +175,29 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// A record, as messages call it.
+fn record_name(run: &Run<'_>, slot: Slot) -> &'static str {
+    match slot {
+        0 if run.code.is_trigger => "record \"new\"",
+        1 if run.code.is_trigger => "record \"old\"",
+        _ => "record",
+    }
+}
+
+/// The fields of a record, and the place of one.
+fn field_of(run: &Run<'_>, slot: Slot, field: &str) -> Result<(Vec<(String, SqlType)>, usize)> {
+    let SqlType::Record(fields) = run.frame.types[slot].clone() else {
+        let message = "a field of a variable that is not a record";
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    };
+    let Some(place) = fields.iter().position(|(name, _)| name == field) else {
+        let message = match fields.is_empty() {
+            true => "record is not assigned yet".to_owned(),
+            false => format!("{} has no field \"{field}\"", record_name(run, slot)),
+        };
+        return Err(Error::new(SqlState::UndefinedColumn, message));
+    };
+    Ok((fields, place))
 }
