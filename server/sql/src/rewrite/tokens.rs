@@ -8,6 +8,7 @@
 //! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
 //! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
 //!   for an interval, but its type is that of the ordering column;
+//! - `(row).*` becomes `row.*`;
 //! - `TABLESAMPLE …`: [`super::sample`];
 //! - `EXCLUDE …` of a window frame: [`super::exclusion`];
 //! - `GROUP BY DISTINCT …`: [`super::grouping`];
@@ -113,6 +114,7 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             }
             Token::RParen | Token::RBracket => counts.depth = counts.depth.saturating_sub(1),
             Token::SemiColon => counts = Counts::default(),
+            Token::Period => survey.rewrite |= previous == Some(&Token::RParen),
             Token::Word(word) if word.quote_style.is_none() => {
                 survey.rewrite |= counts.word(&word.value)
                     || word.value == "as" && from_items::may_precede_as(previous)
@@ -246,7 +248,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 continue;
             }
             this => {
-                inserting |= matches!(this, Some("insert" | "upsert"));
+                inserting |= matches!(this, Some("insert" | "upsert")) && !names_event(&out);
                 inserting &= token.token != Token::SemiColon;
                 out.push(token.clone());
             }
@@ -271,12 +273,31 @@ fn other_form(
         Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
         _ => {}
     }
+    if let Some(name) = all_of_row(tokens, at, out.last()) {
+        out.push(name.clone());
+        out.extend_from_slice(&tokens[at + 3..at + 5]);
+        return Ok(Some(at + 5));
+    }
     let Some(end) = frame_offset(tokens, at, out.last()) else { return Ok(None) };
     let span = tokens[at].span;
     out.push(TokenWithSpan { token: Token::LParen, span });
     out.extend_from_slice(&tokens[at..end]);
     out.push(TokenWithSpan { token: Token::RParen, span });
     Ok(Some(end))
+}
+
+/// The name of a row whose columns are a list's items at `at`: `(row).*`.
+fn all_of_row<'t>(
+    tokens: &'t [TokenWithSpan],
+    at: usize,
+    previous: Option<&TokenWithSpan>,
+) -> Option<&'t TokenWithSpan> {
+    let is_item = matches!(word(previous), Some("select" | "returning"))
+        || previous.is_some_and(|token| token.token == Token::Comma);
+    let [open, name, close, period, all] = tokens.get(at..at + 5)? else { return None };
+    let parts = [&open.token, &close.token, &period.token, &all.token];
+    let is_row = parts == [&Token::LParen, &Token::RParen, &Token::Period, &Token::Mul];
+    (is_item && is_row && names(Some(name))).then_some(name)
 }
 
 /// Where `PRECEDING` or `FOLLOWING` stands after the offset of a frame that begins at `at` with a
@@ -353,6 +374,11 @@ fn names(token: Option<&TokenWithSpan>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the next word is the event of a trigger.
+fn names_event(out: &[TokenWithSpan]) -> bool {
+    ["before", "after", "of", "or"].iter().any(|word| is_word(out, 1, word))
 }
 
 /// Whether a query may start behind this token.
