@@ -1,9 +1,9 @@
 //! Statements that define objects: they change a transaction's [`braid_catalog::Draft`].
 //!
 //! ```text
-//!   entry ──▶ run ──▶ statement/  one file a statement  ──▶ table/  parts of a table's descriptor
-//!     │        └────▶ roles/      roles and privileges  ──▶ rows/   reads and writes rows under DDL
-//!     └─────────────▶ online/     several transactions  ──▶ names/  names to objects
+//!   entry ─▶ run ─▶ statement/  one file a statement  ─▶ table/  parts of a table's descriptor
+//!     │       └───▶ roles/      roles and privileges  ─▶ rows/   reads and writes rows
+//!     └───────────▶ online/     several transactions  ─▶ names/  names to objects
 //! ```
 //!
 //! DDL is transactional: descriptors are written at the commit, with the catalog's next version.

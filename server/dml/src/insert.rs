@@ -587,14 +587,10 @@ fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
 }
 
 fn second_time(what: &str) -> Error {
-    Error::new(
-        SqlState::CardinalityViolation,
-        format!("{what} command cannot affect row a second time"),
-    )
-    .hint(
-        "Ensure that no rows proposed for insertion within the same command have duplicate \
-         constrained values.",
-    )
+    let message = format!("{what} command cannot affect row a second time");
+    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
+                constrained values.";
+    Error::new(SqlState::CardinalityViolation, message).hint(hint)
 }
 
 impl Operator for InsertOperator {

@@ -78,12 +78,14 @@ impl Code {
     ) -> Result<Self> {
         let names =
             TriggerNames { variables: variables(table), tables: transitions(trigger, table) };
+        let inputs = names.variables.len() + names.tables.len();
         let body = parse_trigger(&routine.body, &routine.name, names)?;
         let signature = catalog.names().routines().signature(Some(path), routine, ",");
         let returns = Some(row_type(table));
         let named = (format!("function {signature}"), returns, ResultKind::TRIGGER);
         let mut code = Self::new(body, &[], named, catalog, path)?;
         code.is_trigger = true;
+        code.inputs = (0..inputs).collect();
         Ok(code)
     }
 }

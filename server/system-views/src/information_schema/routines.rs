@@ -65,6 +65,7 @@ fn routines(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for routine in visible(cx) {
         let schema = text(cx.catalog.schema_name(routine.schema));
         let ty = (!routine.is_procedure).then(|| routine.result_type());
+        let is_trigger = routine.is_for_triggers();
         let is_sql = routine.language == Language::Sql;
         let owns = cx.catalog.privileges().acts_as(role, routine.owner);
         let of_type = |value: fn(&VirtualContext<'_>, &SqlType) -> Datum| {
@@ -78,10 +79,10 @@ fn routines(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             schema,
             text(&routine.name),
             text(if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" }),
-            of_type(|_, ty| data_type(ty)),
+            if is_trigger { text("trigger") } else { of_type(|_, ty| data_type(ty)) },
             of_type(|cx, _| database(cx)),
-            of_type(|cx, ty| text(schema_of(cx, ty))),
-            of_type(|_, ty| text(ty.short_name())),
+            if is_trigger { text("pg_catalog") } else { of_type(|cx, ty| text(schema_of(cx, ty))) },
+            if is_trigger { text("trigger") } else { of_type(|_, ty| text(ty.short_name())) },
             of_type(|_, _| text("0")),
             text(if is_sql { "SQL" } else { "EXTERNAL" }),
             optional((owns && routine.standard.is_none()).then_some(&routine.body)),

@@ -52,6 +52,9 @@ fn result(lookup: &CatalogLookup, routine: &Routine) -> Option<String> {
         });
         return Some(format!("TABLE({})", shown.collect::<Vec<_>>().join(", ")));
     }
+    if routine.is_for_triggers() {
+        return Some("trigger".to_owned());
+    }
     let set = if routine.returns_set { "SETOF " } else { "" };
     Some(format!("{set}{}", text(routine.result_type())))
 }

@@ -38,8 +38,16 @@ enum Part {
     Concat(Vec<Item>),
     /// One of several.
     Alternation(Vec<(Part, Matcher)>),
-    /// The same any number of times, or at most so many.
-    Repetition { inner: Box<Part>, matcher: Matcher, shortest: bool, max: Option<u32> },
+    /// The same any number of times, or up to a maximum.
+    Repetition(Box<Rounds>),
+}
+
+/// The rounds of a repetition.
+struct Rounds {
+    inner: Part,
+    matcher: Matcher,
+    shortest: bool,
+    max: Option<u32>,
 }
 
 /// A part of a concatenation.
@@ -106,12 +114,12 @@ impl Source<'_> {
                 Part::Alternation(alternation.asts.iter().map(branch).collect())
             }
             Ast::Repetition(repetition) => match bounds(&repetition.op.kind) {
-                (0, max) => Part::Repetition {
-                    inner: self.part(&repetition.ast).into(),
+                (0, max) => Part::Repetition(Box::new(Rounds {
+                    inner: self.part(&repetition.ast),
                     matcher: self.matcher(&repetition.ast, &repetition.ast),
                     shortest: prefers_shortest(&repetition.ast).unwrap_or(false),
                     max,
-                },
+                })),
                 (_, Some(1)) => self.part(&repetition.ast),
                 (min, max) => self.last_round(repetition, min, max),
             },
@@ -197,7 +205,7 @@ impl Search<'_> {
             }
             Part::Concat(items) => items.iter().for_each(|item| self.clear(&item.part)),
             Part::Alternation(branches) => branches.iter().for_each(|(part, _)| self.clear(part)),
-            Part::Repetition { inner, .. } => self.clear(inner),
+            Part::Repetition(rounds) => self.clear(&rounds.inner),
         }
     }
 
@@ -218,7 +226,7 @@ impl Search<'_> {
                 }
                 Some(false)
             }
-            Part::Repetition { .. } => self.repeat(part, 0, start, end),
+            Part::Repetition(rounds) => self.repeat(rounds, 0, start, end),
         }
     }
 
@@ -241,10 +249,8 @@ impl Search<'_> {
     }
 
     /// The rounds of a repetition from number `round` on.
-    fn repeat(&mut self, part: &Part, round: u32, start: usize, end: usize) -> Option<bool> {
-        let Part::Repetition { inner, matcher, shortest, max } = part else {
-            return Some(false);
-        };
+    fn repeat(&mut self, rounds: &Rounds, round: u32, start: usize, end: usize) -> Option<bool> {
+        let Rounds { inner, matcher, shortest, max } = rounds;
         if start == end {
             // Without anything to match there is one round, if that can be.
             let _ = round == 0
@@ -265,7 +271,7 @@ impl Search<'_> {
             self.clear(inner);
             if self.matches(matcher, start, middle)?
                 && self.divide(inner, start, middle)?
-                && self.repeat(part, round + 1, middle, end)?
+                && self.repeat(rounds, round + 1, middle, end)?
             {
                 return Some(true);
             }

@@ -1,4 +1,5 @@
-//! Whether a part of a pattern prefers the longest or the shortest match: its first quantifier says.
+//! Whether a part of a pattern prefers the longest or the shortest match: its first quantifier
+//! says.
 
 use regex_syntax::ast::{Ast, RepetitionKind, RepetitionRange};
 
