@@ -86,7 +86,7 @@ async fn once(
         params: cx.params,
         cache: cx.cache,
         draft: &mut draft,
-        implicit: false,
+        implicit: cx.implicit,
         notices: &mut notices,
         scattered: Vec::new(),
     };
