@@ -54,6 +54,26 @@ impl DdlContext<'_> {
         &self.exec.path
     }
 
+    /// The same statement in a transaction of its own, with a draft and notices of its own.
+    pub(crate) fn in_own<'b>(
+        &'b self,
+        exec: &'b ExecContext,
+        draft: &'b mut Option<Draft>,
+        notices: &'b mut Vec<Error>,
+    ) -> DdlContext<'b> {
+        DdlContext {
+            exec,
+            text: self.text,
+            param_types: self.param_types,
+            params: self.params,
+            cache: self.cache,
+            draft,
+            implicit: self.implicit,
+            notices,
+            scattered: Vec::new(),
+        }
+    }
+
     /// Locks the catalog and opens the draft, if that has not been done.
     pub(crate) async fn open(&mut self) -> Result<()> {
         if self.draft.as_ref().is_some_and(Draft::is_locked) {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Id;
 use braid_exec::{
     BoxedOperator, Evaluator, ExecContext, Execution, ExecutionState, OuterRow, RowChange,
     RowChanges, from_kv,
@@ -27,17 +26,10 @@ pub fn start(
     params: Arc<Vec<Datum>>,
     cx: Arc<ExecContext>,
 ) -> Result<Execution> {
-    refuse_closed(&plan, &cx)?;
-    Execution::start(plan, params, cx, || Arc::new(StatementChanges::default()))
-}
-
-/// A retry error if the statement may change rows of a table that is closed to writers.
-fn refuse_closed(plan: &PlannedStatement, cx: &ExecContext) -> Result<()> {
-    let is_closed = |table: &Id| cx.catalog.table(*table).is_some_and(|t| t.closed_by.is_some());
-    if plan.is_write && plan.tables.iter().any(is_closed) {
+    if plan.is_write && plan.is_closed {
         return Err(from_kv(braid_kv::Error::retry(RetryReason::TableClosed, None)));
     }
-    Ok(())
+    Execution::start(plan, params, cx, || Arc::new(StatementChanges::default()))
 }
 
 /// What changes rows in one run: the operators share what is owed at its end.

@@ -33,6 +33,8 @@ pub struct PlannedStatement {
     pub calls_routine: bool,
     /// Whether its changes may fire triggers, whose functions may read and change anything.
     pub fires_triggers: bool,
+    /// A definition has closed one of its tables to writers: a change of rows cannot run.
+    pub is_closed: bool,
     /// `RETURNING NOTHING`
     pub returning_nothing: bool,
     /// Its plan is shown; `columns` are those of EXPLAIN.
@@ -116,7 +118,10 @@ fn finish(
     verify::verify(&root)?;
     let (calls_routine, fires_triggers) = (binder.calls_routine, binder.fires_triggers);
     let unpopulated = binder.take_unpopulated();
+    let catalog = binder.context().catalog;
     let (params, tables) = binder.finish()?;
+    let mut used = tables.iter().filter_map(|table| catalog.table(*table));
+    let is_closed = used.any(|table| table.closed_by.is_some());
     allow_repeats(&mut root, params.len());
     Ok(PlannedStatement {
         kind: bound.kind,
@@ -127,6 +132,7 @@ fn finish(
         is_write: bound.is_write,
         calls_routine,
         fires_triggers,
+        is_closed,
         returning_nothing: bound.returning_nothing,
         explain: None,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -230,6 +236,7 @@ impl PlannedStatement {
             is_write: self.is_write && options.analyze,
             calls_routine: self.calls_routine,
             fires_triggers: self.fires_triggers,
+            is_closed: self.is_closed,
             returning_nothing: self.returning_nothing,
             explain: Some(options),
             planning_micros: self.planning_micros,

@@ -22,21 +22,20 @@ pub fn call_function<'a>(
     args: Vec<Datum>,
 ) -> BoxFuture<'a, Result<Datum>> {
     Box::pin(Deep::new(Box::pin(async move {
-        refuse_for_triggers(routine)?;
-        let is_volatile = routine.volatility == RoutineVolatility::Volatile;
-        let mut host = Nested::new(cx, is_volatile)?;
+        let mut host = nested(cx, routine)?;
         run_body(cache, cx, (routine, args), &mut host, None).await
     })))
 }
 
-/// 0A000 for the function of triggers, which only these call.
-fn refuse_for_triggers(routine: &Routine) -> Result<()> {
-    if !routine.is_for_triggers() {
-        return Ok(());
+/// What a function has around it that a statement calls. 0A000 for the function of triggers, which
+/// only these call.
+fn nested(cx: &Arc<ExecContext>, routine: &Routine) -> Result<Nested> {
+    if routine.is_for_triggers() {
+        let message = "trigger functions can only be called as triggers";
+        let place = format!("compilation of PL/pgSQL function \"{}\" near line 1", routine.name);
+        return Err(Error::new(SqlState::FeatureNotSupported, message).context(place));
     }
-    let message = "trigger functions can only be called as triggers";
-    let place = format!("compilation of PL/pgSQL function \"{}\" near line 1", routine.name);
-    Err(Error::new(SqlState::FeatureNotSupported, message).context(place))
+    Nested::new(cx, routine.volatility == RoutineVolatility::Volatile)
 }
 
 /// Calls a function that gives a set of rows; one of any other gives its value as the only row.
@@ -47,9 +46,7 @@ pub fn call_set_function<'a>(
     args: Vec<Datum>,
 ) -> BoxFuture<'a, Result<RoutineRows>> {
     Box::pin(Deep::new(Box::pin(async move {
-        refuse_for_triggers(routine)?;
-        let is_volatile = routine.volatility == RoutineVolatility::Volatile;
-        let mut host = Nested::new(cx, is_volatile)?;
+        let mut host = nested(cx, routine)?;
         let mut rows = RoutineRows::new(cx.memory.clone());
         let call = (&**routine, args);
         if routine.returns_set {

@@ -79,17 +79,7 @@ async fn once(
     let exec = cx.exec.in_transaction(txn.clone(), seq);
     let mut draft: Option<Draft> = None;
     let mut notices = Vec::new();
-    let mut own = DdlContext {
-        exec: &exec,
-        text: cx.text,
-        param_types: cx.param_types,
-        params: cx.params,
-        cache: cx.cache,
-        draft: &mut draft,
-        implicit: cx.implicit,
-        notices: &mut notices,
-        scattered: Vec::new(),
-    };
+    let mut own = cx.in_own(&exec, &mut draft, &mut notices);
     let cancel = cx.exec.cancel.clone();
     let mut result = tokio::select! {
         biased;

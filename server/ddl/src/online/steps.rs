@@ -51,17 +51,8 @@ async fn change_once(
     let mut draft: Option<Draft> = Some(opened?.with_temporary_of(&cx.exec.catalog));
     let exec = cx.exec.in_transaction(txn.clone(), seq);
     let mut notices = Vec::new();
-    let mut own = DdlContext {
-        exec: &exec,
-        text: cx.text,
-        param_types: cx.param_types,
-        params: cx.params,
-        cache: cx.cache,
-        draft: &mut draft,
-        implicit: false,
-        notices: &mut notices,
-        scattered: Vec::new(),
-    };
+    let mut own = cx.in_own(&exec, &mut draft, &mut notices);
+    own.implicit = false;
     step(&mut own)?;
     delete_scattered(&mut own).await?;
     let Some(draft) = draft else { return Ok(()) };
