@@ -32,7 +32,9 @@
  *
  * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
  * measured. COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BINARY names another server
- * binary, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15).
+ * binary, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15). BRAID_BEFORE
+ * names the server binary of another commit: it takes PostgreSQL's place, so that one run pairs two
+ * commits. Send the results of such a run to a folder of their own.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -94,7 +94,12 @@ export async function buildTikvTools() {
   return join(await targetFolder(), 'release');
 }
 
-/** A PostgreSQL: the one at POSTGRES_BENCH_URL, or one of our own. */
+/**
+ * What BraidDB is compared with: the PostgreSQL at POSTGRES_BENCH_URL, or one of our own. With
+ * BRAID_BEFORE it is the server of another commit, under PostgreSQL's name in the tables.
+ */
 export function postgresSide() {
-  return side('PostgreSQL', 'POSTGRES_BENCH_URL', startPostgres);
+  const before = process.env.BRAID_BEFORE;
+  const start = before === undefined ? startPostgres : () => startServer(before);
+  return side('PostgreSQL', 'POSTGRES_BENCH_URL', start);
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use braid_catalog::{Id, Routine};
 use braid_sql::ast::{Explain, Expr as Ast, LockStrength, Statement};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::bind::{Binder, BoundStatement, Refresh, bind_call, bind_statement};
 use crate::context::{OutputColumn, PlanContext, StatementKind};
@@ -39,6 +39,8 @@ pub struct PlannedStatement {
     pub returning_nothing: bool,
     /// Its plan is shown; `columns` are those of EXPLAIN.
     pub explain: Option<ExplainOptions>,
+    /// It reads many rows, so that a plan for the values of its parameters alone may pay.
+    pub wants_values: bool,
     /// How long planning took.
     pub planning_micros: u64,
     /// A materialized view that it reads and that has no rows yet: it cannot run.
@@ -91,6 +93,22 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     plan_with(statement, Binder::new(cx))
 }
 
+/// Plans a statement for these values of its parameters alone: their frequencies count, and a bound
+/// or a partial index may follow from them. The parameters are the same as those of a plan for all
+/// values, and so are the errors.
+pub fn plan_for(
+    statement: &Statement,
+    cx: &PlanContext<'_>,
+    values: &[Datum],
+) -> Result<PlannedStatement> {
+    braid_sql::deep_stack(|| {
+        let (started, mut binder) = (Instant::now(), Binder::new(cx));
+        let mut bound = bind_statement(&mut binder, statement)?;
+        rules::put_values(&mut bound.root, values);
+        finish(bound, binder, started)
+    })
+}
+
 /// Plans a part of REFRESH MATERIALIZED VIEW, with the privileges of the view's owner.
 pub fn plan_refresh(
     statement: &Statement,
@@ -114,6 +132,8 @@ fn finish(
     started: Instant,
 ) -> Result<PlannedStatement> {
     let mut root = rules::optimize(bound.root, &mut binder);
+    let mut wants_values = false;
+    rules::walk::scans_mut(&mut root, &mut |scan| wants_values |= scan.wants_values);
     layout::assign_positions(&mut root)?;
     verify::verify(&root)?;
     let (calls_routine, fires_triggers) = (binder.calls_routine, binder.fires_triggers);
@@ -135,6 +155,7 @@ fn finish(
         is_closed,
         returning_nothing: bound.returning_nothing,
         explain: None,
+        wants_values,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         unpopulated,
     })
@@ -239,6 +260,7 @@ impl PlannedStatement {
             is_closed: self.is_closed,
             returning_nothing: self.returning_nothing,
             explain: Some(options),
+            wants_values: false,
             planning_micros: self.planning_micros,
             unpopulated: self.unpopulated.clone(),
         })

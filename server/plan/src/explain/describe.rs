@@ -367,6 +367,9 @@ fn show_bounds<'a>(
                 conditions.push(format!("({})", branches.join(" OR ")));
             }
             Bound::Null => conditions.push(format!("({key} IS NULL)")),
+            Bound::Range { lower: None, upper: None } => {
+                conditions.push(format!("({key} IS NOT NULL)"));
+            }
             Bound::Range { lower, upper } => {
                 for (end, sign) in [(lower, '>'), (upper, '<')] {
                     if let Some((e, inclusive)) = end {

@@ -19,33 +19,17 @@ const LOOKUP_COST: f64 = 5.0;
 /// From this cost on a plan of its own for each literal pays, if statistics know the literal.
 const LITERALS_COST: f64 = 1000.0;
 
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
-    match node {
-        Node::Scan(mut scan) => {
-            choose(&mut scan, &[], catalog);
-            Node::Scan(scan)
-        }
-        Node::Filter(mut filter) if matches!(filter.input, Node::Scan(_)) => {
-            let more: Vec<Expr> = filter.predicates.iter().filter_map(by_subquery).collect();
-            if let Node::Scan(scan) = &mut filter.input {
-                choose(scan, &more, catalog);
-            }
-            Node::Filter(filter)
-        }
-        other => walk::map_children(other, &mut |child| apply(child, catalog)),
-    }
-}
-
 /// A condition of a filter above a scan that can bound the scan: a comparison with a subquery that
-/// reads no row around it (`id = (SELECT …)`, `id IN (SELECT …)`). It stays in the filter as well;
-/// the subquery runs once.
-fn by_subquery(condition: &Expr) -> Option<Expr> {
+/// reads no row around it: `id = (SELECT …)`, `id IN (SELECT …)`, `id = ANY (ARRAY(SELECT …))`. It
+/// stays in the filter as well; the subquery runs once.
+pub fn by_subquery(condition: &Expr) -> Option<Expr> {
     let closed = |e: &Expr| match e {
         Expr::Subquery(subquery) => !walk::is_correlated(subquery),
         _ => false,
     };
     match condition {
         Expr::Compare(_, a, b) if closed(a) || closed(b) => Some(condition.clone()),
+        Expr::Quantified(quantified) if closed(&quantified.array) => Some(condition.clone()),
         Expr::Subquery(subquery) if closed(condition) => {
             let SubqueryKind::Quantified { all: false, left, compare, hashable: true } =
                 &subquery.kind
@@ -113,10 +97,23 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         }
     }
     let cost = best.as_ref().map_or(f64::INFINITY, |(cost, _)| *cost);
-    scan.wants_literals = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan)
-        || cost > LITERALS_COST && estimate::needs_literals(scan, catalog);
+    let may_imply = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan);
+    let is_dear = cost > LITERALS_COST;
+    scan.wants_literals = may_imply || is_dear && estimate::needs_literals(scan, catalog);
+    scan.wants_values = is_dear && scan.wants_literals;
     scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
-    let Some((_, candidate)) = best else { return };
+    if let Some((_, candidate)) = best {
+        give(scan, candidate, catalog);
+    }
+}
+
+/// Gives a scan an index whose order is wanted.
+pub fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
+    scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
+    give(scan, candidate, catalog);
+}
+
+fn give(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
     scan.access =
         Access { index: candidate.index, bounds: candidate.bounds, reverse: false, limit: None };
     let mut place = 0;

@@ -83,6 +83,11 @@ fn indexed(scan: &Scan, catalog: &Catalog) -> Scan {
     scan
 }
 
+/// Rows that a scan finds in an index. One that does not cover the scan leads to the primary key.
+pub fn found(rows: f64, covers: bool) -> f64 {
+    if covers { rows } else { rows * SCAN_FETCHED }
+}
+
 /// What a scan costs by its index.
 pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! NULLs that decide → unnest subqueries → factor ORs → push filters down
-//!   → semi joins with one match become inner → prune, if the plan only reads → order joins
-//!   → choose indexes and methods → use order → lock while scanning
+//!   → semi joins with one match become inner → prune, if the plan only reads
+//!   → first rows of joins → order joins → choose indexes and methods
+//!   → use order → lock while scanning
 //!   → drop what a partial index implies → prune
 //! ```
 
@@ -14,6 +15,7 @@ mod estimate;
 mod interleave_joins;
 mod join_methods;
 mod lock_scans;
+mod order;
 mod order_joins;
 mod partial_indexes;
 mod prune_columns;
@@ -21,11 +23,11 @@ mod push_filters;
 mod spans;
 mod unique_semi_joins;
 mod unnest;
-mod use_order;
 
 pub use choose_index::covers;
 pub use conditions::null_operands;
 pub use estimate::rows as planned_rows;
+pub use estimate::values::put as put_values;
 pub use push_filters::rejects_null;
 
 use braid_catalog::Catalog;
@@ -38,6 +40,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = root;
     // These look into subqueries by themselves.
     prune_columns::drop_unread_markers(&mut root);
+    estimate::guesses::note(&mut root, binder.context().env);
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
     let catalog = binder.context().catalog.clone();
     finish(root, &catalog)
@@ -61,11 +64,12 @@ fn choose(root: Node, catalog: &Catalog) -> Node {
     estimate::size_ctes(&mut root, catalog);
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);
+    let root = order::joined::apply(root, catalog);
     let root = order_joins::apply(root, catalog);
-    let root = choose_index::apply(root, catalog);
+    let root = order::scans::apply(root, catalog);
     let root = join_methods::apply(root, catalog);
     let root = interleave_joins::finish(root);
-    let root = use_order::apply(root);
+    let root = order::use_order::apply(root);
     let mut root = lock_scans::apply(root, catalog);
     partial_indexes::drop_implied(&mut root);
     prune_columns::apply(&mut root);
@@ -80,7 +84,7 @@ pub mod walk {
     use braid_types::SqlType;
 
     use crate::tree::expr::{Expr, SubqueryExpr};
-    use crate::tree::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
+    use crate::tree::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck, Scan};
 
     /// Calls `f` on each input of an operator.
     pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
@@ -220,6 +224,15 @@ pub mod walk {
             }
             _ => {}
         }
+    }
+
+    /// Calls `f` on each scan below, those of subqueries included.
+    pub fn scans_mut(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
+        if let Node::Scan(scan) = node {
+            f(scan);
+        }
+        exprs_mut(node, &mut |e| subplans_of(e, &mut |plan| scans_mut(plan, f)));
+        children_mut(node, &mut |child| scans_mut(child, f));
     }
 
     /// Calls `f` on the plan of each subquery in an operator's expressions and below.

@@ -512,7 +512,7 @@ impl Expr {
     }
 
     /// The expression inside of casts from `varchar` to `text`, which change no value.
-    fn unlabelled(&self) -> &Expr {
+    pub fn unlabelled(&self) -> &Expr {
         match self {
             Expr::Cast(cast)
                 if cast.to == SqlType::Text && matches!(cast.expr.ty(), SqlType::Varchar(_)) =>

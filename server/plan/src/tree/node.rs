@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use braid_builtins::{Aggregate, SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
-use braid_types::SqlType;
+use braid_types::{Datum, SqlType};
 
 pub use super::access::{Access, Bound};
 use super::expr::{Expr, Slot};
@@ -92,6 +92,10 @@ pub struct Scan {
     pub predicates: Arc<[(IndexNumber, Expr)]>,
     /// Literals in the place of the statement's parameters may allow a partial index.
     pub wants_literals: bool,
+    /// It reads many rows, so that a plan for the values of the parameters alone may pay.
+    pub wants_values: bool,
+    /// Expressions that are no constants, with the values that they have while planning.
+    pub guesses: Arc<[(Expr, Datum)]>,
     /// Conditions on the scan's own columns.
     pub filter: Vec<Expr>,
     /// The index read and the part of it.

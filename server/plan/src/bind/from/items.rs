@@ -423,6 +423,8 @@ pub(crate) fn table_scan(
         key_exprs: key_exprs(binder, table)?,
         predicates: index_predicates(binder, table)?,
         wants_literals: false,
+        wants_values: false,
+        guesses: Arc::default(),
         filter: Vec::new(),
         access,
         lock: None,

@@ -10,6 +10,7 @@ use crate::tree::expr::{CallExpr, CompareOp, Expr};
 use crate::tree::node::Scan;
 
 use super::facts::Facts;
+use super::guesses;
 
 /// The part of rows that a range leaves.
 const RANGE: f64 = 0.3;
@@ -23,7 +24,7 @@ pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
     let part = match e {
         Expr::Compare(op, a, b) => compare(*op, a, b, scan, catalog),
         Expr::InList(value, list) => match facts(value, scan, catalog) {
-            Some(facts) => list.iter().map(|e| equal(&facts, e)).sum::<f64>(),
+            Some(facts) => list.iter().map(|e| equal(&facts, e, scan)).sum::<f64>(),
             None => OTHER,
         },
         Expr::InSet(value, set, _) => match facts(value, scan, catalog) {
@@ -87,11 +88,16 @@ pub fn bounded_part(
             facts(a, scan, catalog).or_else(|| facts(b, scan, catalog)).is_some()
         }
         Expr::Compare(op, a, b) => {
-            ends(*op, a, b).is_some()
+            ends(*op, a, b, scan).is_some()
                 && sides(*op, a, b, scan, catalog).is_some_and(|(facts, ..)| facts.has_ranges())
         }
         Expr::InList(value, _) | Expr::InSet(value, ..) => facts(value, scan, catalog).is_some(),
         Expr::IsNull(value) => null_fraction(value, scan, catalog).is_some(),
+        Expr::Not(inner) => match &**inner {
+            Expr::IsNull(value) => null_fraction(value, scan, catalog).is_some(),
+            _ => false,
+        },
+        Expr::Call(call) => like(call, scan, catalog).is_some(),
         _ => false,
     };
     (!list.is_empty() && list.iter().all(is_known)).then(|| part_of_all(&list, scan, catalog))
@@ -155,11 +161,11 @@ fn is_text(ty: &SqlType) -> bool {
     matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name)
 }
 
-fn equal(facts: &Facts, value: &Expr) -> f64 {
-    match value {
-        Expr::Const(Datum::Null, _) => 0.0,
-        Expr::Const(value, _) => facts.equal(value),
-        _ => facts.equal_average(),
+fn equal(facts: &Facts, value: &Expr, scan: &Scan) -> f64 {
+    match guesses::value(value, scan) {
+        Some(Datum::Null) => 0.0,
+        Some(value) => facts.equal(value),
+        None => facts.equal_average(),
     }
 }
 
@@ -180,20 +186,20 @@ fn sides<'a>(
 fn compare(op: CompareOp, a: &Expr, b: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
     let known = sides(op, a, b, scan, catalog);
     match (op, known) {
-        (CompareOp::Eq, Some((facts, _, value))) => equal(&facts, value),
+        (CompareOp::Eq, Some((facts, _, value))) => equal(&facts, value, scan),
         (CompareOp::Eq, None) => 0.1,
         (CompareOp::Ne, Some((facts, _, value))) if facts.has_ranges() => {
-            1.0 - equal(&facts, value) - facts.null_fraction().unwrap_or(0.0)
+            1.0 - equal(&facts, value, scan) - facts.null_fraction().unwrap_or(0.0)
         }
         (CompareOp::Ne, _) => 0.9,
-        (_, Some((facts, op, value))) => range(&facts, op, value).unwrap_or(RANGE),
+        (_, Some((facts, op, value))) => range(&facts, op, value, scan).unwrap_or(RANGE),
         (_, None) => RANGE,
     }
 }
 
 /// The part of the rows on one side of a constant.
-fn range(facts: &Facts, op: CompareOp, value: &Expr) -> Option<f64> {
-    let Expr::Const(value, _) = value else { return None };
+fn range(facts: &Facts, op: CompareOp, value: &Expr, scan: &Scan) -> Option<f64> {
+    let value = guesses::value(value, scan)?;
     let present = 1.0 - facts.null_fraction().unwrap_or(0.0);
     let part = match op {
         CompareOp::Lt => facts.below(value, false)?,
@@ -209,8 +215,8 @@ fn range(facts: &Facts, op: CompareOp, value: &Expr) -> Option<f64> {
 /// The part of the rows between two ends, if the conditions are the ends of one column's range.
 fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
     let ((one, a, b), (other, c, d)) = (comparison(first)?, comparison(second)?);
-    let (known, one_op, low) = ends(one, a, b)?;
-    let (same, other_op, high) = ends(other, c, d)?;
+    let (known, one_op, low) = ends(one, a, b, scan)?;
+    let (same, other_op, high) = ends(other, c, d, scan)?;
     if known != same {
         return None;
     }
@@ -221,7 +227,7 @@ fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Optio
     }
     let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == known)?;
     let facts = Facts::of(&scan.table, *place, catalog);
-    let parts = range(&facts, one_op, low)? + range(&facts, other_op, high)?;
+    let parts = range(&facts, one_op, low, scan)? + range(&facts, other_op, high, scan)?;
     let part = parts - 1.0 + facts.null_fraction().unwrap_or(0.0);
     // Ends within one part of the histogram leave at least one value.
     Some(part.max(facts.equal_average().min(1e-4)))
@@ -241,11 +247,17 @@ fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
     }
 }
 
-/// The column of a comparison with a constant, the operator as from there, and the constant.
-fn ends<'a>(op: CompareOp, a: &'a Expr, b: &'a Expr) -> Option<(Slot, CompareOp, &'a Expr)> {
-    match (a, b) {
-        (a, Expr::Const(..)) => Some((column(a)?, op, b)),
-        (Expr::Const(..), b) => Some((column(b)?, op.flipped(), a)),
+/// The column of a comparison with a known value, the operator as from there, and the value.
+fn ends<'a>(
+    op: CompareOp,
+    a: &'a Expr,
+    b: &'a Expr,
+    scan: &Scan,
+) -> Option<(Slot, CompareOp, &'a Expr)> {
+    let is_known = |e| guesses::value(e, scan).is_some();
+    match (column(a), column(b)) {
+        (Some(slot), _) if is_known(b) => Some((slot, op, b)),
+        (_, Some(slot)) if is_known(a) => Some((slot, op.flipped(), a)),
         _ => None,
     }
 }

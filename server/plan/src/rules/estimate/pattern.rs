@@ -8,7 +8,7 @@ const ANY_CHARACTER: f64 = 0.9;
 const ANY_TEXT: f64 = 5.0;
 
 /// The beginning of a pattern.
-pub(super) struct Prefix {
+pub struct Prefix {
     /// The text before the first `%` or `_`.
     pub text: String,
     /// There is nothing after it: the pattern is a text.
@@ -54,7 +54,7 @@ fn parts(pattern: &str) -> Vec<Part> {
 }
 
 /// The beginning of a pattern.
-pub(super) fn prefix(pattern: &str) -> Prefix {
+pub fn prefix(pattern: &str) -> Prefix {
     let parts = parts(pattern);
     let mut text = String::new();
     for part in &parts {

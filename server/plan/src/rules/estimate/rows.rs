@@ -46,6 +46,10 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
     Some(((all - own) / gaps).max(0.0) as usize)
 }
 
+/// The rows that a LIMIT is assumed to let through whose number is not known while planning: the
+/// size of a page, or of what a worker takes from a queue.
+pub const UNKNOWN_LIMIT: f64 = 100.0;
+
 /// The rows that an operator gives. Scans and joins keep the first answer: later steps move their
 /// conditions into bounds and keys, where they are no longer seen.
 pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
@@ -71,7 +75,8 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
             let input = rows(&limit.input, catalog);
             match &limit.limit {
                 Some(Expr::Const(braid_types::Datum::Int(n), _)) => input.min(*n as f64),
-                _ => input,
+                Some(Expr::Const(..)) | None => input,
+                Some(_) => input.min(UNKNOWN_LIMIT),
             }
         }
         Node::Distinct(distinct) => different(distinct, catalog),

@@ -4,7 +4,7 @@
 //! as they go. After them comes at most one range, or one OR of which every branch is bounded.
 
 use braid_catalog::{Catalog, Index, IndexKey};
-use braid_types::SqlType;
+use braid_types::{Datum, SqlType};
 
 use super::bounded::Bounded;
 use super::branches;
@@ -65,6 +65,11 @@ pub fn bounded(
             known.is_half_open |= is_half_open;
             let part = estimate::bounded_part(scan, &used, conditions, catalog);
             known.push(bound, used, part.unwrap_or(if is_half_open { HALF_RANGE } else { RANGE }));
+        } else if let Some((bound, used)) = prefix_of(scan, place, ty, conditions) {
+            let part = estimate::bounded_part(scan, &[used], conditions, catalog);
+            known.push(bound, vec![used], part.unwrap_or(RANGE));
+            // What follows the prefix is still to be checked.
+            known.exact.retain(|exact| *exact != used);
         }
         break;
     }
@@ -208,6 +213,28 @@ fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr
     row.into_iter().collect()
 }
 
+/// `a LIKE 'abc%'`: the texts from `abc` to `abd`, and the place of the condition.
+fn prefix_of(
+    scan: &Scan,
+    place: usize,
+    ty: &SqlType,
+    conditions: &[&Expr],
+) -> Option<(Bound, usize)> {
+    if !matches!(ty, SqlType::Text | SqlType::Varchar(_)) {
+        return None;
+    }
+    let (used, prefix) = conditions.iter().enumerate().find_map(|(i, condition)| {
+        let Expr::Call(call) = condition else { return None };
+        let [value, Expr::Const(Datum::Text(pattern), _)] = &call.args[..] else { return None };
+        let is_like = call.function.name == "~~" && is_at(scan, value.unlabelled(), place);
+        let prefix = is_like.then(|| estimate::prefix(pattern))?;
+        (!prefix.text.is_empty()).then_some((i, prefix))
+    })?;
+    let end = |text: String| Expr::Const(Datum::text(text), SqlType::Text);
+    let upper = prefix.after().map(|text| (end(text), false));
+    Some((Bound::Range { lower: Some((end(prefix.text), true)), upper }, used))
+}
+
 fn range(
     scan: &Scan,
     place: usize,
@@ -233,7 +260,12 @@ fn range(
         }
     }
     if lower.is_none() && upper.is_none() {
-        return None;
+        // A range without ends has all values but NULL.
+        let is_not_null = |e: &Expr| match e {
+            Expr::Not(e) => matches!(&**e, Expr::IsNull(e) if is_at(scan, e, place)),
+            _ => false,
+        };
+        used.push(conditions.iter().position(|e| is_not_null(e))?);
     }
     Some((Bound::Range { lower, upper }, used))
 }

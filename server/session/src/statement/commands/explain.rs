@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
 
-use crate::statement::plans::planning::{plan_statement, result_columns};
+use crate::statement::plans::planning::{plan_bound, plan_statement, result_columns};
 use crate::statement::portal::{Running, Source};
 use crate::transaction::open::catalog_at;
 
@@ -32,7 +32,7 @@ pub(crate) async fn start_explained(
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let plan = match &target.prepared.given {
-        None => plan_statement(session, &target.prepared, &catalog, &env)?,
+        None => plan_bound(session, &target.prepared, &target.params, &catalog, &env)?.0,
         Some(_) => {
             let whole = target.prepared.without_skeleton(&session.engine.plans)?;
             plan_statement(session, &whole, &catalog, &env)?

@@ -130,14 +130,12 @@ pub(crate) fn plan_bound(
 ) -> Result<(Arc<CachedPlan>, Arc<Vec<Datum>>)> {
     let found = plan_statement(session, prepared, catalog, env);
     let Some(given) = &prepared.given else {
-        let plan = found?;
-        if prepared.params.is_empty() || prepared.params == plan.plan.params {
-            return Ok((plan, params.clone()));
+        let mut plan = found?;
+        if !prepared.params.is_empty() && prepared.params != plan.plan.params {
+            plan = plan_typed(session, prepared, &prepared.params, catalog, env)?;
         }
-        return Ok((
-            plan_typed(session, prepared, &prepared.params, catalog, env)?,
-            params.clone(),
-        ));
+        let plan = plan_for_values(session, prepared, plan, params, catalog, env)?;
+        return Ok((plan, params.clone()));
     };
     let values = given.values.as_ref().unwrap_or(params).clone();
     match found {
@@ -150,6 +148,35 @@ pub(crate) fn plan_bound(
         Ok(_) => Ok((plan_typed(session, prepared, &given.types, catalog, env)?, values)),
         Err(error) => Err(error),
     }
+}
+
+/// A plan for these values of the parameters alone, where the plan for all values reads many rows.
+/// It is not kept.
+fn plan_for_values(
+    session: &mut Session,
+    prepared: &Prepared,
+    plan: Arc<CachedPlan>,
+    params: &[Datum],
+    catalog: &Arc<Catalog>,
+    env: &StatementEnvironment,
+) -> Result<Arc<CachedPlan>> {
+    let Some(statement) = prepared.statement().filter(|_| plan.plan.wants_values) else {
+        return Ok(plan);
+    };
+    if params.is_empty() {
+        return Ok(plan);
+    }
+    let memory = statement_memory(session, env.active.memory_limit_bytes);
+    memory.charge(&session.shared.entry.cancel);
+    let (path, text) = (&env.lookup.path, &prepared.parsed.text);
+    let types = &plan.plan.params;
+    let cx = PlanContext { catalog, path, env, text, param_types: types, variables: None };
+    let ahead = current_of::ahead(statement);
+    let statement = ahead.as_ref().unwrap_or(statement);
+    let own = Arc::new(braid_plan::plan_for(statement, &cx, params)?);
+    let (version, key) = (plan.version, plan.key.clone());
+    let (hints, columns) = (plan.hints.clone(), plan.columns.clone());
+    Ok(Arc::new(CachedPlan { version, key, hints, plan: own, columns, casts: OnceLock::new() }))
 }
 
 /// The plan of a statement at its snapshot, or at none: a lookup of one row that is a

@@ -1,10 +1,10 @@
 //! Sorts that an index's order makes needless, and limits handed down to scans and sorts.
 
+use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
+use crate::tree::node::{JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
-use super::spans::columns::is_at;
-use super::walk;
+use super::index_order::order_of;
 
 pub fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
@@ -20,7 +20,7 @@ fn use_index_order(mut sort: Sort) -> Node {
     let mut keys = sort.keys.clone();
     let mut forward = false;
     if let Some(scan) = ordered_scan(&mut sort.input, &mut keys, &mut forward)
-        && let Some(reverse) = order_of(scan, &keys)
+        && let Some(reverse) = order_read(scan, &keys)
         && !(forward && reverse)
     {
         scan.access.reverse = reverse;
@@ -47,48 +47,20 @@ fn ordered_scan<'n>(
             }
             ordered_scan(&mut project.input, keys, forward)
         }
-        // Each row of the top table comes with all rows below it.
-        Node::Join(join) if matches!(join.method, JoinMethod::Interleaved) => {
-            *forward = true;
+        // An interleaved pass gives each row of the top table with all rows below it. Lookups are
+        // made for a batch together, and their rows are given in its order.
+        Node::Join(join) if matches!(join.method, JoinMethod::Interleaved | JoinMethod::Lookup) => {
+            *forward |= matches!(join.method, JoinMethod::Interleaved);
             ordered_scan(&mut join.left, keys, forward)
         }
         _ => None,
     }
 }
 
-/// Whether a scan gives rows in this order: forward (false), or reversed (true). Several spans are
-/// read in key order, so their rows come in the order of the index.
-fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
+/// Whether a scan gives rows in the order of sort keys: forward (false), or reversed (true).
+fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
-    let is_single = |bound: Option<&Bound>| match bound {
-        Some(Bound::In(list)) => list.len() == 1,
-        Some(Bound::Null) => true,
-        _ => false,
-    };
-    let mut reverse = None;
-    let mut place = 0;
-    for key in keys {
-        let column = loop {
-            let part = index.keys.get(place)?;
-            let column = scan.table.position_of(part.column)?;
-            if is_at(scan, &key.expr, column) {
-                break column;
-            }
-            if !is_single(scan.access.bounds.get(place)) {
-                return None;
-            }
-            place += 1;
-        };
-        if key.nulls_first != key.descending && scan.table.columns[column].nullable {
-            return None;
-        }
-        let flipped = index.keys[place].descending != key.descending;
-        if *reverse.get_or_insert(flipped) != flipped {
-            return None;
-        }
-        place += 1;
-    }
-    Some(reverse.unwrap_or(false))
+    order_of(scan, index, &scan.access.bounds, keys)
 }
 
 /// A limit under which a sort keeps only the first rows and a scan stops early.

@@ -1,0 +1,84 @@
+//! `min` and `max` of an indexed column: the first value of an order instead of all values.
+//!
+//! ```text
+//! Aggregate max(a) ── Scan    becomes    Aggregate max(a) ── Limit 1 ── Sort a DESC ── Scan
+//! ```
+//!
+//! The scan gets an index with that order, so the sort goes. Several aggregates become a cross join
+//! of one row each. The aggregate itself stays: it makes the NULL if there is no row.
+
+use braid_catalog::Catalog;
+use braid_types::{Datum, SqlType};
+
+use crate::Slot;
+use crate::tree::expr::Expr;
+use crate::tree::node::{
+    AggregateCall, AggregateNode, Join, JoinKind, Limit, Node, Scan, Sort, SortKey,
+};
+
+use super::first_rows::take_order;
+
+/// The plan that reads first values; `None` if it would not cost less.
+pub fn as_first_rows(aggregate: &AggregateNode, catalog: &Catalog) -> Option<Node> {
+    let is_whole = aggregate.group.is_empty()
+        && aggregate.sets.is_empty()
+        && aggregate.grouping.is_none()
+        && matches!(aggregate.input, Node::Scan(_));
+    if !is_whole || aggregate.aggregates.is_empty() {
+        return None;
+    }
+    let one = |of: &(Slot, AggregateCall)| first_row(&aggregate.input, of, catalog);
+    let all: Vec<Node> = aggregate.aggregates.iter().map(one).collect::<Option<_>>()?;
+    all.into_iter().reduce(beside)
+}
+
+fn first_row(
+    input: &Node,
+    (slot, call): &(Slot, AggregateCall),
+    catalog: &Catalog,
+) -> Option<Node> {
+    let descending = match call.aggregate.name {
+        "min" => false,
+        "max" => true,
+        _ => return None,
+    };
+    let [value @ Expr::Column(..)] = &call.args[..] else { return None };
+    if call.filter.is_some() {
+        return None;
+    }
+    let mut input = input.clone();
+    if let Node::Scan(scan) = &mut input
+        && is_nullable(scan, value)
+    {
+        scan.filter.push(Expr::Not(Box::new(Expr::IsNull(Box::new(value.clone())))));
+    }
+    let key = SortKey { expr: value.clone(), descending, nulls_first: descending };
+    let mut sort = Sort { input, keys: vec![key], limit: None };
+    if !take_order(&mut sort, 1.0, catalog) {
+        return None;
+    }
+    let limit = Limit {
+        input: Node::Sort(Box::new(sort)),
+        limit: Some(Expr::Const(Datum::Int(1), SqlType::Int8)),
+        offset: None,
+        ties: Vec::new(),
+    };
+    Some(Node::Aggregate(Box::new(AggregateNode {
+        input: Node::Limit(Box::new(limit)),
+        group: Vec::new(),
+        sets: Vec::new(),
+        grouping: None,
+        aggregates: vec![(*slot, call.clone())],
+    })))
+}
+
+fn is_nullable(scan: &Scan, value: &Expr) -> bool {
+    let Expr::Column(slot, _) = value else { return true };
+    let place = scan.columns.iter().find(|(known, _)| known == slot);
+    place.is_none_or(|(_, place)| scan.table.columns[*place].nullable)
+}
+
+fn beside(left: Node, right: Node) -> Node {
+    let on = Vec::new();
+    Node::Join(Box::new(Join { rows: 1.0, ..Join::new(JoinKind::Inner, (left, right), on) }))
+}

@@ -1,0 +1,132 @@
+//! The first rows of an order: `ORDER BY … LIMIT`.
+//!
+//! An index that has the order gives the first rows without reading the others. It costs the rows
+//! that are read until enough of them have passed the conditions. Rows that pass are assumed to be
+//! spread evenly, as PostgreSQL assumes.
+
+use braid_catalog::{Catalog, IndexState};
+use braid_types::Datum;
+
+use crate::rules::choose_index::{self, Candidate};
+use crate::rules::{cost, estimate, partial_indexes};
+use crate::tree::expr::Expr;
+use crate::tree::node::{Limit, Node, Scan, Sort, SortKey};
+
+use super::index_order::order_of;
+
+/// An order must cost less than this part of the usual way. Where the rows that pass are not
+/// spread evenly, it reads more than estimated.
+pub const PART_MAX: f64 = 0.5;
+
+/// Gives the scan below a sort with a limit its index, if one has the order and costs less; false
+/// if nothing was chosen.
+pub fn choose(limit: &mut Limit, catalog: &Catalog) -> bool {
+    let Some(wanted) = wanted(limit) else { return false };
+    let Some(sort) = sort_below(&mut limit.input) else { return false };
+    take_order(sort, wanted, catalog)
+}
+
+/// The rows that a limit lets through, those of OFFSET included.
+pub fn wanted(limit: &Limit) -> Option<f64> {
+    let count = |e: &Expr| match e {
+        Expr::Const(Datum::Int(n), _) => *n as f64,
+        _ => estimate::UNKNOWN_LIMIT,
+    };
+    let skipped = limit.offset.as_ref().map_or(0.0, count);
+    limit.limit.as_ref().map(|e| count(e) + skipped)
+}
+
+/// The sort whose rows reach the top of `node` one by one.
+pub fn sort_below(node: &mut Node) -> Option<&mut Sort> {
+    match node {
+        Node::Project(project) => sort_below(&mut project.input),
+        Node::LockRows(lock) => sort_below(&mut lock.input),
+        Node::Sort(sort) => Some(sort),
+        _ => None,
+    }
+}
+
+/// The same for a sort of which this number of rows is wanted.
+pub fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
+    let given = estimate::rows(&sort.input, catalog);
+    let mut keys = sort.keys.clone();
+    let mut more = Vec::new();
+    let Some(scan) = scan_below(&mut sort.input, &mut keys, &mut more) else { return false };
+    let mut usual = scan.clone();
+    choose_index::choose(&mut usual, &more, catalog);
+    let index = usual.table.all_indexes().find(|index| index.number == usual.access.index);
+    if index.is_some_and(|index| order_of(&usual, index, &usual.access.bounds, &keys).is_some()) {
+        // What has the fewest rows has the first ones soonest.
+        *scan = usual;
+        return true;
+    }
+    let sorted = cost::read(&usual, catalog) + given;
+    let Some((cost, candidate)) = cheapest(scan, (&keys, &more), wanted / given, catalog) else {
+        return false;
+    };
+    if cost > sorted * PART_MAX {
+        return false;
+    }
+    scan.wants_literals = usual.wants_literals;
+    scan.wants_values = usual.wants_values;
+    choose_index::take(scan, candidate, catalog);
+    true
+}
+
+/// The index with this order that costs least until this part of the rows has been read.
+pub fn cheapest(
+    scan: &Scan,
+    (keys, more): (&[SortKey], &[Expr]),
+    part: f64,
+    catalog: &Catalog,
+) -> Option<(f64, Candidate)> {
+    let conditions: Vec<Expr> = scan.filter.iter().chain(more).cloned().collect();
+    let total = estimate::table_rows(&scan.table, catalog);
+    let mut best: Option<(f64, Candidate)> = None;
+    for index in scan.table.all_indexes() {
+        if index.state != IndexState::Public
+            || !partial_indexes::is_implied(scan, index, &conditions)
+        {
+            continue;
+        }
+        let candidate = choose_index::candidate(scan, index, &conditions, catalog);
+        if order_of(scan, index, &candidate.bounds, keys).is_none() {
+            continue;
+        }
+        let read = (total * candidate.part * part.min(1.0)).max(1.0);
+        let cost = cost::found(read, candidate.covers);
+        // Of two that cost the same, the smaller one may be a partial index.
+        let is_smaller = |known: &Candidate| candidate.part < known.part;
+        let is_better =
+            |(known, of): &(f64, Candidate)| cost < *known || cost == *known && is_smaller(of);
+        if best.as_ref().is_none_or(is_better) {
+            best = Some((cost, candidate));
+        }
+    }
+    best
+}
+
+/// The scan whose order reaches the top of `node`. `keys` are rewritten to its columns, and `more`
+/// gets the conditions that bound it and stay above it.
+fn scan_below<'n>(
+    node: &'n mut Node,
+    keys: &mut Vec<SortKey>,
+    more: &mut Vec<Expr>,
+) -> Option<&'n mut Scan> {
+    match node {
+        Node::Scan(scan) => Some(scan),
+        Node::Filter(filter) => {
+            more.extend(filter.predicates.iter().filter_map(choose_index::by_subquery));
+            scan_below(&mut filter.input, keys, more)
+        }
+        Node::Project(project) => {
+            for key in keys.iter_mut() {
+                let Expr::Column(slot, _) = &key.expr else { return None };
+                let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
+                key.expr = e.clone();
+            }
+            scan_below(&mut project.input, keys, more)
+        }
+        _ => None,
+    }
+}

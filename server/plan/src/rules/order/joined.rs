@@ -1,0 +1,125 @@
+//! The first rows of joins: `FROM orders JOIN users … ORDER BY orders.at LIMIT 10`.
+//!
+//! ```text
+//! Limit ── Sort ── Join               Limit ── Lookup Join
+//!                  ├ users     ►               ├ orders by the index on at
+//!                  └ orders                    └ users by their key
+//! ```
+//!
+//! The table whose columns are sorted becomes the leftmost input and is read in order. All others
+//! are looked up, which keeps the order, so that reading stops early. The usual plan is made as
+//! well, and the cheaper one of both is taken. Joins made here are lookups already, and the rules
+//! that follow leave such joins and their scans as they are.
+
+use braid_catalog::Catalog;
+
+use crate::rules::push_filters::needs;
+use crate::rules::{choose_index, cost, estimate, join_methods, order_joins, walk};
+use crate::tree::expr::Expr;
+use crate::tree::node::{Join, JoinKind, JoinMethod, Limit, Node, Scan, SortKey};
+
+use super::first_rows::{PART_MAX, cheapest, sort_below, wanted};
+use super::scans;
+
+/// Gives joins below a sort with a limit this form where it costs less.
+pub fn apply(node: Node, catalog: &Catalog) -> Node {
+    let mut node = walk::map_children(node, &mut |child| apply(child, catalog));
+    if let Node::Limit(limit) = &mut node {
+        read_in_order(limit, catalog);
+    }
+    node
+}
+
+fn read_in_order(limit: &mut Limit, catalog: &Catalog) -> Option<()> {
+    let wanted = wanted(limit)?;
+    let sort = sort_below(&mut limit.input)?;
+    let given = estimate::rows(&sort.input, catalog);
+    let mut keys = sort.keys.clone();
+    let joined = joins_below(&mut sort.input, &mut keys)?;
+    let mut ordered = joined.clone();
+    let first = keys.first()?;
+    if !put_leftmost(&mut ordered, first) {
+        return None;
+    }
+    let cost = look_up(&mut ordered, &keys, (wanted / given).min(1.0), catalog)?;
+    if cost > usual_cost(joined.clone(), catalog) * PART_MAX {
+        return None;
+    }
+    *joined = ordered;
+    Some(())
+}
+
+/// The joins below a sort. `keys` are rewritten to their columns.
+fn joins_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n mut Node> {
+    match node {
+        Node::Join(_) => Some(node),
+        Node::Project(project) => {
+            for key in keys.iter_mut() {
+                let Expr::Column(slot, _) = &key.expr else { return None };
+                let (_, e) = project.exprs.iter().find(|(known, _)| known == slot)?;
+                key.expr = e.clone();
+            }
+            joins_below(&mut project.input, keys)
+        }
+        _ => None,
+    }
+}
+
+/// Exchanges the sides of inner joins so that the scan with this key is the leftmost input; false
+/// if that cannot be, or if another input is no scan.
+fn put_leftmost(node: &mut Node, key: &SortKey) -> bool {
+    let Node::Join(join) = node else { return gives(node, key) };
+    if join.lateral || matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+        return false;
+    }
+    if gives(&join.right, key) {
+        if join.kind != JoinKind::Inner {
+            return false;
+        }
+        std::mem::swap(&mut join.left, &mut join.right);
+    }
+    matches!(join.right, Node::Scan(_)) && put_leftmost(&mut join.left, key)
+}
+
+fn gives(node: &Node, key: &SortKey) -> bool {
+    let (slots, needed) = (node.slots(), needs(&key.expr));
+    !needed.is_empty() && needed.iter().all(|slot| slots.contains(slot))
+}
+
+/// Makes the joins lookups below a scan in order; what they cost until this part of the rows has
+/// been read. `None` if no index has the order, or if a table has no index to look up.
+fn look_up(node: &mut Node, keys: &[SortKey], part: f64, catalog: &Catalog) -> Option<f64> {
+    match node {
+        Node::Scan(scan) => read_part(scan, keys, part, catalog),
+        Node::Join(join) => {
+            let cost = look_up(&mut join.left, keys, part, catalog)?;
+            let each = look_up_right(join, catalog)?;
+            Some(cost + estimate::rows(&join.left, catalog) * each)
+        }
+        _ => None,
+    }
+}
+
+fn read_part(scan: &mut Scan, keys: &[SortKey], part: f64, catalog: &Catalog) -> Option<f64> {
+    let (cost, candidate) = cheapest(scan, (keys, &[]), part, catalog)?;
+    choose_index::take(scan, candidate, catalog);
+    scan.rows = (scan.rows * part).max(1.0);
+    Some(cost)
+}
+
+fn look_up_right(join: &mut Join, catalog: &Catalog) -> Option<f64> {
+    let Node::Scan(scan) = &mut join.right else { return None };
+    let (each, access) = cost::lookup(scan, &join.on, join.kind, catalog)?;
+    scan.rows = estimate::rows(&Node::Scan(scan.clone()), catalog);
+    scan.access = access;
+    join.rows = estimate::rows(&Node::Join(Box::new(join.clone())), catalog);
+    (join.lateral, join.method) = (true, JoinMethod::Lookup);
+    Some(each)
+}
+
+/// What the plan costs that reads and sorts everything.
+fn usual_cost(node: Node, catalog: &Catalog) -> f64 {
+    let node = scans::apply(order_joins::apply(node, catalog), catalog);
+    let node = join_methods::apply(node, catalog);
+    cost::of_plan(&node, catalog) + estimate::rows(&node, catalog)
+}

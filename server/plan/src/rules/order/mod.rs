@@ -1,0 +1,8 @@
+//! Orders that indexes have: sorts that go, and first rows that are read without the others.
+
+pub mod extremes;
+pub mod first_rows;
+mod index_order;
+pub mod joined;
+pub mod scans;
+pub mod use_order;
