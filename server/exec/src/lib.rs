@@ -53,5 +53,5 @@ pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
 pub use routines::{CursorSource, CursorStep, RoutineCursor, RoutineCursors, RoutineRows};
-pub use spill::{RowStore, StoreCursor, TempFolder, TempSpace};
+pub use spill::{RowPages, RowStore, StoreCursor, TempFolder, TempSpace};
 pub use triggers::TriggerCall;

@@ -93,17 +93,17 @@ impl TempFolder {
         let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let folder = self.folder().map_err(|error| io_error(&error, &self.base))?;
         let path = folder.join(number.to_string());
+        // Only a new file: a link that somebody has put there is not followed.
         let open = || {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE).open(&path)
+            options.read(true).write(true).create_new(true).mode(FILE_MODE).open(&path)
         };
-        let file = match open() {
+        let file = open().or_else(|error| match error.kind() {
             // Somebody has tidied up the system's temporary folder.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                make(&folder).and_then(|()| open())
-            }
-            opened => opened,
-        };
+            ErrorKind::NotFound => make(&folder).and_then(|()| open()),
+            ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| open()),
+            _ => Err(error),
+        });
         Ok((file.map_err(|error| io_error(&error, &path))?, path))
     }
 
@@ -187,6 +187,19 @@ mod tests {
         let (file, _) = folder.create().expect("a file");
         let mode = file.metadata().expect("metadata").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let base = tempfile::tempdir().expect("a folder");
+        let folder = TempFolder::new(base.path().to_owned());
+        let (_, path) = folder.create().expect("a file");
+        let (target, link) = (base.path().join("target"), path.with_file_name("2"));
+        fs::write(&target, "other").expect("a file");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        assert!(folder.create().is_ok());
+        assert_eq!(fs::read(&target).expect("a file"), b"other");
+        assert!(!fs::symlink_metadata(&link).expect("a file").is_symlink());
     }
 
     #[test]

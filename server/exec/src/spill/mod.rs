@@ -25,11 +25,13 @@ pub(crate) mod errors;
 pub(crate) mod file;
 pub(crate) mod folder;
 pub(crate) mod merge;
+pub(crate) mod pages;
 pub(crate) mod partitions;
 pub(crate) mod space;
 pub(crate) mod store;
 pub(crate) mod stream;
 
 pub use folder::TempFolder;
+pub use pages::RowPages;
 pub use space::TempSpace;
 pub use store::{RowStore, StoreCursor};

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Result, Row, work};
 
 use crate::memory::row_bytes;
 use crate::operator::BATCH_ROWS;
@@ -79,8 +79,9 @@ impl RowWriter {
         }
     }
 
-    /// Adds a row.
+    /// Adds a row. Fails once the statement is to stop.
     pub fn push(&mut self, row: &[Datum]) -> Result<()> {
+        work::tick()?;
         put_row(&mut self.buffer, row, &mut self.file.names.lock());
         self.rows += 1;
         self.memory_bytes += row_bytes(row) as u64;
@@ -130,7 +131,7 @@ impl RowReader {
         Self { stream, next_block: 0, block: Vec::new(), at: 0 }
     }
 
-    /// The next row; `None` at the end.
+    /// The next row; `None` at the end. Fails once the statement is to stop.
     pub fn next_row(&mut self) -> Result<Option<Row>> {
         let blocks = &self.stream.blocks;
         while self.at >= self.block.len() {
@@ -139,6 +140,7 @@ impl RowReader {
             self.at = 0;
             blocks.file.read(*block, &mut self.block)?;
         }
+        work::tick()?;
         let mut rest = self.block.get(self.at..).unwrap_or_default();
         let row = read_row(&mut rest, &blocks.file.names.lock())?;
         self.at = self.block.len() - rest.len();
