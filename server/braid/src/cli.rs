@@ -113,6 +113,11 @@ pub struct Start {
     #[arg(long, env = "BRAID_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory_limit: Option<u64>,
 
+    /// Folder for temporary files of statements that need more memory than they may use [default:
+    /// tmp in the data folder; over TiKV the system's]
+    #[arg(long, env = "BRAID_TEMP_FOLDER", value_name = "DIR")]
+    pub temp_folder: Option<PathBuf>,
+
     /// Notifications that may wait for one session that does not read them, such as 64MB; then the
     /// session is ended
     #[arg(long, env = "BRAID_NOTIFY_QUEUE", value_name = "SIZE", default_value = "64MB",

@@ -26,6 +26,9 @@ const CLUSTER_PAUSE: Duration = Duration::from_secs(1);
 /// A cluster that stays away is said to do so this often.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
 
+/// The folder for temporary files in the data folder. The store empties it at the start.
+const TEMPORARY: &str = "tmp";
+
 /// The shortest `--notify-poll-interval`.
 const NOTIFY_POLL_MIN: Duration = Duration::from_millis(1);
 
@@ -190,6 +193,10 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         notify_queue_bytes_max: usize::try_from(options.notify_queue).unwrap_or(usize::MAX),
         notify_poll_interval: options.notify_poll_interval.max(NOTIFY_POLL_MIN),
         memory_limit_bytes: options.memory_limit.unwrap_or_else(memory::default_limit_bytes),
+        temp_folder: options.temp_folder.clone().unwrap_or_else(|| match options.store {
+            StoreChoice::Embedded => options.data.join(TEMPORARY),
+            StoreChoice::Tikv(_) => std::env::temp_dir().join("braid"),
+        }),
     };
     open_server(kv, server, &mut wait).await
 }

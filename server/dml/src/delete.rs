@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::TriggerEvent;
-use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
+use braid_exec::{
+    BoxedOperator, Evaluator, MemoryReservation, Operator, RowStore, StoreCursor, key_bytes,
+};
 use braid_plan::{Delete, Expr, Firing, Node, RangeDelete, Scan};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
@@ -32,6 +34,9 @@ pub struct DeleteOperator {
     plain_range: Option<(Scan, RangeDelete)>,
     counts: bool,
     done: bool,
+    /// RETURNING's rows, and how far they were given.
+    result: RowStore,
+    given: StoreCursor,
 }
 
 impl DeleteOperator {
@@ -58,22 +63,23 @@ impl DeleteOperator {
                 .plain_ranges(evaluator.run.cx.range_delete)
                 .map(|(scan, range)| (scan.clone(), range)),
             counts: !plan.returning_nothing,
+            result: RowStore::new(&evaluator.run),
+            given: StoreCursor::default(),
             evaluator,
             done: false,
         })
     }
 
     async fn run(&mut self) -> Result<Option<Vec<Row>>> {
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
+        if !std::mem::replace(&mut self.done, true) {
+            self.triggers.begin(TriggerEvent::Delete).await?;
+            if !self.ranges().await? {
+                self.rows().await?;
+            }
+            self.triggers.end(TriggerEvent::Delete).await?;
         }
-        self.triggers.begin(TriggerEvent::Delete).await?;
-        let result = match self.ranges().await? {
-            true => None,
-            false => self.rows().await?,
-        };
-        self.triggers.end(TriggerEvent::Delete).await?;
-        Ok(result)
+        let rows = self.result.read(&mut self.given)?;
+        Ok((!rows.is_empty()).then_some(rows))
     }
 
     /// Deletes ranges, if that is possible and worth it.
@@ -98,17 +104,17 @@ impl DeleteOperator {
     }
 
     /// Deletes the rows of the input one by one.
-    async fn rows(&mut self) -> Result<Option<Vec<Row>>> {
+    async fn rows(&mut self) -> Result<()> {
         let table = self.writer.rows.table.id;
         let shared = self.evaluator.run.shares_changes(table);
         let waits = self.returning.iter().any(Expr::waits);
         let mut held = MemoryReservation::new(&self.evaluator.run);
         let mut seen = HashSet::new();
         let mut deleted = 0;
-        let mut result = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let mut bytes = 0;
+            let mut result = Vec::new();
             for row in batch {
                 let old = &row[..self.width];
                 // A row that USING matches several times is deleted once; one that another part
@@ -133,15 +139,15 @@ impl DeleteOperator {
                 self.triggers.after_row(TriggerEvent::Delete, Some(old), None).await?;
                 if !self.returning.is_empty() {
                     let row = self.evaluator.eval_all(&self.returning, waits, &row).await?;
-                    bytes += row_bytes(&row);
                     result.push(row);
                 }
             }
             held.take(bytes)?;
+            self.result.append(result)?;
         }
         self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(deleted);
-        Ok(if result.is_empty() { None } else { Some(result) })
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
 use crate::queues::Queues;
-use crate::table_writer::{TableWriter, UniqueKey};
+use crate::table_writer::{Part, TableWriter, UniqueKey};
 use crate::triggers::{RowTriggers, later_run};
 
 /// Rows whose keys are looked at in one wait.
@@ -220,8 +220,8 @@ impl InsertOperator {
     }
 
     async fn gather_into(&mut self, proposed: &mut Vec<Proposed>) -> Result<()> {
-        let rows_max = self.rows_at_once();
-        while proposed.len() < rows_max {
+        let (rows_max, mut fits) = (self.rows_at_once(), true);
+        while fits && proposed.len() < rows_max {
             if self.pending.len() == 0 {
                 let Some(batch) = self.input.next().await? else {
                     self.done = true;
@@ -246,7 +246,7 @@ impl InsertOperator {
                 bytes += row_bytes(&row) + entries.iter().map(entry_bytes).sum::<usize>();
                 proposed.push(Proposed { row, entries });
             }
-            self.held.take(bytes)?;
+            fits = self.held.try_take(bytes)?;
         }
         Ok(())
     }
@@ -509,7 +509,7 @@ impl InsertOperator {
         for (old, new) in &changes {
             self.foreign_keys.changed(Some(old), Some(new))?;
         }
-        self.writer.replace(&changes, places).await?;
+        self.writer.replace(&changes, places, Part::Both).await?;
         for (old, new) in &changes {
             self.triggers.after_row(TriggerEvent::Update, Some(old), Some(new)).await?;
         }

@@ -20,6 +20,7 @@
 //! statement;
 //! checks see the statement's own writes, scans do not.
 
+mod changes;
 mod check_table;
 mod counts;
 mod deferrable_keys;

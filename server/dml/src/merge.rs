@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
 use crate::queues::Queues;
-use crate::table_writer::TableWriter;
+use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
 
 /// MERGE; it gives no rows.
@@ -303,7 +303,7 @@ impl MergeOperator {
         for (old, new) in &changed {
             self.foreign_keys.changed(Some(old), Some(new))?;
         }
-        self.writer.replace(&changed, places).await?;
+        self.writer.replace(&changed, places, Part::Both).await?;
         self.insert(&inserted).await?;
         self.evaluator.run.add_changed(count);
         Ok(())
@@ -346,7 +346,7 @@ impl MergeOperator {
                 self.writer.complete_changed(old, &mut row).await?;
                 self.foreign_keys.changed(Some(old), Some(&row))?;
                 let all: Vec<usize> = (0..self.width).collect();
-                self.writer.replace(&[(old.clone(), row.clone())], &all).await?;
+                self.writer.replace(&[(old.clone(), row.clone())], &all, Part::Both).await?;
             }
             None => {
                 self.writer.complete(&mut row).await?;

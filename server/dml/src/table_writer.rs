@@ -42,6 +42,17 @@ pub struct UniqueKey {
     pub row: usize,
 }
 
+/// What of a replacement is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The old rows go.
+    Old,
+    /// The new rows are checked and put.
+    New,
+    /// Both, one after the other.
+    Both,
+}
+
 impl TableWriter {
     /// A writer with what the plan computes for each row.
     pub fn new(
@@ -347,17 +358,29 @@ impl TableWriter {
 
     /// Replaces rows: first everything old goes, then the new keys are checked, then put. Keys
     /// may so move between rows of one statement.
-    pub async fn replace(&self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
-        self.counts.updated(changes.len());
+    ///
+    /// Changes that come in several lots are done in two halves: the old rows of all lots go before
+    /// the new ones of the first are checked and put.
+    pub async fn replace(
+        &self,
+        changes: &[(Row, Row)],
+        places: &[usize],
+        part: Part,
+    ) -> Result<()> {
+        let (old_goes, new_comes) = (part != Part::New, part != Part::Old);
+        if new_comes {
+            self.counts.updated(changes.len());
+        }
         let touched: Vec<bool> = self.indexes.iter().map(|index| index.touches(places)).collect();
         let cx = &self.evaluator.run.cx;
-        let mut unique = Vec::new();
-        let mut news = Vec::with_capacity(changes.len());
+        let (mut unique, mut news) = (Vec::new(), Vec::with_capacity(changes.len()));
         for (place, (old, new)) in changes.iter().enumerate() {
             let (old_key, new_key) = (self.rows.primary_key(old), self.rows.primary_key(new));
             let moved = old_key != new_key;
-            if moved {
+            if moved && old_goes {
                 self.delete_pairs(old)?;
+            }
+            if moved {
                 unique.push(UniqueKey { key: self.rows.first_key(new), index: 1, row: place });
             }
             let old_entries = self.entries(old)?;
@@ -372,7 +395,7 @@ impl TableWriter {
                 }
                 let same_key = matches!((&old_entry, &*new_entry),
                     (Some(old), Some(new)) if old.key == new.key);
-                if let Some(old_entry) = old_entry.filter(|_| !same_key) {
+                if let Some(old_entry) = old_entry.filter(|_| !same_key && old_goes) {
                     cx.txn.delete(cx.seq, old_entry.key).map_err(from_kv)?;
                 }
                 if let Some(entry) = new_entry.as_ref().filter(|e| e.must_be_unique && !same_key) {
@@ -381,6 +404,9 @@ impl TableWriter {
                 }
             }
             news.push((moved, new_entries));
+        }
+        if !new_comes {
+            return Ok(());
         }
         if !unique.is_empty() {
             self.require_free(&unique, |place| &changes[place].1).await?;

@@ -3,19 +3,23 @@
 use std::collections::HashSet;
 
 use braid_catalog::TriggerEvent;
-use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
-use braid_plan::{Expr, Firing, Update};
+use braid_exec::{
+    BoxedOperator, Evaluator, MemoryReservation, Operator, RowStore, StoreCursor, key_bytes,
+};
+use braid_kv::Key;
+use braid_plan::{Expr, Firing, Node, Update};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::changes::{Changes, Lot};
 use crate::foreign_keys::ForeignKeys;
 use crate::queues::Queues;
-use crate::table_writer::TableWriter;
+use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
-/// keys may move between them. If a trigger looks at each row before it is written, they are
-/// written one by one.
+/// keys may move between them. Changes that memory has no room for wait on disk. If a trigger looks
+/// at each row before it is written, they are written one by one.
 pub struct UpdateOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
@@ -25,7 +29,15 @@ pub struct UpdateOperator {
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
     triggers: RowTriggers,
+    /// Whether the input may give a row several times, and the keys of those that were changed.
+    repeats: bool,
+    seen: HashSet<Key>,
+    /// Memory of these keys.
+    held: MemoryReservation,
     done: bool,
+    /// RETURNING's rows, and how far they were given.
+    result: RowStore,
+    given: StoreCursor,
 }
 
 impl UpdateOperator {
@@ -51,42 +63,37 @@ impl UpdateOperator {
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
             foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
+            repeats: !matches!(plan.input, Node::Scan(_)),
+            seen: HashSet::new(),
+            held: MemoryReservation::new(&evaluator.run),
+            result: RowStore::new(&evaluator.run),
+            given: StoreCursor::default(),
             evaluator,
             done: false,
         })
     }
 
     async fn run(&mut self) -> Result<Option<Vec<Row>>> {
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
+        if !std::mem::replace(&mut self.done, true) {
+            self.update().await?;
         }
+        let rows = self.result.read(&mut self.given)?;
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    async fn update(&mut self) -> Result<()> {
         let waits = self.assignments.iter().any(|(_, e)| e.waits());
         let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
-        let table = self.writer.rows.table.id;
-        let shared = self.evaluator.run.shares_changes(table);
-        let firing = Firing::before_row(TriggerEvent::Update);
-        let one_by_one = self.triggers.has(firing);
+        let one_by_one = self.triggers.has(Firing::before_row(TriggerEvent::Update));
         let all_places = self.written_places(places.clone(), one_by_one);
         self.triggers.begin(TriggerEvent::Update).await?;
-        let mut held = MemoryReservation::new(&self.evaluator.run);
-        let mut seen = HashSet::new();
-        let mut changes = Vec::new();
-        let mut inputs = Vec::new();
+        let mut changes = Changes::new(&self.evaluator, self.width);
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in batch {
                 let old: Row = row[..self.width].to_vec();
-                // A row that FROM matches several times is updated once; so is one that WITH and
-                // the statement itself match.
-                let key = self.writer.rows.primary_key(&old);
-                bytes += key_bytes(&key);
-                let first = if shared {
-                    self.evaluator.run.first_change(table, key)
-                } else {
-                    seen.insert(key)
-                };
-                if !first {
+                if !self.is_first(&old, &mut bytes) {
                     continue;
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
@@ -94,33 +101,78 @@ impl UpdateOperator {
                 for (place, value) in places.iter().zip(values) {
                     new[*place] = value;
                 }
-                if one_by_one {
-                    let fired = self.triggers.fire_row(firing, Some(&old), Some(new)).await?;
-                    let Some(row) = fired else { continue };
-                    new = row;
-                }
-                self.writer.complete_changed(&old, &mut new).await?;
-                self.foreign_keys.changed(Some(&old), Some(&new))?;
+                let Some(new) = self.complete(&old, new, one_by_one).await? else { continue };
                 if one_by_one {
                     let change = [(old.clone(), new.clone())];
-                    self.write(&change, &all_places).await?;
+                    self.write(&change, &all_places, Part::Both).await?;
                 }
-                bytes += row_bytes(&old) + row_bytes(&new);
-                changes.push((old, new));
-                if !self.returning.is_empty() {
-                    bytes += row_bytes(&row);
-                    inputs.push(row);
-                }
+                let input = if self.returning.is_empty() { Row::new() } else { row };
+                changes.push(old, new, input);
             }
-            held.take(bytes)?;
+            self.held.take(bytes)?;
+            match one_by_one {
+                true => self.give(changes.take()).await?,
+                false => changes.count()?,
+            }
         }
         if !one_by_one {
-            self.write(&changes, &all_places).await?;
+            self.write_all(&mut changes, &all_places).await?;
         }
         self.triggers.end(TriggerEvent::Update).await?;
         self.foreign_keys.hand_over();
-        self.evaluator.run.add_changed(changes.len());
-        self.returned(changes, inputs).await
+        self.evaluator.run.add_changed(changes.total);
+        Ok(())
+    }
+
+    /// Whether the statement has not changed this row before. A row that FROM matches several times
+    /// is updated once; so is one that WITH and the statement itself match.
+    fn is_first(&mut self, old: &Row, bytes: &mut usize) -> bool {
+        let table = self.writer.rows.table.id;
+        let shared = self.evaluator.run.shares_changes(table);
+        if !shared && !self.repeats {
+            return true;
+        }
+        let key = self.writer.rows.primary_key(old);
+        *bytes += key_bytes(&key);
+        match shared {
+            true => self.evaluator.run.first_change(table, key),
+            false => self.seen.insert(key),
+        }
+    }
+
+    /// The row as it is to be written; `None` if a trigger drops it.
+    async fn complete(&mut self, old: &Row, new: Row, fires: bool) -> Result<Option<Row>> {
+        let mut new = new;
+        if fires {
+            let firing = Firing::before_row(TriggerEvent::Update);
+            match self.triggers.fire_row(firing, Some(old), Some(new)).await? {
+                Some(row) => new = row,
+                None => return Ok(None),
+            }
+        }
+        self.writer.complete_changed(old, &mut new).await?;
+        self.foreign_keys.changed(Some(old), Some(&new))?;
+        Ok(Some(new))
+    }
+
+    /// Writes changes after all of them are known: at once, or in lots if they are on disk.
+    async fn write_all(&mut self, changes: &mut Changes, places: &[usize]) -> Result<()> {
+        if let Some(lot) = changes.in_memory() {
+            self.write(&lot.0, places, Part::Both).await?;
+            return self.give(lot).await;
+        }
+        let mut cursor = StoreCursor::default();
+        while let Some((lot, _)) = changes.read(&mut cursor)? {
+            self.evaluator.run.breathe().await?;
+            self.write(&lot, places, Part::Old).await?;
+        }
+        let mut cursor = StoreCursor::default();
+        while let Some(lot) = changes.read(&mut cursor)? {
+            self.evaluator.run.breathe().await?;
+            self.write(&lot.0, places, Part::New).await?;
+            self.give(lot).await?;
+        }
+        Ok(())
     }
 
     /// The places of the columns that are written: all, if a trigger may change the row.
@@ -134,20 +186,22 @@ impl UpdateOperator {
         places
     }
 
-    async fn write(&mut self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
-        self.writer.replace(changes, places).await?;
+    async fn write(&mut self, changes: &[(Row, Row)], places: &[usize], part: Part) -> Result<()> {
+        self.writer.replace(changes, places, part).await?;
+        if part == Part::Old {
+            return Ok(());
+        }
         for (old, new) in changes {
             self.triggers.after_row(TriggerEvent::Update, Some(old), Some(new)).await?;
         }
         Ok(())
     }
 
-    /// RETURNING of the changed rows.
-    async fn returned(
-        &mut self,
-        changes: Vec<(Row, Row)>,
-        inputs: Vec<Row>,
-    ) -> Result<Option<Vec<Row>>> {
+    /// Computes RETURNING of changed rows.
+    async fn give(&mut self, (changes, inputs): Lot) -> Result<()> {
+        if self.returning.is_empty() {
+            return Ok(());
+        }
         let waits = self.returning.iter().any(Expr::waits);
         let mut result = Vec::with_capacity(inputs.len());
         for ((_, new), input) in changes.into_iter().zip(inputs) {
@@ -155,7 +209,7 @@ impl UpdateOperator {
             row.extend(input);
             result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);
         }
-        Ok(if result.is_empty() { None } else { Some(result) })
+        self.result.append(result)
     }
 }
 

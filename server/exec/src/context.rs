@@ -11,8 +11,8 @@ use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::{
-    AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, TriggerCall,
-    errors,
+    AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, TempSpace,
+    TriggerCall, errors,
 };
 
 /// What one execution of a statement can use.
@@ -40,6 +40,8 @@ pub struct ExecContext {
     pub cancel: Arc<Cancel>,
     /// Memory of this statement.
     pub memory: Arc<Memory>,
+    /// Disk space of this session for rows that memory has no room for.
+    pub temp: Arc<TempSpace>,
     /// `SET implicit_select_for_update`
     pub implicit_locks: bool,
     /// `SET range_delete`
@@ -108,6 +110,7 @@ impl ExecContext {
             runtime: self.runtime.clone(),
             services: self.services.clone(),
             memory: Arc::new(self.memory.renewed(cancel.clone())),
+            temp: self.temp.clone(),
             cancel,
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
@@ -133,6 +136,7 @@ impl ExecContext {
             services: self.services.clone(),
             cancel: self.cancel.clone(),
             memory: Arc::new(self.memory.renewed(self.cancel.clone())),
+            temp: self.temp.clone(),
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
             new_keys: NewKeys::Now,

@@ -10,6 +10,7 @@ use crate::ExecContext;
 use crate::explain::ExplainOperator;
 use crate::operator::{BoxedOperator, ExecutionState, NewRowChanges, build};
 use crate::predict::{self, StatementSpans};
+use crate::spill::{RowStore, StoreCursor};
 
 /// One run of a planned statement. Dropping it stops it.
 pub struct Execution {
@@ -19,6 +20,8 @@ pub struct Execution {
     root: Mutex<BoxedOperator>,
     /// Rows read from the root and not yet given out.
     pending: std::vec::IntoIter<Row>,
+    /// Rows that had to wait for the statement's end.
+    held: Option<(RowStore, StoreCursor)>,
     rows: u64,
     done: bool,
     /// What it was said to read and write, where that is compared.
@@ -71,6 +74,7 @@ impl Execution {
             run,
             root: Mutex::new(root),
             pending: Vec::new().into_iter(),
+            held: None,
             rows: 0,
             done: false,
             predicted,
@@ -83,13 +87,12 @@ impl Execution {
             let root = self.root.get_mut();
             if self.run.holds_result() {
                 // No row leaves before foreign keys have looked at all of them.
-                let mut rows = Vec::new();
-                while let Some(mut batch) = root.next().await? {
-                    self.run.count_rows(&batch)?;
-                    rows.append(&mut batch);
+                let mut rows = RowStore::new(&self.run);
+                while let Some(batch) = root.next().await? {
+                    rows.append(batch)?;
                 }
                 self.run.finish().await?;
-                self.pending = rows.into_iter();
+                self.held = Some((rows, StoreCursor::default()));
                 self.done = true;
             } else {
                 match root.next().await? {
@@ -105,6 +108,11 @@ impl Execution {
             {
                 predict::compare(predicted, &self.run.cx)?;
             }
+        }
+        if self.pending.len() == 0
+            && let Some((rows, cursor)) = &mut self.held
+        {
+            self.pending = rows.read(cursor)?.into_iter();
         }
         let rows: Vec<Row> = if max_rows >= self.pending.len() {
             std::mem::take(&mut self.pending).collect()

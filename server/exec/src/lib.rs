@@ -11,7 +11,8 @@
 //! [`RowChanges`]), change descriptors (`ddl`), or know the wire format.
 //!
 //! Rules that must always hold: a statement never sees its own writes in its scans (by its
-//! statement number), but its checks do; every wait can be cancelled; memory is counted.
+//! statement number), but its checks do; every wait can be cancelled; memory is counted, and rows
+//! that it has no room for are on disk (`spill`).
 
 mod advisory;
 mod cancel;
@@ -28,6 +29,7 @@ mod operator;
 mod predict;
 mod routines;
 mod sequences;
+mod spill;
 mod triggers;
 
 pub use advisory::AdvisoryLocks;
@@ -51,4 +53,5 @@ pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
 pub use routines::{CursorSource, CursorStep, RoutineCursor, RoutineCursors, RoutineRows};
+pub use spill::{RowPages, RowStore, StoreCursor, TempFolder, TempSpace};
 pub use triggers::TriggerCall;

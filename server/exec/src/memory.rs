@@ -10,6 +10,9 @@
 //! Rules: what is taken is given back when the account is dropped, at the latest; a statement that
 //! the pool stops is one that still runs; small statements never touch the pool.
 //!
+//! Operators that can spill stop at three quarters of both limits ([`Memory::try_take`]). The rest
+//! is for values and for what cannot spill.
+//!
 //! Not counted here: caches (they have limits of their own) and the write buffers of
 //! transactions (`transaction_buffer_bytes`).
 
@@ -25,6 +28,14 @@ use crate::cancel::{self, Cancel};
 const UNPOOLED_BYTES: u64 = 256 << 10;
 /// Bytes that an account asks of the pool at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
+
+/// What an operator that spills may have beside the limits, at most.
+const WORKING_BYTES_MAX: u64 = 4 << 20;
+
+/// What operators that can spill may use of a limit.
+fn spilling_part(limit_bytes: u64) -> u64 {
+    limit_bytes / 4 * 3
+}
 
 /// Roughly the memory of a key in a set.
 pub fn key_bytes(key: &[u8]) -> usize {
@@ -149,6 +160,46 @@ impl Memory {
         if used > UNPOOLED_BYTES { self.take_pooled(used) } else { Ok(()) }
     }
 
+    /// Counts bytes of an operator that can spill; false if it has to spill instead.
+    pub fn try_take(&self, bytes: usize) -> Result<bool> {
+        let used = self.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        let is_full = self.limit_bytes > 0 && used > spilling_part(self.limit_bytes);
+        if is_full || !self.pool_has_room(used) {
+            self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+            return Ok(false);
+        }
+        if used > UNPOOLED_BYTES {
+            self.take_pooled(used)?;
+        }
+        Ok(true)
+    }
+
+    /// What each operator that spills may have although nothing is left.
+    pub fn working_bytes(&self) -> usize {
+        let limit = if self.limit_bytes > 0 { self.limit_bytes } else { u64::MAX };
+        usize::try_from((limit / 16).min(WORKING_BYTES_MAX)).unwrap_or(usize::MAX)
+    }
+
+    /// What operators that can spill may still take of the statement's limit.
+    pub fn room(&self) -> usize {
+        if self.limit_bytes == 0 {
+            return usize::MAX;
+        }
+        let used = self.used.load(Ordering::Relaxed);
+        usize::try_from(spilling_part(self.limit_bytes).saturating_sub(used)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the pool has room for an operator that can spill.
+    fn pool_has_room(&self, used: u64) -> bool {
+        if used <= UNPOOLED_BYTES || self.pool.limit_bytes == 0 {
+            return true;
+        }
+        let pooled = self.account.get().map_or(0, |a| a.pooled.load(Ordering::Relaxed));
+        let missing = used.saturating_sub(pooled).next_multiple_of(CHUNK_BYTES);
+        let all = self.pool.used.load(Ordering::Relaxed).saturating_add(missing);
+        missing == 0 || all <= spilling_part(self.pool.limit_bytes)
+    }
+
     fn take_pooled(&self, used: u64) -> Result<()> {
         let account = self.account.get_or_init(|| {
             let account = Arc::new(Account {
@@ -169,9 +220,23 @@ impl Memory {
         self.pool.reserve(account, missing.next_multiple_of(CHUNK_BYTES))
     }
 
-    /// Gives bytes back to the statement. The pool gets them when the statement ends.
+    /// Gives bytes back to the statement. The pool gets large amounts at once, and the rest when
+    /// the statement ends.
     pub fn give(&self, bytes: usize) {
-        self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+        let used = self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+        if bytes as u64 >= CHUNK_BYTES {
+            self.give_to_pool(used.saturating_sub(bytes as u64));
+        }
+    }
+
+    fn give_to_pool(&self, used: u64) {
+        let Some(account) = self.account.get() else { return };
+        let kept = used.next_multiple_of(CHUNK_BYTES);
+        let reduce = |pooled: u64| (pooled > kept).then_some(kept);
+        let order = Ordering::Relaxed;
+        if let Ok(pooled) = account.pooled.fetch_update(order, order, reduce) {
+            self.pool.used.fetch_sub(pooled - kept, Ordering::Relaxed);
+        }
     }
 }
 
@@ -236,6 +301,20 @@ mod tests {
         assert!(is_out_of_memory(modest.take(5 * MIB)), "now it holds most itself");
         drop(modest);
         assert_eq!(pool.used_bytes(), 0);
+    }
+
+    #[test]
+    fn an_operator_that_can_spill_leaves_a_quarter_of_each_limit() {
+        let pool = MemoryPool::new(40 * MIB as u64);
+        let (memory, _) = statement(&pool, 20 * MIB as u64);
+        assert!(matches!(memory.try_take(15 * MIB), Ok(true)));
+        assert!(matches!(memory.try_take(1), Ok(false)));
+        assert!(memory.take(4 * MIB).is_ok(), "what cannot spill has the rest");
+        let (second, _) = statement(&pool, 0);
+        assert!(matches!(second.try_take(10 * MIB), Ok(true)));
+        assert!(matches!(second.try_take(2 * MIB), Ok(false)), "the pool's quarter");
+        memory.give(15 * MIB);
+        assert!(matches!(second.try_take(2 * MIB), Ok(true)), "given back to the pool at once");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{CatalogCache, Sequences, bootstrap};
 use braid_cluster::Gateways;
-use braid_exec::{MemoryPool, from_kv};
+use braid_exec::{MemoryPool, TempFolder, from_kv};
 use braid_kv::Database as Kv;
 use braid_session::{Engine, EngineParts, now_micros};
 use braid_system_views::MetricEntry;
@@ -51,6 +51,7 @@ impl Server {
             catalog,
             gateways,
             memory: MemoryPool::new(options.memory_limit_bytes),
+            temp: TempFolder::new(options.temp_folder.clone()),
             limits: options.shown(),
             notify_queue_bytes_max: options.notify_queue_bytes_max,
             first_pid,

@@ -1,5 +1,6 @@
 //! How a server is to run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use braid_session::ShownLimits;
@@ -17,6 +18,8 @@ pub struct ServerOptions {
     pub insecure: bool,
     /// Bytes that all statements together may use; 0: no limit.
     pub memory_limit_bytes: u64,
+    /// The folder below which temporary files are.
+    pub temp_folder: PathBuf,
     /// `notify_queue_bytes_max`: bytes of notifications that may wait for one session.
     pub notify_queue_bytes_max: usize,
     /// `notify_poll_interval`: how often notifications of other gateways are looked for.
@@ -31,6 +34,7 @@ impl Default for ServerOptions {
             tls: false,
             insecure: false,
             memory_limit_bytes: 0,
+            temp_folder: std::env::temp_dir(),
             notify_queue_bytes_max: 64 << 20,
             notify_poll_interval: Duration::from_millis(100),
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use braid_catalog::{Catalog, CatalogCache, Sequences};
 use braid_cluster::Gateways;
-use braid_exec::{MemoryPool, from_kv};
+use braid_exec::{MemoryPool, TempFolder, from_kv};
 use braid_kv::{Database as Kv, Sharded, TxnOptions};
 use braid_system_views::MetricEntry;
 use braid_types::{Error, Result, SqlState};
@@ -58,6 +58,8 @@ pub struct EngineParts {
     pub sequences: Arc<Sequences>,
     /// Memory of all statements.
     pub memory: Arc<MemoryPool>,
+    /// Where rows go that memory has no room for.
+    pub temp: Arc<TempFolder>,
     /// What `SHOW` answers.
     pub limits: ShownLimits,
     /// `notify_queue_bytes_max`: bytes of notifications that may wait for one session.
@@ -79,6 +81,8 @@ pub struct Engine {
     pub gateways: Arc<Gateways>,
     /// Memory of all statements.
     pub memory: Arc<MemoryPool>,
+    /// Where rows go that memory has no room for.
+    pub temp: Arc<TempFolder>,
     /// Counters of the sessions.
     pub counters: Counters,
     /// The sessions.
@@ -103,6 +107,7 @@ impl Engine {
             catalog: parts.catalog,
             gateways: parts.gateways,
             memory: parts.memory,
+            temp: parts.temp,
             counters: Counters::default(),
             sessions: SessionRegistry::new(parts.first_pid),
             sequences: parts.sequences,

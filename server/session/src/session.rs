@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use braid_catalog::{Catalog, Database, Id, ROOT, Role, SearchPath, SequenceValues};
-use braid_exec::{AdvisoryLocks, RoutineCursors};
+use braid_exec::{AdvisoryLocks, RoutineCursors, TempSpace};
 use braid_routines::RoutineCache;
 use braid_types::encoding::Encoding;
 use braid_types::{Error, Result, SqlState};
@@ -127,6 +127,18 @@ pub struct Login<'c> {
     pub database: &'c Database,
 }
 
+/// Disk space of a session in a database; its files are counted there.
+fn temp_space(engine: &Arc<Engine>, database: Id) -> Arc<TempSpace> {
+    // Sessions hold the engine, so this is no circle.
+    let counted = engine.clone();
+    Arc::new(TempSpace::new(engine.temp.clone(), move |bytes| {
+        counted.statistics.activity.count(database, |counts| {
+            counts.temp_files += 1;
+            counts.temp_bytes += bytes;
+        });
+    }))
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         self.abort_group();
@@ -171,6 +183,7 @@ impl Session {
             raised: Mutex::default(),
             cursors: RoutineCursors::default(),
             routines: RoutineCache::default(),
+            temp: temp_space(engine, database.id),
             exports: Mutex::default(),
         });
         let view: Weak<dyn SessionView> = Arc::downgrade(&(shared.clone() as Arc<dyn SessionView>));

@@ -11,7 +11,7 @@ use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
 use braid_exec::{
     AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
-    TriggerCall, from_kv,
+    TempSpace, TriggerCall, from_kv,
 };
 use braid_kv::{LockInfo, SharedSnapshot, TxnId};
 use braid_routines::RoutineCache;
@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     pub routines: RoutineCache,
     /// Notifications for the client.
     pub inbox: Arc<Inbox>,
+    /// Disk space for rows that memory has no room for.
+    pub temp: Arc<TempSpace>,
     /// The snapshots that its transaction has exported.
     pub exports: Mutex<Exports>,
 }

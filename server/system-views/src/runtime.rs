@@ -78,6 +78,10 @@ pub struct DatabaseCounts {
     pub deadlocks: u64,
     /// What was done with its relations.
     pub relations: RelationCounts,
+    /// Temporary files of statements.
+    pub temp_files: u64,
+    /// Bytes of these files.
+    pub temp_bytes: u64,
     /// Sessions begun.
     pub sessions: u64,
     /// Of them, those whose client went away.
@@ -101,6 +105,8 @@ impl DatabaseCounts {
         self.rollbacks += other.rollbacks;
         self.deadlocks += other.deadlocks;
         self.relations.add(&other.relations);
+        self.temp_files += other.temp_files;
+        self.temp_bytes += other.temp_bytes;
         self.sessions += other.sessions;
         self.abandoned += other.abandoned;
         self.killed += other.killed;

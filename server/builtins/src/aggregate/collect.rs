@@ -7,6 +7,9 @@ use crate::registry::call::may_return;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
+/// Elements of a piece of a state that goes to disk.
+const PIECE_ITEMS: usize = 1024;
+
 /// Strings or bytes with the delimiter that came with each row after the first.
 #[derive(Default)]
 struct Joined {
@@ -41,6 +44,17 @@ impl Accumulator for Joined {
         })
     }
 
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        let joined = self.joined.as_mut().map(std::mem::take);
+        Some(joined.filter(|bytes| !bytes.is_empty()).map(Datum::bytes).into_iter().collect())
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        let joined = self.joined.get_or_insert_default();
+        joined.extend_from_slice(piece.as_bytes().unwrap_or_default());
+        may_return(joined.len())
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.joined.as_ref().map_or(0, Vec::capacity)
     }
@@ -68,9 +82,33 @@ impl Accumulator for Elements {
         Ok(Datum::array(self.element.clone(), self.items.clone()))
     }
 
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        self.bytes = 0;
+        Some(pieces(&self.element, std::mem::take(&mut self.items)))
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        for item in piece.as_array().map_or(&[][..], |array| array.items.as_slice()) {
+            self.bytes += item.size_bytes();
+            self.items.push(item.clone());
+        }
+        Ok(())
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.bytes
     }
+}
+
+/// Elements as arrays of moderate size.
+fn pieces(element: &SqlType, items: Vec<Datum>) -> Vec<Datum> {
+    let mut pieces = Vec::with_capacity(items.len().div_ceil(PIECE_ITEMS));
+    let mut items = items.into_iter();
+    while items.len() > 0 {
+        let piece = items.by_ref().take(PIECE_ITEMS).collect();
+        pieces.push(Datum::array(element.clone(), piece));
+    }
+    pieces
 }
 
 /// Arrays of the same dimensions as the elements of one with a dimension more.

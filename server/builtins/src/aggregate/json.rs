@@ -7,37 +7,76 @@ use crate::registry::call::display;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
+/// Values or members of a piece of a state that goes to disk.
+const PIECE_ITEMS: usize = 1024;
+
+/// Text that is written as rows come. Its begin may be on disk.
+#[derive(Default)]
+struct Text {
+    out: Vec<u8>,
+    is_begun: bool,
+}
+
+impl Text {
+    /// Writes what is in front of the next value.
+    fn go_on(&mut self, first: &[u8]) {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        self.out.extend_from_slice(if is_first { first } else { b", " });
+    }
+
+    fn save(&mut self) -> Vec<Datum> {
+        let out = std::mem::take(&mut self.out);
+        if out.is_empty() { Vec::new() } else { vec![Datum::bytes(out)] }
+    }
+
+    fn load(&mut self, piece: &Datum) {
+        self.is_begun = true;
+        self.out.extend_from_slice(piece.as_bytes().unwrap_or_default());
+    }
+
+    /// The whole text with its end; NULL without a row.
+    fn finish(&self, end: &str) -> Datum {
+        if !self.is_begun {
+            return Datum::Null;
+        }
+        let text = format!("{}{end}", String::from_utf8_lossy(&self.out));
+        Datum::json(Json::Raw(text.into()))
+    }
+}
+
 /// The text of a `json` array, written as rows come.
 struct TextArray {
     ty: SqlType,
-    out: Vec<u8>,
+    text: Text,
 }
 
 impl Accumulator for TextArray {
     fn add(&mut self, args: &[Datum], env: &dyn Environment) -> Result<()> {
         let Some(value) = args.first() else { return Ok(()) };
-        if self.out.is_empty() {
-            self.out.push(b'[');
-        } else {
-            self.out.extend_from_slice(b", ");
-            if matches!(value, Datum::Array(_) | Datum::Record(_)) {
-                self.out.extend_from_slice(b"\n ");
-            }
+        let is_first = !self.text.is_begun;
+        self.text.go_on(b"[");
+        if !is_first && matches!(value, Datum::Array(_) | Datum::Record(_)) {
+            self.text.out.extend_from_slice(b"\n ");
         }
-        to_json_text(&self.ty, value, env, false, &mut self.out);
+        to_json_text(&self.ty, value, env, false, &mut self.text.out);
         Ok(())
     }
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
-        if self.out.is_empty() {
-            return Ok(Datum::Null);
-        }
-        let text = format!("{}]", String::from_utf8_lossy(&self.out));
-        Ok(Datum::json(Json::Raw(text.into())))
+        Ok(self.text.finish("]"))
+    }
+
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        Some(self.text.save())
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        self.text.load(piece);
+        Ok(())
     }
 
     fn size_bytes(&self) -> usize {
-        64 + self.out.capacity()
+        64 + self.text.out.capacity()
     }
 }
 
@@ -63,6 +102,21 @@ impl Accumulator for BinaryArray {
         Ok(Datum::json(Json::Array(self.items.clone())))
     }
 
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        self.bytes = 0;
+        let items = std::mem::take(&mut self.items);
+        let piece = |items: &[Json]| Datum::json(Json::Array(items.to_vec()));
+        Some(items.chunks(PIECE_ITEMS).map(piece).collect())
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        if let Some(Json::Array(items)) = piece.as_json() {
+            self.bytes += items.iter().map(Json::size_bytes).sum::<usize>();
+            self.items.extend_from_slice(items);
+        }
+        Ok(())
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.bytes
     }
@@ -75,7 +129,7 @@ fn null_key() -> Error {
 /// The text of a `json` object, written as rows come; repeated keys stay.
 struct TextObject {
     types: Vec<SqlType>,
-    out: Vec<u8>,
+    text: Text,
 }
 
 impl Accumulator for TextObject {
@@ -86,23 +140,29 @@ impl Accumulator for TextObject {
         if key.is_null() {
             return Err(null_key());
         }
-        self.out.extend_from_slice(if self.out.is_empty() { b"{ " } else { b", " });
-        Json::string(display(key_type, key, env)).write_text(&mut self.out);
-        self.out.extend_from_slice(b" : ");
-        to_json_text(value_type, value, env, false, &mut self.out);
+        self.text.go_on(b"{ ");
+        let out = &mut self.text.out;
+        Json::string(display(key_type, key, env)).write_text(out);
+        out.extend_from_slice(b" : ");
+        to_json_text(value_type, value, env, false, out);
         Ok(())
     }
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
-        if self.out.is_empty() {
-            return Ok(Datum::Null);
-        }
-        let text = format!("{} }}", String::from_utf8_lossy(&self.out));
-        Ok(Datum::json(Json::Raw(text.into())))
+        Ok(self.text.finish(" }"))
+    }
+
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        Some(self.text.save())
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        self.text.load(piece);
+        Ok(())
     }
 
     fn size_bytes(&self) -> usize {
-        64 + self.out.capacity()
+        64 + self.text.out.capacity()
     }
 }
 
@@ -134,6 +194,22 @@ impl Accumulator for BinaryObject {
         Ok(Datum::json(Json::object(self.members.clone())))
     }
 
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        self.bytes = 0;
+        let members = std::mem::take(&mut self.members);
+        let piece = |members: &[(Box<str>, Json)]| Datum::json(Json::Object(members.to_vec()));
+        Some(members.chunks(PIECE_ITEMS).map(piece).collect())
+    }
+
+    fn load(&mut self, piece: &Datum) -> Result<()> {
+        if let Some(Json::Object(members)) = piece.as_json() {
+            let bytes = |(key, value): &(Box<str>, Json)| key.len() + 16 + value.size_bytes();
+            self.bytes += members.iter().map(bytes).sum::<usize>();
+            self.members.extend_from_slice(members);
+        }
+        Ok(())
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.bytes
     }
@@ -145,13 +221,13 @@ fn first(args: &[SqlType]) -> SqlType {
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.aggregate("json_agg(anyelement) -> json", |args, _| {
-        Box::new(TextArray { ty: first(args), out: Vec::new() })
+        Box::new(TextArray { ty: first(args), text: Text::default() })
     });
     registry.aggregate("jsonb_agg(anyelement) -> jsonb", |args, _| {
         Box::new(BinaryArray { ty: first(args), items: Vec::new(), bytes: 0 })
     });
     registry.aggregate("json_object_agg(any, any) -> json", |args, _| {
-        Box::new(TextObject { types: args.to_vec(), out: Vec::new() })
+        Box::new(TextObject { types: args.to_vec(), text: Text::default() })
     });
     registry.aggregate("jsonb_object_agg(any, any) -> jsonb", |args, _| {
         Box::new(BinaryObject { types: args.to_vec(), members: Vec::new(), bytes: 0 })

@@ -13,7 +13,7 @@ mod ordered_set;
 mod statistics;
 mod sum;
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Error, Result, SqlType};
 
 pub use hypothetical::hypothetical;
 
@@ -41,6 +41,16 @@ pub trait Accumulator: Send {
     }
     /// The result; may be called again after more rows (window frames).
     fn finish(&self, env: &dyn Environment) -> Result<Datum>;
+    /// Takes what the state has collected out of it, in pieces that go to disk. The state goes on
+    /// as if it still had them. `None` if that is not possible, or of no use.
+    fn save(&mut self) -> Option<Vec<Datum>> {
+        None
+    }
+    /// Puts back a piece, in the order in which the pieces were taken out, into a state that has
+    /// taken no rows.
+    fn load(&mut self, _piece: &Datum) -> Result<()> {
+        Err(Error::internal("a state of this aggregate has no pieces"))
+    }
     /// Approximate bytes held, for the memory limit of a statement.
     fn size_bytes(&self) -> usize {
         64

@@ -67,6 +67,7 @@ impl ExplainOperator {
                         loops: stats.loops.load(Ordering::Relaxed),
                         round_trips: stats.round_trips.load(Ordering::Relaxed),
                         micros: stats.micros.load(Ordering::Relaxed),
+                        disk: *stats.disk.lock(),
                     },
                 );
             }

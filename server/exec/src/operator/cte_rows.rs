@@ -7,12 +7,13 @@ use futures_util::future::BoxFuture;
 
 /// The rows of an entry of a WITH, computed as far as somebody reads them.
 pub(crate) trait CteRows: Send + Sync {
-    /// Chosen columns of the rows from this place on that are there already, at most a batch.
-    fn copy(&self, from: usize, places: &[usize]) -> Vec<Row>;
+    /// Reads chosen columns of the rows from their begin: of all rows, or of those that the
+    /// recursive term reads in this round.
+    fn reader(self: Arc<Self>, working: bool, places: Vec<usize>) -> Box<dyn CteReader>;
+}
 
-    /// The rows that the recursive term reads in this round.
-    fn working(&self) -> Arc<Vec<Row>>;
-
-    /// Makes more rows; false at the end.
-    fn advance(&self) -> BoxFuture<'_, Result<bool>>;
+/// A reader of rows of an entry of a WITH.
+pub(crate) trait CteReader: Send {
+    /// The next rows, about a batch; none at the end.
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Row>>>;
 }

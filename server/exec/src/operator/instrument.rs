@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use braid_plan::Node;
+use braid_plan::explain::DiskUse;
 use braid_rows::Columns;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::ExecContext;
 use crate::operator::column_source::ColumnSource;
@@ -55,6 +57,8 @@ pub struct OperatorStats {
     pub micros: AtomicU64,
     /// How often it was started.
     pub loops: AtomicU64,
+    /// What it has written to disk, in the start in which that was most.
+    pub disk: Mutex<Option<DiskUse>>,
 }
 
 pub(crate) struct Instrumented {
@@ -77,6 +81,12 @@ impl Instrumented {
         self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
         self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
         self.stats.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        if let Some(now) = self.operator.spilled() {
+            let mut most = self.stats.disk.lock();
+            if most.is_none_or(|most| now.bytes >= most.bytes) {
+                *most = Some(now);
+            }
+        }
     }
 }
 

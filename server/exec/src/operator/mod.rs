@@ -14,6 +14,7 @@ pub(crate) mod postponed;
 pub(crate) mod reservation;
 pub(crate) mod scan;
 pub(crate) mod sort;
+pub(crate) mod spilled;
 pub(crate) mod state;
 pub(crate) mod subquery;
 pub(crate) mod window;
@@ -22,6 +23,7 @@ pub use state::{ExecutionState, NewRowChanges};
 
 use std::sync::Arc;
 
+use braid_plan::explain::DiskUse;
 use braid_plan::{JoinMethod, Node};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
@@ -62,6 +64,11 @@ pub trait Operator: Send {
     /// Whether it is known that there are no more rows. `false` may mean anything.
     fn is_done(&self) -> bool {
         false
+    }
+
+    /// What it has written to disk so far, for EXPLAIN ANALYZE.
+    fn spilled(&self) -> Option<DiskUse> {
+        None
     }
 }
 

@@ -25,4 +25,4 @@ mod unary;
 
 pub use describe::{Describing, Operator, describe};
 pub use options::ExplainOptions;
-pub use render::{Actual, Measured, Summary, document, text};
+pub use render::{Actual, DiskUse, Measured, Summary, document, text};

@@ -20,6 +20,44 @@ pub struct Actual {
     pub round_trips: u64,
     /// Time, inputs included.
     pub micros: u64,
+    /// What it has written to disk.
+    pub disk: Option<DiskUse>,
+}
+
+/// What an operator has written to disk because memory was used up.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskUse {
+    /// It sorts; others process batches one by one.
+    pub sorts: bool,
+    /// How many batches there were.
+    pub batches: u64,
+    /// The size of its file.
+    pub bytes: u64,
+}
+
+impl DiskUse {
+    /// The size as PostgreSQL shows it.
+    fn kilobytes(&self) -> u64 {
+        self.bytes.div_ceil(1024)
+    }
+
+    fn text(&self) -> String {
+        match self.sorts {
+            true => format!("Sort Method: external merge  Disk: {}kB", self.kilobytes()),
+            false => format!("Batches: {}  Disk Usage: {}kB", self.batches, self.kilobytes()),
+        }
+    }
+
+    fn document(&self, document: &mut Document) {
+        if self.sorts {
+            document.string("Sort Method", "external merge");
+            document.value("Sort Space Used", &self.kilobytes().to_string());
+            document.string("Sort Space Type", "Disk");
+        } else {
+            document.value("Batches", &self.batches.to_string());
+            document.value("Disk Usage", &self.kilobytes().to_string());
+        }
+    }
 }
 
 /// What operators did, by the address of their nodes; `None` for one that was never started.
@@ -100,6 +138,10 @@ fn operator_text(
     for (name, values) in &operator.lines {
         lines.push(format!("{}{name}: {}", "  ".repeat(depth), values.join(", ")));
     }
+    let actual = measured.and_then(|measured| measured(operator.node));
+    if let Some(disk) = actual.and_then(|actual| actual.disk) {
+        lines.push(format!("{}{}", "  ".repeat(depth), disk.text()));
+    }
     for input in &operator.inputs {
         operator_text(input, options, measured, depth, lines);
     }
@@ -166,6 +208,10 @@ fn operator_document(
             [one] => document.string(&name, one),
             values => document.strings(&name, values),
         }
+    }
+    let actual = measured.and_then(|measured| measured(operator.node));
+    if let Some(disk) = actual.and_then(|actual| actual.disk) {
+        disk.document(document);
     }
     if !operator.inputs.is_empty() {
         document.key("Plans");

@@ -30,6 +30,7 @@ fn collect(server: &Server) -> Vec<Metric> {
 fn sessions(server: &Server) -> Vec<Metric> {
     let counters = &server.engine.counters;
     let (hits, misses) = server.engine.plan_counts();
+    let (files, bytes) = server.engine.temp.written();
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed) as f64;
     vec![
         Metric::gauge("braid_sessions", "Open sessions.", server.engine.sessions.count() as f64),
@@ -63,6 +64,17 @@ fn sessions(server: &Server) -> Vec<Metric> {
             "braid_statement_memory_bytes",
             "Memory reserved by statements of more than 256 KiB, in chunks of 1 MiB.",
             server.engine.memory.used_bytes() as f64,
+        ),
+        Metric::counter("braid_temp_files_total", "Temporary files of statements.", files as f64),
+        Metric::counter(
+            "braid_temp_file_bytes_total",
+            "Bytes by which temporary files of statements have grown.",
+            bytes as f64,
+        ),
+        Metric::gauge(
+            "braid_temp_file_bytes",
+            "Size of the temporary files that exist now.",
+            server.engine.temp.used_bytes() as f64,
         ),
     ]
 }

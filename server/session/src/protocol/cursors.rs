@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use braid_exec::CursorStep;
+use braid_exec::{CursorStep, RowPages};
 use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
@@ -64,8 +64,7 @@ pub(crate) async fn declare_cursor(
         time: now_micros(),
         savepoints: session.block_state.savepoints.len(),
         position: 0,
-        rows: VecDeque::new(),
-        first: 1,
+        rows: RowPages::new(&session.shared.temp),
         at_end: false,
         row_key,
     }));
@@ -157,7 +156,7 @@ async fn fetch_from(
     let cancel = session.shared.entry.cancel.clone();
     if portal.cursor.is_none() {
         // A portal of the protocol can be fetched from as well, forward.
-        portal.cursor = Some(Box::new(plain_state()));
+        portal.cursor = Some(Box::new(plain_state(&session.shared.temp)));
     }
     let Portal { run, cursor, .. } = portal;
     let Some(state) = cursor.as_deref_mut() else { return Ok(VecDeque::new()) };

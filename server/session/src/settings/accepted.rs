@@ -149,7 +149,6 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("tcp_keepalives_count", int(0, INT_MAX), "9"),
     accepted("tcp_keepalives_interval", int(0, INT_MAX), "75"),
     accepted("tcp_user_timeout", sized(0, INT_MAX, Unit::Millis), "0"),
-    guarded("temp_file_limit", sized(-1, INT_MAX, Unit::KiloBytes), "-1"),
     accepted("temp_tablespaces", Kind::Text, ""),
     guarded("track_activities", Kind::Bool, "on"),
     told("track_activity_query_size", sized(0, INT_MAX, Unit::Bytes), "64kB"),

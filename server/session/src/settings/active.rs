@@ -10,6 +10,7 @@ use braid_types::text::IntervalStyle;
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
 use super::isolation::isolation_of;
+use super::units::Unit;
 use super::{Kind, find, units};
 use crate::client::Severity;
 
@@ -34,6 +35,8 @@ pub struct Active {
     pub result_buffer_bytes: u64,
     /// `statement_memory_limit`; 0: none.
     pub memory_limit_bytes: u64,
+    /// `temp_file_limit`; `None`: none.
+    pub temp_file_bytes_max: Option<u64>,
     /// `temporary_memory_limit`
     pub temporary_bytes_max: usize,
     /// The isolation level of transactions that name none.
@@ -74,6 +77,9 @@ impl Active {
             };
             units::parse(&text(name), unit).map_or(0, |number| number.max(0.0) as u64)
         };
+        let kilobytes = units::parse(&text("temp_file_limit"), Some(Unit::KiloBytes));
+        let temp_file_bytes_max =
+            kilobytes.ok().filter(|n| *n >= 0.0).map(|n| (n as u64).saturating_mul(1024));
         let signed = |name: &str| units::parse(&text(name), None).map_or(0, |n| n as i32);
         let duration = |name: &str| match number(name) {
             0 => None,
@@ -108,6 +114,7 @@ impl Active {
             idle_session_timeout: duration("idle_session_timeout"),
             result_buffer_bytes: number("result_buffer_bytes"),
             memory_limit_bytes: number("statement_memory_limit"),
+            temp_file_bytes_max,
             temporary_bytes_max: number("temporary_memory_limit") as usize,
             default_isolation: isolation_of(&text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",

@@ -376,6 +376,14 @@ const SETTINGS: &[Setting] = &[
         "8MB",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
+    Setting {
+        name: "temp_file_limit",
+        kind: Kind::Int { min: -1, max: INT_MAX, unit: Some(Unit::KiloBytes) },
+        default: "-1",
+        access: Access::Superuser,
+        report: false,
+        description: "The most disk space of a session's temporary files; -1: no limit.",
+    },
     reported("TimeZone", Kind::TimeZone, "UTC", "The session's time zone."),
     user(
         "temporary_memory_limit",

@@ -112,6 +112,7 @@ pub(crate) fn context_in(
 ) -> ExecContext {
     let active = env.active.clone();
     txn.locks().set_timeout(active.lock_timeout);
+    session.shared.temp.set_limit(active.temp_file_bytes_max);
     let path = env.lookup.path.clone();
     let own = session.open.as_ref().filter(|open| Arc::ptr_eq(&open.txn, &txn));
     let catalog_since = own.and_then(|open| open.catalog_since.clone());
@@ -126,6 +127,7 @@ pub(crate) fn context_in(
         runtime: session.shared.clone(),
         services: session.shared.clone(),
         memory: statement_memory(session, active.memory_limit_bytes),
+        temp: session.shared.temp.clone(),
         cancel: session.shared.entry.cancel.clone(),
         implicit_locks: active.implicit_locks,
         range_delete: active.range_delete,

@@ -1,10 +1,12 @@
 //! A cursor's rows: position 0 is before the first row, n the n-th.
 //!
-//! A cursor that scrolls keeps its rows; others keep none, and can only go forward.
+//! A cursor that scrolls keeps its rows, the last ones in memory and others on disk. Those that do
+//! not scroll keep none, and can only go forward.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_exec::{RowPages, TempSpace};
 use braid_system_views::CursorInfo;
 use braid_types::{Error, Result, Row, SqlState, SqlType};
 
@@ -17,12 +19,15 @@ pub(crate) const BATCH_ROWS: usize = 1024;
 
 impl CursorState {
     pub(crate) fn last_known(&self) -> i64 {
-        self.first + self.rows.len() as i64 - 1
+        i64::try_from(self.rows.end()).unwrap_or(i64::MAX)
     }
 
     /// The row at a position, if it is kept.
-    pub(crate) fn row(&self, position: i64) -> Option<&Row> {
-        usize::try_from(position - self.first).ok().and_then(|index| self.rows.get(index))
+    pub(crate) fn row(&self, position: i64) -> Result<Option<Row>> {
+        match usize::try_from(position - 1) {
+            Ok(number) => self.rows.get(number),
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -45,7 +50,7 @@ impl Rows<'_> {
             let wanted = usize::try_from(missing).unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
             let rows = running.source.next(wanted, self.cancel).await?;
             self.state.at_end = rows.is_empty();
-            self.state.rows.extend(rows);
+            self.state.rows.append(rows)?;
             self.forget();
         }
         Ok(())
@@ -56,10 +61,8 @@ impl Rows<'_> {
         if self.state.scroll {
             return;
         }
-        while self.state.first < self.state.position && !self.state.rows.is_empty() {
-            self.state.rows.pop_front();
-            self.state.first += 1;
-        }
+        let current = usize::try_from(self.state.position - 1).unwrap_or(0);
+        self.state.rows.forget_before(current);
     }
 
     pub(crate) fn require_scroll(&self) -> Result<()> {
@@ -71,7 +74,7 @@ impl Rows<'_> {
     }
 
     pub(crate) async fn current(&mut self) -> Result<VecDeque<Row>> {
-        Ok(self.state.row(self.state.position).cloned().into_iter().collect())
+        Ok(self.state.row(self.state.position)?.into_iter().collect())
     }
 
     pub(crate) async fn forward(&mut self, count: i64) -> Result<VecDeque<Row>> {
@@ -81,8 +84,8 @@ impl Rows<'_> {
             let next = self.state.position + 1;
             self.read_to(next).await?;
             self.state.position = next.min(self.state.last_known() + 1);
-            match self.state.row(next) {
-                Some(row) => rows.push_back(row.clone()),
+            match self.state.row(next)? {
+                Some(row) => rows.push_back(row),
                 None => break,
             }
             self.forget();
@@ -95,8 +98,8 @@ impl Rows<'_> {
         let mut rows = VecDeque::new();
         while self.state.position > 0 && (rows.len() as i64) < count {
             self.state.position -= 1;
-            match self.state.row(self.state.position) {
-                Some(row) => rows.push_back(row.clone()),
+            match self.state.row(self.state.position)? {
+                Some(row) => rows.push_back(row),
                 None => break,
             }
         }
@@ -115,7 +118,7 @@ impl Rows<'_> {
                 self.read_to(next).await?;
                 self.state.position = next.min(self.state.last_known() + 1);
                 self.forget();
-                if self.state.row(next).is_none() {
+                if self.state.row(next)?.is_none() {
                     break;
                 }
             }
@@ -149,7 +152,7 @@ pub(crate) fn note_cursors(session: &Session) {
     session.shared.state.lock().cursors = list;
 }
 
-pub(crate) fn plain_state() -> CursorState {
+pub(crate) fn plain_state(temp: &Arc<TempSpace>) -> CursorState {
     CursorState {
         hold: false,
         scroll: false,
@@ -158,8 +161,7 @@ pub(crate) fn plain_state() -> CursorState {
         time: now_micros(),
         savepoints: 0,
         position: 0,
-        rows: VecDeque::new(),
-        first: 1,
+        rows: RowPages::new(temp),
         at_end: false,
         row_key: None,
     }

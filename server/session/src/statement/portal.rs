@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use braid_catalog::{ColumnId, Id, Standing, Table};
-use braid_exec::Execution;
+use braid_exec::{Execution, RowPages};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::client::{Formats, ResultColumn};
@@ -48,10 +48,8 @@ pub(crate) struct CursorState {
     pub savepoints: usize,
     /// 0 is before the first row, n the n-th row, one more than the last is after it.
     pub position: i64,
-    /// Rows from `first` on that were read; all of them if it scrolls.
-    pub rows: VecDeque<Row>,
-    /// The number of the first row in `rows`, from 1.
-    pub first: i64,
+    /// Rows that were read, from number 0; if it does not scroll, not those before the current one.
+    pub rows: RowPages,
     /// Whether the query has no more rows.
     pub at_end: bool,
     /// What the rows have behind the client's columns; `None` if nothing.

@@ -8,6 +8,7 @@ mod limits;
 mod random_joins;
 mod random_queries;
 mod slt;
+mod spill;
 mod stored_settings;
 mod temporary;
 mod wire;

@@ -4,6 +4,8 @@
 //! Every query runs on PostgreSQL too, if `POSTGRES_URL` names one: rows and SQLSTATEs must be the
 //! same. Without one no query may be a bug of ours (XX000). `BRAID_TEST_SIZE` says how many there
 //! are; `BRAID_TEST_SEED` repeats the one query of a seed.
+//!
+//! Every query also runs with so little memory that operators go to disk, and must give the same.
 
 #![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
 
@@ -19,6 +21,8 @@ use self::query::Generator;
 
 /// Queries that differ are shown up to this number.
 const SHOWN_MAX: usize = 20;
+/// Memory of a statement with which most operators go to disk.
+const LITTLE_MEMORY: &str = "SET statement_memory_limit = '4kB'";
 
 const TABLES: &[&str] = &[
     "CREATE TYPE mood AS ENUM ('sad', 'happy')",
@@ -116,6 +120,13 @@ fn both_refuse(mine: &[Answer], right: &[Answer]) -> bool {
     refused(mine) && refused(right)
 }
 
+/// Whether the answers of two runs are more different than the order of rows allows.
+fn is_told_apart(one: &[Answer], other: &[Answer]) -> bool {
+    let timeout = Err("57014".to_owned());
+    let is_cut = one.contains(&timeout) || other.contains(&timeout);
+    !is_cut && unscaled(one) != unscaled(other)
+}
+
 async fn prepared(target: &Target) -> Client {
     let database = target.create_database("random_queries").await;
     let client = database.connect().await;
@@ -150,6 +161,9 @@ async fn random_queries_give_what_postgres_gives() {
             None
         }
     };
+    let on_disk = prepared(&target).await;
+    on_disk.batch_execute(LITTLE_MEMORY).await.expect("a setting");
+    let (mut too_little, mut compared) = (0, 0);
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(150, 5_000, 200_000),
@@ -162,6 +176,16 @@ async fn random_queries_give_what_postgres_gives() {
         match &mine[0] {
             Ok(found) => rows += found.len(),
             Err(_) => failed += 1,
+        }
+        let from_disk = run(&on_disk, &statement).await;
+        if from_disk.contains(&Err("53200".to_owned())) {
+            too_little += 1;
+        } else if is_told_apart(&mine, &from_disk) {
+            different.push(seed);
+            println!("BRAID_TEST_SEED={seed}\n  {}", statement.sql);
+            println!("  in memory: {mine:?}\n  on disk:   {from_disk:?}");
+        } else {
+            compared += 1;
         }
         let Some(theirs) = &theirs else { continue };
         let right = run(theirs, &statement).await;
@@ -186,6 +210,8 @@ async fn random_queries_give_what_postgres_gives() {
     println!(
         "{rows} rows, {failed} errors; differ: {other_scales} scales, {other_mistakes} errors"
     );
+    println!("with little memory: {compared} the same, {too_little} without enough");
+    assert!(too_little <= compared / 2, "too many need more memory");
     assert!(other_scales * 1_000 <= rows, "too many differ in the scale of numbers");
     assert!(other_mistakes * 1_000 <= failed, "too many answer with another mistake");
     assert!(different.is_empty(), "{} queries differ: {different:?}", different.len());

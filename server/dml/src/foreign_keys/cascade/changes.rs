@@ -13,7 +13,7 @@ use braid_types::{Datum, Result, Row};
 use crate::foreign_keys::collect::{child_events, parent_events};
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, TableLinks, comparable, pick};
-use crate::table_writer::TableWriter;
+use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
 
 /// The changes of a level.
@@ -225,7 +225,7 @@ impl Changes {
             let mut places: Vec<usize> = table.places.iter().copied().collect();
             let columns = table.layout.table.columns.iter().enumerate();
             places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
-            let written = writer.replace(changes, &places).await;
+            let written = writer.replace(changes, &places, Part::Both).await;
             written.map_err(|error| match error.cause() {
                 Some(Violation::Unique) => error.context(table.context.clone()),
                 _ => error,

@@ -1,8 +1,10 @@
 //! DISTINCT and DISTINCT ON.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use braid_plan::Distinct;
+use braid_plan::explain::DiskUse;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -11,19 +13,29 @@ use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::MemoryReservation;
+use crate::operator::spilled::overflow::Overflow;
+use crate::operator::spilled::stream_scan::StreamScan;
 use crate::operator::{BoxedOperator, Operator};
+use crate::spill::stream::RowStream;
 
 /// Rows without repetitions; with ON the first row of each run of equal keys (the input is
 /// sorted by them).
+///
+/// A row goes out when it is first seen. Once memory is used up, rows that were not seen before are
+/// put off, and this operator is run over each partition of them.
 pub struct DistinctOperator {
     input: BoxedOperator,
-    on: Exprs,
+    on: Arc<Exprs>,
     /// The form of what is compared: of the row, or of the values of ON.
     form: KeyForm,
     last: Option<Row>,
     seen: HashSet<Row>,
     held: MemoryReservation,
     evaluator: Evaluator,
+    overflow: Overflow,
+    /// The partitions, once the input has ended.
+    partitions: Option<std::vec::IntoIter<RowStream>>,
+    below: Option<Box<DistinctOperator>>,
 }
 
 impl DistinctOperator {
@@ -33,32 +45,88 @@ impl DistinctOperator {
             true => KeyForm::new(&node.types),
             false => KeyForm::of_exprs(&node.on),
         };
+        let on = Arc::new(Exprs::new(node.on.clone()));
+        Self::over(input, on, form, evaluator, Overflow::default())
+    }
+
+    /// Distinct rows of an input that this operator or another has put off.
+    pub(crate) fn of_partition(
+        input: RowStream,
+        form: &KeyForm,
+        evaluator: &Evaluator,
+        overflow: &Overflow,
+    ) -> Self {
+        let input = StreamScan::new(&evaluator.run, Arc::new(input));
+        let on = Arc::new(Exprs::new(Vec::new()));
+        Self::over(input, on, form.clone(), evaluator.clone(), overflow.below())
+    }
+
+    fn over(
+        input: BoxedOperator,
+        on: Arc<Exprs>,
+        form: KeyForm,
+        evaluator: Evaluator,
+        overflow: Overflow,
+    ) -> Self {
         Self {
             input,
-            on: Exprs::new(node.on.clone()),
+            on,
             form,
             last: None,
             seen: HashSet::new(),
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
+            overflow,
+            partitions: None,
+            below: None,
         }
     }
 
-    /// Whether no row before was equal to this one.
+    /// Whether no row before was equal to this one, and it is not put off.
     fn is_new(&mut self, row: &Row) -> Result<bool> {
         if self.form.is_plain() && self.seen.contains(row) {
             return Ok(false);
         }
         let key = self.form.key(row);
+        if self.overflow.is_active() {
+            if !self.seen.contains(&key) {
+                self.overflow.push(&key, row)?;
+            }
+            return Ok(false);
+        }
         let bytes = row_bytes(&key);
         let is_new = self.seen.insert(key);
-        if is_new {
-            self.held.take(bytes)?;
+        if is_new && !self.held.try_take(bytes)? {
+            self.overflow.begin(&self.evaluator.run, &mut self.held)?;
         }
         Ok(is_new)
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        if self.partitions.is_none() {
+            if let Some(rows) = self.first_seen().await? {
+                return Ok(Some(rows));
+            }
+            self.seen = HashSet::new();
+            self.held.clear();
+            self.partitions = Some(self.overflow.finish()?);
+        }
+        loop {
+            if let Some(below) = &mut self.below {
+                if let Some(rows) = below.next().await? {
+                    return Ok(Some(rows));
+                }
+                self.below = None;
+            }
+            let next = self.partitions.as_mut().and_then(Iterator::next);
+            let Some(stream) = next else { return Ok(None) };
+            let below = Self::of_partition(stream, &self.form, &self.evaluator, &self.overflow);
+            self.below = Some(Box::new(below));
+        }
+    }
+
+    /// The next rows of the input that were not seen before.
+    async fn first_seen(&mut self) -> Result<Option<Vec<Row>>> {
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let mut kept = Vec::new();
@@ -87,5 +155,9 @@ impl DistinctOperator {
 impl Operator for DistinctOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.overflow.spilled()
     }
 }

@@ -3,37 +3,68 @@
 //! An argument that is a column is handed to the aggregate without a copy; other single arguments
 //! cost no allocation either. DISTINCT and ORDER BY inside an aggregate keep its arguments until
 //! the end. Groups come out in the order in which they were first seen.
+//!
+//! Once memory is used up, two things go to disk. States that grow with the rows of their group are
+//! written and are empty again ([`GroupRuns`]). If there are too many groups, rows of further
+//! groups are put off ([`Overflow`]), and this operator is run over each partition of them.
 
 mod columns;
 
-use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use braid_builtins::{Accumulator, RowOrder};
-use braid_plan::{AggregateCall, AggregateNode, Expr};
-use braid_types::{Datum, Result, Row, SqlType, work};
+use braid_plan::AggregateNode;
+use braid_plan::explain::DiskUse;
+use braid_types::{Datum, Result, Row, SqlType};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
+use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::group_runs::{GroupRuns, GroupStates};
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::KeyForm;
-use crate::operator::reservation::MemoryReservation;
-use crate::operator::sort::rows::{Directions, key_exprs};
-use crate::operator::sort::sorting::sort;
-use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
+use crate::operator::reservation::{MemoryReservation, broken};
+use crate::operator::spilled::overflow::Overflow;
+use crate::operator::spilled::stream_scan::StreamScan;
+use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
+use crate::spill::stream::RowStream;
+
+/// Bytes of result rows that are made at a time from states on disk.
+const RESULT_BYTES: usize = 1 << 20;
 
 /// Groups and aggregates.
 pub struct AggregateOperator {
     input: BoxedOperator,
-    group: Exprs,
+    group: Arc<Exprs>,
     sets: Vec<GroupingSet>,
     grouping: bool,
-    calls: Vec<Call>,
+    calls: Arc<Vec<Call>>,
+    /// Whether a state grows with the rows of its group.
+    grows: bool,
     groups: Vec<Group>,
     evaluator: Evaluator,
     held: MemoryReservation,
-    output: Option<std::vec::IntoIter<Group>>,
+    /// Bytes of states that were added as they grew.
+    grown: usize,
+    /// Bytes of groups without that.
+    fixed: usize,
+    /// Bytes of states that grow and cannot be written.
+    stuck: usize,
+    runs: GroupRuns,
+    overflow: Overflow,
+    output: Option<Output>,
+    below: Option<Box<AggregateOperator>>,
+}
+
+/// What is given out: the groups in memory, then those that were put off.
+struct Output {
+    groups: std::vec::IntoIter<Group>,
+    /// The number of the next group.
+    number: usize,
+    /// The states that grow, if they are on disk.
+    states: Option<GroupStates>,
+    partitions: std::vec::IntoIter<RowStream>,
 }
 
 /// The groups of one grouping set: numbers by key.
@@ -57,159 +88,39 @@ struct Group {
     states: Vec<State>,
 }
 
-/// A call of an aggregate, made ready.
-struct Call {
-    call: AggregateCall,
-    args: Exprs,
-    filter: Exprs,
-    keys: Exprs,
-    order: Directions,
-    /// The form of its arguments.
-    form: KeyForm,
-    /// Its state grows with each row.
-    grows: bool,
-    /// The order of its rows can be told from its result.
-    ordered: bool,
-}
-
-enum State {
-    Plain(Box<dyn Accumulator>),
-    BuildSide(BuildSide),
-}
-
-/// The arguments of a call with DISTINCT or ORDER BY.
-#[derive(Default)]
-struct BuildSide {
-    seen: HashSet<Row>,
-    /// Sort keys and arguments; not used by a DISTINCT whose order does not matter.
-    rows: Vec<(Row, Row)>,
-}
-
-impl Call {
-    fn new(call: &AggregateCall) -> Self {
-        let form = KeyForm::new(&call.types);
-        Self {
-            args: Exprs::new(call.args.clone()),
-            filter: Exprs::new(call.filter.iter().cloned().collect()),
-            keys: key_exprs(&call.order),
-            order: Directions::new(&call.order),
-            grows: call.aggregate.grows,
-            ordered: call.aggregate.row_order != RowOrder::Ignored || !form.is_plain(),
-            form,
-            call: call.clone(),
+impl Table {
+    fn new(columns: usize) -> Self {
+        match columns {
+            0 => Table::Whole(None),
+            1 => Table::One(HashMap::new()),
+            _ => Table::Many(HashMap::new()),
         }
-    }
-
-    fn start(&self) -> State {
-        if self.call.distinct || !self.keys.is_empty() {
-            State::BuildSide(BuildSide::default())
-        } else {
-            State::Plain(self.accumulator())
-        }
-    }
-
-    fn accumulator(&self) -> Box<dyn Accumulator> {
-        (self.call.aggregate.start)(&self.call.types, &self.call.returns)
-    }
-
-    /// Takes a row into a state; `scratch` is used again and again. Gives the bytes now kept.
-    async fn add(
-        &self,
-        state: &mut State,
-        evaluator: &Evaluator,
-        row: &[Datum],
-        scratch: &mut Row,
-    ) -> Result<usize> {
-        if !self.filter.is_empty() && !self.filter.hold(evaluator, row).await? {
-            return Ok(0);
-        }
-        let env = &*evaluator.run.cx.env;
-        let kept = match state {
-            State::Plain(state) => {
-                return match self.args.list.as_slice() {
-                    [] => state.add(&[], env).map(|()| 0),
-                    [Expr::Input(place, _)] => {
-                        let arg = std::slice::from_ref(&row[*place]);
-                        state.add(arg, env)?;
-                        Ok(if self.grows { row_bytes(arg) } else { 0 })
-                    }
-                    _ => {
-                        self.args.eval_into(evaluator, row, scratch).await?;
-                        state.add(scratch, env)?;
-                        Ok(if self.grows { row_bytes(scratch) } else { 0 })
-                    }
-                };
-            }
-            State::BuildSide(kept) => kept,
-        };
-        self.args.eval_into(evaluator, row, scratch).await?;
-        if self.call.distinct && kept.seen.contains(scratch) {
-            return Ok(0);
-        }
-        let key = self.call.distinct.then(|| self.form.key(scratch));
-        if key.as_ref().is_some_and(|key| !self.form.is_plain() && kept.seen.contains(key)) {
-            return Ok(0);
-        }
-        let bytes = row_bytes(scratch);
-        let args = std::mem::take(scratch);
-        let Some(key) = key else {
-            let keys = self.keys.eval(evaluator, row).await?;
-            let bytes = bytes + row_bytes(&keys);
-            kept.rows.push((keys, args));
-            return Ok(bytes);
-        };
-        if self.ordered {
-            let keys = self.keys.eval(evaluator, row).await?;
-            kept.rows.push((keys, args));
-        }
-        kept.seen.insert(key);
-        Ok(bytes * 2)
-    }
-
-    /// The order of the arguments of two rows.
-    fn compare_args(&self, a: &[Datum], b: &[Datum]) -> Ordering {
-        let pairs = a.iter().zip(b).zip(&self.call.types);
-        let mut orders = pairs.map(|((a, b), ty)| a.compare_typed(b, ty));
-        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-    }
-
-    async fn finish(&self, state: State, run: &ExecutionState) -> Result<Datum> {
-        let env = &*run.cx.env;
-        let BuildSide { seen, rows } = match state {
-            State::Plain(state) => return state.finish(env),
-            State::BuildSide(kept) => kept,
-        };
-        let mut state = self.accumulator();
-        if self.call.distinct && !self.ordered {
-            for args in &seen {
-                work::tick()?;
-                state.add(args, env)?;
-            }
-            return state.finish(env);
-        }
-        let rows = sort(run, rows, |(a, x): &(Row, Row), (b, y): &(Row, Row)| {
-            let order = self.order.compare(a, b);
-            // DISTINCT sorts by its arguments.
-            if order.is_eq() && self.call.distinct { self.compare_args(x, y) } else { order }
-        })
-        .await?;
-        for (_, args) in &rows {
-            work::tick()?;
-            state.add(args, env)?;
-        }
-        state.finish(env)
     }
 }
 
 impl GroupingSet {
     fn new(places: Vec<usize>, types: &[SqlType]) -> Self {
         let form = KeyForm::new(places.iter().filter_map(|place| types.get(*place)));
-        let table = match places.len() {
-            0 => Table::Whole(None),
-            1 => Table::One(HashMap::new()),
-            _ => Table::Many(HashMap::new()),
+        Self { table: Table::new(places.len()), places, form }
+    }
+
+    /// The same set without groups.
+    fn renewed(&self) -> Self {
+        let (places, form) = (self.places.clone(), self.form.clone());
+        Self { table: Table::new(places.len()), places, form }
+    }
+
+    /// The number of the group of this row if there is one, and the row's key.
+    fn known(&self, values: &[Datum]) -> (Option<usize>, Row) {
+        let mut key: Row = self.places.iter().map(|place| values[*place].clone()).collect();
+        self.form.apply(&mut key);
+        let group = match (&self.table, key.as_slice()) {
+            (Table::Whole(group), _) => *group,
+            (Table::One(table), [key]) => table.get(key).copied(),
+            (Table::One(_), _) => None,
+            (Table::Many(table), key) => table.get(key).copied(),
         };
-        Self { places, form, table }
+        (group, key)
     }
 
     /// The number of the group of this row, or `next` if it is a new one with this key.
@@ -257,16 +168,47 @@ impl AggregateOperator {
         } else {
             node.sets.iter().map(|places| GroupingSet::new(places.clone(), &types)).collect()
         };
+        let calls: Vec<Call> = node.aggregates.iter().map(|(_, call)| Call::new(call)).collect();
+        let calls = Arc::new(calls);
         Self {
             input,
-            group: Exprs::new(node.group.iter().map(|(_, e)| e.clone()).collect()),
+            group: Arc::new(Exprs::new(node.group.iter().map(|(_, e)| e.clone()).collect())),
             sets,
             grouping: node.grouping.is_some(),
-            calls: node.aggregates.iter().map(|(_, call)| Call::new(call)).collect(),
+            grows: calls.iter().any(Call::state_grows),
             groups: Vec::new(),
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
+            grown: 0,
+            fixed: 0,
+            stuck: 0,
+            runs: GroupRuns::new(calls.clone()),
+            calls,
+            overflow: Overflow::default(),
             output: None,
+            below: None,
+        }
+    }
+
+    /// The same over rows that were put off.
+    fn of_partition(&self, rows: RowStream) -> Self {
+        Self {
+            input: StreamScan::new(&self.evaluator.run, Arc::new(rows)),
+            group: self.group.clone(),
+            sets: self.sets.iter().map(GroupingSet::renewed).collect(),
+            grouping: self.grouping,
+            grows: self.grows,
+            groups: Vec::new(),
+            held: MemoryReservation::new(&self.evaluator.run),
+            evaluator: self.evaluator.clone(),
+            grown: 0,
+            fixed: 0,
+            stuck: 0,
+            runs: GroupRuns::new(self.calls.clone()),
+            calls: self.calls.clone(),
+            overflow: self.overflow.below(),
+            output: None,
+            below: None,
         }
     }
 
@@ -278,12 +220,9 @@ impl AggregateOperator {
         }
         // A set of nothing has its one row even without input.
         for set in 0..self.sets.len() {
-            if matches!(self.sets[set].table, Table::Whole(None)) {
+            if matches!(self.sets[set].table, Table::Whole(None)) && !self.overflow.is_below() {
                 self.add_group(set, Row::new());
             }
-        }
-        if self.sets.len() > 1 {
-            self.groups.sort_by_key(|group| group.set);
         }
         Ok(())
     }
@@ -293,41 +232,99 @@ impl AggregateOperator {
         let mut scratch = Row::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
-            let mut bytes = 0;
+            let before = self.fixed + self.grown;
             for row in &batch {
-                bytes += self.add_row(row, &mut values, &mut scratch).await?;
+                self.add_row(row, &mut values, &mut scratch).await?;
             }
-            if bytes > 0 {
-                self.held.take(bytes)?;
+            self.count_since(before).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts what groups and states take more than that now. If memory is used up, some of it goes
+    /// to disk.
+    async fn count_since(&mut self, before: usize) -> Result<()> {
+        let bytes = (self.fixed + self.grown).saturating_sub(before);
+        if bytes == 0 || self.held.try_take(bytes)? {
+            return Ok(());
+        }
+        if self.grown > 0 {
+            self.write_states().await?;
+            // So there is room for states to grow again.
+            let bytes = self.fixed + self.stuck;
+            let fits = self.held.try_take(bytes * 2)?;
+            self.held.clear();
+            self.held.try_take(bytes)?;
+            if fits {
+                return Ok(());
+            }
+        }
+        self.overflow.begin(&self.evaluator.run, &mut self.held)
+    }
+
+    /// Writes the states that grow to disk, and counts what is left.
+    async fn write_states(&mut self) -> Result<()> {
+        let run = &self.evaluator.run;
+        let file = self.overflow.file(run)?;
+        self.held.clear();
+        let states = self.groups.iter_mut().map(|group| &mut group.states);
+        let left = self.runs.write(states, run, &file, &mut self.held).await?;
+        self.held.clear();
+        // Beyond the limit it fails here.
+        self.held.take(left)?;
+        self.held.clear();
+        (self.stuck, self.grown) = (left, 0);
+        Ok(())
+    }
+
+    /// Takes a row into its groups; the vectors are used again and again.
+    async fn add_row(&mut self, row: &[Datum], values: &mut Row, scratch: &mut Row) -> Result<()> {
+        if !self.group.is_empty() {
+            self.group.eval_into(&self.evaluator, row, values).await?;
+        }
+        let mut sets = 0..self.sets.len();
+        if self.overflow.is_below() {
+            // The last column of a row that was put off says for which set.
+            let set = row.last().and_then(Datum::as_int).and_then(|set| usize::try_from(set).ok());
+            let set = set.ok_or_else(|| broken("a row that was put off has no grouping set"))?;
+            sets = set..set + 1;
+        }
+        for set in sets {
+            let group = match self.overflow.is_active() {
+                false => self.find_group(set, values, scratch),
+                true => match self.sets[set].known(values) {
+                    (Some(group), _) => group,
+                    (None, key) => {
+                        self.put_off(set, &key, row)?;
+                        continue;
+                    }
+                },
+            };
+            let states = &mut self.groups[group].states;
+            for (call, state) in self.calls.iter().zip(states) {
+                self.grown += call.add(state, &self.evaluator, row, scratch).await?;
             }
         }
         Ok(())
     }
 
-    /// Takes a row into its groups; the vectors are used again and again. Gives the bytes now kept.
-    async fn add_row(
-        &mut self,
-        row: &[Datum],
-        values: &mut Row,
-        scratch: &mut Row,
-    ) -> Result<usize> {
-        let mut bytes = 0;
-        if !self.group.is_empty() {
-            self.group.eval_into(&self.evaluator, row, values).await?;
+    fn find_group(&mut self, set: usize, values: &[Datum], scratch: &mut Row) -> usize {
+        let next = self.groups.len();
+        let (group, new) = self.sets[set].find(values, scratch, next);
+        if let Some(key) = new {
+            self.fixed += row_bytes(&key) * 2 + self.calls.len() * 80 + 64;
+            self.add_group(set, key);
         }
-        for set in 0..self.sets.len() {
-            let next = self.groups.len();
-            let (group, new) = self.sets[set].find(values, scratch, next);
-            if let Some(key) = new {
-                bytes += row_bytes(&key) * 2 + self.calls.len() * 80 + 64;
-                self.add_group(set, key);
-            }
-            let states = &mut self.groups[group].states;
-            for (call, state) in self.calls.iter().zip(states) {
-                bytes += call.add(state, &self.evaluator, row, scratch).await?;
-            }
-        }
-        Ok(bytes)
+        group
+    }
+
+    /// Writes a row of a new group to disk, for one of its sets.
+    fn put_off(&mut self, set: usize, key: &[Datum], row: &[Datum]) -> Result<()> {
+        let set = Datum::Int(set as i64);
+        let width = if self.overflow.is_below() { row.len() - 1 } else { row.len() };
+        let mut tagged = row[..width].to_vec();
+        tagged.push(set.clone());
+        self.overflow.push(std::iter::once(&set).chain(key), &tagged)
     }
 
     fn add_group(&mut self, set: usize, key: Row) {
@@ -356,35 +353,84 @@ impl AggregateOperator {
         row
     }
 
+    /// Everything was read: what is to be given out.
+    async fn start_output(&mut self) -> Result<Output> {
+        let run = self.evaluator.run.clone();
+        let mut states = None;
+        if !self.runs.is_empty() {
+            self.write_states().await?;
+            let file = self.overflow.file(&run)?;
+            states = Some(self.runs.merge(&run, &file, &mut self.held).await?);
+        }
+        let mut groups = std::mem::take(&mut self.groups);
+        if self.sets.len() > 1 && states.is_none() {
+            groups.sort_by_key(|group| group.set);
+        }
+        for set in &mut self.sets {
+            set.table = Table::new(set.places.len());
+        }
+        let partitions = self.overflow.finish()?;
+        Ok(Output { groups: groups.into_iter(), number: 0, states, partitions })
+    }
+
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if self.output.is_none() {
             self.read().await?;
-            self.output = Some(std::mem::take(&mut self.groups).into_iter());
+            self.output = Some(self.start_output().await?);
         }
-        self.evaluator.run.breathe().await?;
-        let groups: Vec<Group> = match &mut self.output {
-            Some(output) => output.by_ref().take(BATCH_ROWS).collect(),
-            None => Vec::new(),
-        };
-        if groups.is_empty() {
-            self.held.clear();
-            return Ok(None);
-        }
-        let mut rows = Vec::with_capacity(groups.len());
-        for group in groups {
-            let states = group.states.into_iter();
-            let mut row = self.key_row(group.set, group.key);
-            for (call, state) in self.calls.iter().zip(states) {
-                row.push(call.finish(state, &self.evaluator.run).await?);
+        loop {
+            self.evaluator.run.breathe().await?;
+            if let Some(below) = &mut self.below {
+                if let Some(rows) = below.next().await? {
+                    return Ok(Some(rows));
+                }
+                self.below = None;
             }
+            let rows = self.results().await?;
+            if !rows.is_empty() {
+                return Ok(Some(rows));
+            }
+            self.held.clear();
+            let Some(output) = &mut self.output else { return Ok(None) };
+            output.states = None;
+            let Some(rows) = output.partitions.next() else { return Ok(None) };
+            self.below = Some(Box::new(self.of_partition(rows)));
+        }
+    }
+
+    /// The rows of the next groups in memory; none at their end.
+    async fn results(&mut self) -> Result<Vec<Row>> {
+        let Some(mut output) = self.output.take() else { return Ok(Vec::new()) };
+        let run = &self.evaluator.run;
+        let mut rows = Vec::new();
+        let mut bytes = 0;
+        while rows.len() < BATCH_ROWS && bytes < RESULT_BYTES {
+            let Some(group) = output.groups.next() else { break };
+            let mut row = self.key_row(group.set, group.key);
+            for (place, (call, state)) in self.calls.iter().zip(group.states).enumerate() {
+                let place = (output.number, place);
+                row.push(match &mut output.states {
+                    None => call.finish(state, run).await?,
+                    Some(states) => states.result(place, call, state, run).await?,
+                });
+            }
+            if output.states.is_some() {
+                bytes += row_bytes(&row);
+            }
+            output.number += 1;
             rows.push(row);
         }
-        Ok(Some(rows))
+        self.output = Some(output);
+        Ok(rows)
     }
 }
 
 impl Operator for AggregateOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.overflow.spilled()
     }
 }

@@ -1,4 +1,6 @@
 //! GROUP BY, aggregates and DISTINCT.
 
+pub(crate) mod call;
 pub(crate) mod distinct;
+pub(crate) mod group_runs;
 pub(crate) mod grouping;

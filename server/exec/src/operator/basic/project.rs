@@ -11,9 +11,6 @@ use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
-/// A batch whose computed values take more bytes than this ends early.
-const BATCH_BYTES: usize = 4 << 20;
-
 /// Rows that satisfy every predicate.
 pub struct FilterOperator {
     input: BoxedOperator,
@@ -110,6 +107,8 @@ pub struct ProjectOperator {
     pending: std::vec::IntoIter<Row>,
     failed: Postponed,
     held: MemoryReservation,
+    /// A batch whose computed values take more bytes than this ends early.
+    batch_bytes: usize,
     evaluator: Evaluator,
 }
 
@@ -121,8 +120,9 @@ impl ProjectOperator {
             places.iter().enumerate().all(|(i, place)| !places[..i].contains(place))
         });
         let held = MemoryReservation::new(&evaluator.run);
+        let batch_bytes = evaluator.run.cx.memory.working_bytes();
         let (pending, failed) = (Vec::new().into_iter(), Postponed::default());
-        Self { input, exprs, moves, pending, failed, held, evaluator }
+        Self { input, exprs, moves, pending, failed, held, batch_bytes, evaluator }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -153,7 +153,7 @@ impl ProjectOperator {
             };
             bytes += row_bytes(&row);
             batch.push(row);
-            if bytes > BATCH_BYTES || self.exprs.acts_per_row {
+            if bytes > self.batch_bytes || self.exprs.acts_per_row {
                 break;
             }
             if self.exprs.waits {

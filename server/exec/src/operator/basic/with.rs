@@ -19,24 +19,25 @@ use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::memory::row_bytes;
-use crate::operator::cte_rows::CteRows;
+use crate::operator::cte_rows::{CteReader, CteRows};
 use crate::operator::eval::Evaluator;
 use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::{MemoryReservation, broken};
-use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator, OuterRow, build};
+use crate::operator::{BoxedOperator, ExecutionState, Operator, OuterRow, build};
+use crate::spill::{RowStore, StoreCursor};
 
 /// An entry of a WITH that is under way.
 pub struct CteState {
     /// What it has given so far.
-    rows: Mutex<Vec<Row>>,
+    rows: Mutex<RowStore>,
     /// What the recursive term reads.
-    working: Mutex<Arc<Vec<Row>>>,
+    working: Mutex<Arc<Mutex<RowStore>>>,
     source: tokio::sync::Mutex<Source>,
 }
 
 struct Source {
     run: Arc<ExecutionState>,
+    /// Memory of what [`Recursion::seen`] holds.
     held: MemoryReservation,
     /// The command tag counts what the statement itself changes, not what this entry does.
     changes_data: bool,
@@ -51,7 +52,7 @@ struct Recursion {
     /// UNION: everything given so far, in the form in which it is compared.
     seen: Option<(HashSet<Row>, KeyForm)>,
     /// What the next round reads.
-    next: Vec<Row>,
+    next: RowStore,
 }
 
 impl CteState {
@@ -61,7 +62,7 @@ impl CteState {
                 term: run.copy(term),
                 outer: outer.clone(),
                 seen: distinct.then(|| (HashSet::new(), KeyForm::new(&cte.types))),
-                next: Vec::new(),
+                next: RowStore::new(run),
             })
         });
         let source = Source {
@@ -72,8 +73,8 @@ impl CteState {
             recursion,
         };
         Ok(Self {
-            rows: Mutex::new(Vec::new()),
-            working: Mutex::new(Arc::new(Vec::new())),
+            rows: Mutex::new(RowStore::new(run)),
+            working: Mutex::new(Arc::new(Mutex::new(RowStore::new(run)))),
             source: tokio::sync::Mutex::new(source),
         })
     }
@@ -94,14 +95,14 @@ impl CteState {
                     if let Some(recursion) = &mut source.recursion {
                         if let Some((seen, form)) = &mut recursion.seen {
                             batch.retain(|row| seen.insert(form.key(row)));
+                            source.held.take_rows(&batch)?;
                         }
-                        recursion.next.extend(batch.iter().cloned());
+                        recursion.next.append(batch.clone())?;
                     }
                     if batch.is_empty() {
                         continue;
                     }
-                    source.held.take(batch.iter().map(|row| row_bytes(row)).sum())?;
-                    self.rows.lock().extend(batch);
+                    self.rows.lock().append(batch)?;
                     return Ok(true);
                 }
                 None => {
@@ -118,40 +119,75 @@ impl CteState {
         run: &Arc<ExecutionState>,
     ) -> Result<Option<BoxedOperator>> {
         let Some(recursion) = recursion else { return Ok(None) };
-        let rows = std::mem::take(&mut recursion.next);
-        if rows.is_empty() {
+        if recursion.next.is_empty() {
             return Ok(None);
         }
-        *self.working.lock() = Arc::new(rows);
+        let rows = std::mem::replace(&mut recursion.next, RowStore::new(run));
+        *self.working.lock() = Arc::new(Mutex::new(rows));
         build(&recursion.term, run, Some(recursion.outer.clone())).map(Some)
     }
 }
 
 impl CteRows for CteState {
-    fn copy(&self, from: usize, places: &[usize]) -> Vec<Row> {
-        copy(&self.rows.lock(), from, places)
+    fn reader(self: Arc<Self>, working: bool, places: Vec<usize>) -> Box<dyn CteReader> {
+        let cursor = StoreCursor::default();
+        if working {
+            let rows = self.working.lock().clone();
+            return Box::new(WorkingReader { rows, cursor, places });
+        }
+        Box::new(EntryReader { state: self, cursor, places })
     }
+}
 
-    fn working(&self) -> Arc<Vec<Row>> {
-        self.working.lock().clone()
-    }
+/// Reads the rows of an entry.
+struct EntryReader {
+    state: Arc<CteState>,
+    cursor: StoreCursor,
+    places: Vec<usize>,
+}
 
-    fn advance(&self) -> BoxFuture<'_, Result<bool>> {
-        Box::pin(self.make_rows())
+impl CteReader for EntryReader {
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Row>>> {
+        Box::pin(async move {
+            loop {
+                let batch = read(&self.state.rows, &mut self.cursor, &self.places)?;
+                if !batch.is_empty() || !self.state.make_rows().await? {
+                    return Ok(batch);
+                }
+            }
+        })
     }
+}
+
+/// Reads the rows of a round of a recursion.
+struct WorkingReader {
+    rows: Arc<Mutex<RowStore>>,
+    cursor: StoreCursor,
+    places: Vec<usize>,
+}
+
+impl CteReader for WorkingReader {
+    fn next(&mut self) -> BoxFuture<'_, Result<Vec<Row>>> {
+        Box::pin(async move { read(&self.rows, &mut self.cursor, &self.places) })
+    }
+}
+
+/// Chosen columns of the next rows that are there.
+fn read(rows: &Mutex<RowStore>, cursor: &mut StoreCursor, places: &[usize]) -> Result<Vec<Row>> {
+    rows.lock().read_as(cursor, |row| places.iter().map(|place| row[*place].clone()).collect())
 }
 
 /// WITH around a statement.
 pub struct WithOperator {
-    run: Arc<ExecutionState>,
     /// The entries; those marked run to their end first.
     ctes: Vec<(Arc<CteState>, bool)>,
     body: BoxedOperator,
     /// The body changes a table that an entry changes too, so it goes first.
     body_first: bool,
     started: bool,
-    /// The rows of a body that went first.
-    rows: std::collections::VecDeque<Vec<Row>>,
+    /// The rows of a body that went first, and how far they were given.
+    rows: RowStore,
+    given: StoreCursor,
 }
 
 /// The tables that the parts of a WITH change, the body last.
@@ -195,8 +231,8 @@ impl WithOperator {
             run.subqueries.lock().clear();
         }
         let body = build(&node.body, run, Some(outer))?;
-        let rows = std::collections::VecDeque::new();
-        Ok(Self { run: run.clone(), ctes, body, body_first, started: false, rows })
+        let (rows, given) = (RowStore::new(run), StoreCursor::default());
+        Ok(Self { ctes, body, body_first, started: false, rows, given })
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -204,15 +240,18 @@ impl WithOperator {
             self.started = true;
             if self.body_first {
                 while let Some(batch) = self.body.next().await? {
-                    self.run.count_rows(&batch)?;
-                    self.rows.push_back(batch);
+                    self.rows.append(batch)?;
                 }
             }
             for (state, changes_data) in &self.ctes {
-                while *changes_data && state.advance().await? {}
+                while *changes_data && state.make_rows().await? {}
             }
         }
-        if self.body_first { Ok(self.rows.pop_front()) } else { self.body.next().await }
+        if !self.body_first {
+            return self.body.next().await;
+        }
+        let rows = self.rows.read(&mut self.given)?;
+        Ok((!rows.is_empty()).then_some(rows))
     }
 }
 
@@ -225,54 +264,27 @@ impl Operator for WithOperator {
 /// The rows of a WITH entry, or of the working table of its recursion.
 pub struct CteScanOperator {
     id: u32,
-    places: Vec<usize>,
     evaluator: Evaluator,
-    source: Option<Reading>,
-    at: usize,
-}
-
-enum Reading {
-    Entry(Arc<dyn CteRows>),
-    Working(Arc<Vec<Row>>),
+    reader: Option<Box<dyn CteReader>>,
 }
 
 impl CteScanOperator {
     /// A scan of an entry of a WITH around it.
     pub fn new(node: &CteScan, evaluator: Evaluator) -> Self {
         let state = evaluator.run.ctes.lock().get(&node.id).and_then(Weak::upgrade);
-        let source = state.map(|state| {
-            if node.working { Reading::Working(state.working()) } else { Reading::Entry(state) }
-        });
         let places = node.columns.iter().map(|(_, place)| *place).collect();
-        Self { id: node.id, places, evaluator, source, at: 0 }
+        let reader = state.map(|state| state.reader(node.working, places));
+        Self { id: node.id, evaluator, reader }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         self.evaluator.run.breathe().await?;
-        let Some(source) = &self.source else {
+        let Some(reader) = &mut self.reader else {
             return Err(broken(&format!("WITH entry {} is not under way", self.id)));
         };
-        let batch = match source {
-            Reading::Working(rows) => copy(rows, self.at, &self.places),
-            Reading::Entry(state) => loop {
-                let batch = state.copy(self.at, &self.places);
-                if !batch.is_empty() || !state.advance().await? {
-                    break batch;
-                }
-            },
-        };
-        self.at += batch.len();
+        let batch = reader.next().await?;
         Ok((!batch.is_empty()).then_some(batch))
     }
-}
-
-/// Chosen columns of a batch of rows.
-fn copy(rows: &[Row], from: usize, places: &[usize]) -> Vec<Row> {
-    rows.iter()
-        .skip(from)
-        .take(BATCH_ROWS)
-        .map(|row| places.iter().map(|place| row[*place].clone()).collect())
-        .collect()
 }
 
 impl Operator for CteScanOperator {

@@ -1,5 +1,9 @@
 //! One side of a join in memory, with a hash table or not; or the right side, run again for each
 //! left row.
+//!
+//! A side with a hash table that does not fit into memory is written into partitions of its keys,
+//! and so is the other side: the join is carried out over each pair of partitions. A partition that
+//! cannot be divided further is read in blocks that fit, and the other side once for each block.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +11,14 @@ use std::sync::Arc;
 use braid_plan::{Expr, Join, Node};
 use braid_types::{Datum, Result, Row};
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::MemoryReservation;
+use crate::operator::reservation::{MemoryReservation, broken};
+use crate::operator::spilled::overflow::Overflow;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, build};
+use crate::spill::partitions::Partitions;
+use crate::spill::stream::RowStream;
 
 /// No further row.
 const END: usize = usize::MAX;
@@ -23,9 +31,25 @@ pub struct Keys<'p> {
     pub build: &'p [Expr],
 }
 
+/// The same, compiled.
+pub struct KeyExprs {
+    probe: Exprs,
+    build: Exprs,
+}
+
+/// Partitions of the build side and of the other side.
+pub type Divided = Vec<(RowStream, RowStream)>;
+
+/// Memory of a row in the hash table, roughly.
+const ENTRY_BYTES: usize = 64;
+
 /// The rows of one side, read once.
 pub struct BuildSide {
+    /// `None` at its end.
     input: Option<BoxedOperator>,
+    is_loaded: bool,
+    /// Whether it is loaded in blocks.
+    in_blocks: bool,
     /// Its rows.
     pub rows: Vec<Row>,
     /// Which of them met a row of the other side; empty if nobody asks.
@@ -37,8 +61,7 @@ pub struct BuildSide {
 }
 
 struct Hash {
-    probe: Exprs,
-    build: Exprs,
+    keys: Arc<KeyExprs>,
     table: Table,
     /// For each row the next one with the same key.
     chain: Vec<usize>,
@@ -51,22 +74,57 @@ enum Table {
     Many(HashMap<Row, usize>),
 }
 
+impl Keys<'_> {
+    /// The keys, compiled.
+    pub fn compile(&self) -> Arc<KeyExprs> {
+        let (probe, build) = (Exprs::new(self.probe.to_vec()), Exprs::new(self.build.to_vec()));
+        Arc::new(KeyExprs { probe, build })
+    }
+}
+
+impl KeyExprs {
+    /// The same keys with the other side as the build side.
+    pub fn swapped(&self) -> Arc<Self> {
+        let copy = |exprs: &Exprs| Exprs::new(exprs.list.clone());
+        Arc::new(Self { probe: copy(&self.build), build: copy(&self.probe) })
+    }
+}
+
+impl Table {
+    fn new(columns: usize) -> Self {
+        match columns {
+            1 => Table::One(HashMap::new()),
+            _ => Table::Many(HashMap::new()),
+        }
+    }
+}
+
 impl BuildSide {
     /// A side of a join, not read yet; without keys it has no hash table.
-    pub fn new(keys: Option<Keys<'_>>, input: BoxedOperator, evaluator: &Evaluator) -> Self {
+    pub fn new(keys: Option<Arc<KeyExprs>>, input: BoxedOperator, evaluator: &Evaluator) -> Self {
         let hash = keys.map(|keys| Hash {
-            probe: Exprs::new(keys.probe.to_vec()),
-            build: Exprs::new(keys.build.to_vec()),
-            table: match keys.build.len() {
-                1 => Table::One(HashMap::new()),
-                _ => Table::Many(HashMap::new()),
-            },
+            table: Table::new(keys.build.list.len()),
+            keys,
             chain: Vec::new(),
             key: Row::new(),
         });
-        let (rows, matched) = (Vec::new(), Vec::new());
-        let held = MemoryReservation::new(&evaluator.run);
-        Self { input: Some(input), rows, matched, hashed: 0, hash, held }
+        Self {
+            input: Some(input),
+            is_loaded: false,
+            in_blocks: false,
+            rows: Vec::new(),
+            matched: Vec::new(),
+            hashed: 0,
+            hash,
+            held: MemoryReservation::new(&evaluator.run),
+        }
+    }
+
+    /// The same, loaded in blocks that fit into memory.
+    #[must_use]
+    pub fn in_blocks(mut self) -> Self {
+        self.in_blocks = true;
+        self
     }
 
     /// Whether it is to be read before the other side.
@@ -74,26 +132,58 @@ impl BuildSide {
         self.hash.is_some()
     }
 
-    /// Reads the input, if that has not been done.
-    pub async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<()> {
-        let Some(mut input) = self.input.take() else { return Ok(()) };
-        while let Some(batch) = input.next().await? {
-            evaluator.run.breathe().await?;
-            self.held.take_rows(&batch)?;
-            self.rows.extend(batch);
+    /// The keys of its hash table.
+    pub fn keys(&self) -> Option<&Arc<KeyExprs>> {
+        self.hash.as_ref().map(|hash| &hash.keys)
+    }
+
+    /// Reads the input or its next block, if that has not been done. False if the input does not
+    /// fit into memory; then it is to be divided.
+    pub async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<bool> {
+        if self.is_loaded {
+            return Ok(true);
         }
+        if let Some(mut input) = self.input.take() {
+            let mut fits = true;
+            while fits && let Some(batch) = input.next().await? {
+                evaluator.run.breathe().await?;
+                fits = self.count(&batch)?;
+                self.rows.extend(batch);
+            }
+            if !fits {
+                self.input = Some(input);
+                if !self.in_blocks {
+                    return Ok(false);
+                }
+            }
+        }
+        self.is_loaded = true;
         if mark {
             self.matched = vec![false; self.rows.len()];
         }
+        self.fill_table(evaluator).await?;
+        Ok(true)
+    }
+
+    /// Counts rows; false if there is no room for more.
+    fn count(&mut self, batch: &[Row]) -> Result<bool> {
+        if self.hash.is_none() {
+            self.held.take_rows(batch)?;
+            return Ok(true);
+        }
+        let bytes: usize = batch.iter().map(|row| row_bytes(row)).sum();
+        self.held.try_take(bytes + batch.len() * ENTRY_BYTES)
+    }
+
+    async fn fill_table(&mut self, evaluator: &Evaluator) -> Result<()> {
         let Some(hash) = &mut self.hash else { return Ok(()) };
-        self.held.take(self.rows.len() * 64)?;
         hash.chain = vec![END; self.rows.len()];
         // From the end, so that equal keys are found in the input's order.
         for (i, row) in self.rows.iter().enumerate().rev() {
             if i.is_multiple_of(BATCH_ROWS) {
                 evaluator.run.breathe().await?;
             }
-            hash.build.eval_into(evaluator, row, &mut hash.key).await?;
+            hash.keys.build.eval_into(evaluator, row, &mut hash.key).await?;
             if hash.key.iter().any(Datum::is_null) {
                 continue;
             }
@@ -107,18 +197,69 @@ impl BuildSide {
         Ok(())
     }
 
+    /// Goes on to the next block; false if there is none.
+    pub fn next_block(&mut self) -> bool {
+        if self.input.is_none() {
+            return false;
+        }
+        self.is_loaded = false;
+        self.rows = Vec::new();
+        self.matched = Vec::new();
+        self.hashed = 0;
+        self.held.clear();
+        if let Some(hash) = &mut self.hash {
+            hash.table = Table::new(hash.keys.build.list.len());
+            hash.chain = Vec::new();
+        }
+        true
+    }
+
+    /// Writes this side and the other one into partitions. `keeps` says of this side and of the
+    /// other one whether rows that match nothing are needed.
+    pub async fn divide(
+        &mut self,
+        evaluator: &Evaluator,
+        other: &mut BoxedOperator,
+        keeps: (bool, bool),
+        overflow: &mut Overflow,
+    ) -> Result<Divided> {
+        let keys = match &self.hash {
+            Some(hash) => hash.keys.clone(),
+            None => return Err(broken("a build side without keys cannot be divided")),
+        };
+        let rows = std::mem::take(&mut self.rows);
+        self.held.clear();
+        let mut build = overflow.partitions(&evaluator.run, &mut self.held)?;
+        write(evaluator, &keys.build, rows, keeps.0, &mut build).await?;
+        if let Some(mut input) = self.input.take() {
+            while let Some(batch) = input.next().await? {
+                write(evaluator, &keys.build, batch, keeps.0, &mut build).await?;
+            }
+        }
+        let build = build.finish()?;
+        let mut probe = overflow.partitions(&evaluator.run, &mut self.held)?;
+        while let Some(batch) = other.next().await? {
+            write(evaluator, &keys.probe, batch, keeps.1, &mut probe).await?;
+        }
+        let probe = probe.finish()?;
+        self.held.clear();
+        let divided: Divided = build.into_iter().zip(probe).collect();
+        overflow.add_batches(divided.iter().filter(|pair| pair.0.rows() > 0).count());
+        Ok(divided)
+    }
+
     /// The first candidate for a row of the other side.
     pub async fn first(&mut self, evaluator: &Evaluator, other: &[Datum]) -> Result<Option<usize>> {
         let Some(hash) = &mut self.hash else {
             return Ok((!self.rows.is_empty()).then_some(0));
         };
         if let (Table::One(table), [Expr::Input(place, _)]) =
-            (&hash.table, hash.probe.list.as_slice())
+            (&hash.table, hash.keys.probe.list.as_slice())
         {
             let key = &other[*place];
             return Ok(if key.is_null() { None } else { table.get(key).copied() });
         }
-        hash.probe.eval_into(evaluator, other, &mut hash.key).await?;
+        hash.keys.probe.eval_into(evaluator, other, &mut hash.key).await?;
         if hash.key.iter().any(Datum::is_null) {
             return Ok(None);
         }
@@ -142,6 +283,27 @@ impl BuildSide {
             hash.chain[before] = next.unwrap_or(END);
         }
     }
+}
+
+/// Writes rows into the partitions of their keys; those that match nothing only if `keeps_all`.
+async fn write(
+    evaluator: &Evaluator,
+    keys: &Exprs,
+    rows: Vec<Row>,
+    keeps_all: bool,
+    partitions: &mut Partitions,
+) -> Result<()> {
+    let mut key = Row::new();
+    for (place, row) in rows.iter().enumerate() {
+        if place.is_multiple_of(BATCH_ROWS) {
+            evaluator.run.breathe().await?;
+        }
+        keys.eval_into(evaluator, row, &mut key).await?;
+        if keeps_all || !key.iter().any(Datum::is_null) {
+            partitions.push(&key, row)?;
+        }
+    }
+    Ok(())
 }
 
 /// The right side, run again for each left row.

@@ -13,27 +13,50 @@
 //!
 //! A left row of a semi or anti join that has a match is not looked at again: candidates of one key
 //! are a list, and the next right row of that key takes the row out of it.
+//!
+//! If the left side does not fit into memory, both sides are divided into partitions of their keys;
+//! their rows come in no order then.
 
+use std::sync::Arc;
+
+use braid_plan::explain::DiskUse;
 use braid_plan::{Join, JoinKind, JoinMethod};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::join::build_side::{BuildSide, Keys};
-use crate::operator::join::plain_join::{PAIRS_PER_CHECK, fill_pair};
+use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys};
+use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair};
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::broken;
+use crate::operator::spilled::overflow::{Overflow, is_lopsided};
+use crate::operator::spilled::queue::Queue;
+use crate::operator::spilled::stream_scan::StreamScan;
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
+use crate::spill::stream::RowStream;
+
+/// What joins over partitions have in common.
+pub(crate) struct Parts {
+    pub(crate) kind: JoinKind,
+    pub(crate) keys: Arc<KeyExprs>,
+    pub(crate) on: Arc<Exprs>,
+    pub(crate) right_width: usize,
+}
 
 /// A join with its left side in a hash table.
 pub struct LeftBuildJoinOperator {
     kind: JoinKind,
     left: BuildSide,
     right: BoxedOperator,
+    /// The right side of a join in blocks, read again for each block.
+    right_again: Option<Arc<RowStream>>,
     right_width: usize,
-    on: Exprs,
+    on: Arc<Exprs>,
     evaluator: Evaluator,
+    overflow: Overflow,
+    /// The joins over partitions, once both sides are divided.
+    below: Option<Queue>,
     /// Right rows that have been read.
     rows: std::vec::IntoIter<Row>,
     /// The right row whose pairs are being given, and the next left row for it.
@@ -58,14 +81,32 @@ impl LeftBuildJoinOperator {
         let JoinMethod::Hash { left: build, right: probe, .. } = &node.method else {
             return Err(broken("a join without a hash table builds its left side"));
         };
-        let keys = Keys { probe, build };
-        Ok(Self {
+        let keys = Keys { probe, build }.compile();
+        let parts = Parts {
             kind: node.kind,
-            left: BuildSide::new(Some(keys), left, &evaluator),
-            right,
+            keys,
+            on: Arc::new(Exprs::new(node.on.clone())),
             right_width: node.right.slots().len(),
-            on: Exprs::new(node.on.clone()),
+        };
+        Ok(Self::over(parts, (left, right), evaluator, Overflow::default()))
+    }
+
+    fn over(
+        parts: Parts,
+        (left, right): (BoxedOperator, BoxedOperator),
+        evaluator: Evaluator,
+        overflow: Overflow,
+    ) -> Self {
+        Self {
+            kind: parts.kind,
+            left: BuildSide::new(Some(parts.keys), left, &evaluator),
+            right,
+            right_again: None,
+            right_width: parts.right_width,
+            on: parts.on,
             evaluator,
+            overflow,
+            below: None,
             rows: Vec::new().into_iter(),
             current: None,
             right_done: false,
@@ -73,21 +114,101 @@ impl LeftBuildJoinOperator {
             rest: 0,
             pairs: 0,
             failed: Postponed::default(),
-        })
+        }
+    }
+
+    /// The join of two partitions; in blocks, if dividing them further is of no use.
+    pub(crate) fn of_partitions(
+        parts: Parts,
+        (left, right): (Arc<RowStream>, Arc<RowStream>),
+        in_blocks: bool,
+        evaluator: &Evaluator,
+        overflow: &Overflow,
+    ) -> Self {
+        let scan = |stream| StreamScan::new(&evaluator.run, stream) as BoxedOperator;
+        let inputs = (scan(left), scan(right.clone()));
+        let mut join = Self::over(parts, inputs, evaluator.clone(), overflow.below());
+        if in_blocks {
+            join.left = join.left.in_blocks();
+            join.right_again = Some(right);
+        }
+        join
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         self.failed.check()?;
-        let mut out = Vec::new();
-        if let Err(error) = self.fill(&mut out).await {
-            self.failed.keep(error, !out.is_empty())?;
+        if self.below.is_none() {
+            let mut out = Vec::new();
+            if let Err(error) = self.fill(&mut out).await {
+                self.failed.keep(error, !out.is_empty())?;
+            }
+            if self.below.is_none() {
+                return Ok((!out.is_empty()).then_some(out));
+            }
         }
-        Ok((!out.is_empty()).then_some(out))
+        match &mut self.below {
+            Some(below) => below.next().await,
+            None => Ok(None),
+        }
+    }
+
+    /// Divides both sides into partitions, and makes the joins over these.
+    async fn divide(&mut self) -> Result<()> {
+        // A semi join needs no left row that matches nothing.
+        let keeps = (self.kind != JoinKind::Semi, false);
+        let divided =
+            self.left.divide(&self.evaluator, &mut self.right, keeps, &mut self.overflow).await?;
+        let total: u64 = divided.iter().map(|(left, _)| left.memory_bytes()).sum();
+        let mut below = Queue::default();
+        for (left, right) in divided {
+            if left.rows() == 0 {
+                continue;
+            }
+            let Some(keys) = self.left.keys().cloned() else { continue };
+            let (kind, on) = (self.kind, self.on.clone());
+            let parts = Parts { kind, keys, on, right_width: self.right_width };
+            let in_blocks = is_lopsided(&self.overflow, &left, total);
+            let (evaluator, overflow) = (&self.evaluator, &self.overflow);
+            let streams = (Arc::new(left), Arc::new(right));
+            let join = Self::of_partitions(parts, streams, in_blocks, evaluator, overflow);
+            below.push(join);
+        }
+        self.below = Some(below);
+        Ok(())
+    }
+
+    /// Goes on to the next block of the left side; false if there is none.
+    fn next_block(&mut self) -> bool {
+        let Some(right) = &self.right_again else { return false };
+        if !self.left.next_block() {
+            return false;
+        }
+        self.right = StreamScan::new(&self.evaluator.run, right.clone());
+        (self.right_done, self.matches, self.rest) = (false, 0, 0);
+        (self.rows, self.current) = (Vec::new().into_iter(), None);
+        true
     }
 
     /// Adds the rows of the next batch.
     async fn fill(&mut self, out: &mut Vec<Row>) -> Result<()> {
-        self.left.load(&self.evaluator, true).await?;
+        loop {
+            if !self.left.load(&self.evaluator, true).await? {
+                return self.divide().await;
+            }
+            self.fill_block(out).await?;
+            if out.len() >= BATCH_ROWS || !self.is_block_done() || !self.next_block() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether everything of the left rows in memory was given.
+    fn is_block_done(&self) -> bool {
+        self.right_done && self.rest >= self.left.rows.len()
+    }
+
+    /// Adds the rows of the next batch, as far as they are of the left rows in memory.
+    async fn fill_block(&mut self, out: &mut Vec<Row>) -> Result<()> {
         while out.len() < BATCH_ROWS && !self.right_done {
             self.look().await?;
             if let Some((row, at)) = self.current.take() {
@@ -196,5 +317,9 @@ impl LeftBuildJoinOperator {
 impl Operator for LeftBuildJoinOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.overflow.spilled()
     }
 }

@@ -3,19 +3,30 @@
 //!
 //! A row whose keys hold a NULL matches nothing. Output is made on demand, so that a join of many
 //! to many does not pile up: the operator stops in the middle of a left row's matches.
+//!
+//! If the right side of a hash join does not fit into memory, both sides are divided into
+//! partitions of their keys, and joins over these follow each other. A partition of one key is not
+//! divided again. One of its sides is read in blocks: that whose rows are also given without a
+//! match.
 
+use std::sync::Arc;
+
+use braid_plan::explain::DiskUse;
 use braid_plan::{Join, JoinKind, JoinMethod};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::join::build_side::{BuildSide, Keys, Lateral};
+use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys, Lateral};
+use crate::operator::join::left_build_join::{LeftBuildJoinOperator, Parts};
+use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair, needs_match};
 use crate::operator::postponed::Postponed;
+use crate::operator::spilled::overflow::{Overflow, is_lopsided};
+use crate::operator::spilled::queue::Queue;
+use crate::operator::spilled::stream_scan::StreamScan;
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
-
-/// How many pairs are looked at between two checks for a cancel request.
-pub const PAIRS_PER_CHECK: usize = 1024;
+use crate::spill::stream::RowStream;
 
 /// A join.
 pub struct JoinOperator {
@@ -24,8 +35,13 @@ pub struct JoinOperator {
     left_width: usize,
     right: Right,
     right_width: usize,
-    on: Exprs,
+    on: Arc<Exprs>,
     evaluator: Evaluator,
+    overflow: Overflow,
+    /// The joins over partitions, once both sides are divided.
+    below: Option<Queue>,
+    /// What a join in blocks of the right side repeats.
+    blocks: Option<Blocks>,
     rows: std::vec::IntoIter<Row>,
     left_done: bool,
     current: Option<Current>,
@@ -38,6 +54,13 @@ pub struct JoinOperator {
 enum Right {
     BuildSide(Box<BuildSide>),
     Lateral(Box<Lateral>),
+}
+
+/// What a join in blocks of the right side repeats for each block.
+struct Blocks {
+    left: Arc<RowStream>,
+    /// Only right rows without a match are given.
+    only_unmatched: bool,
 }
 
 /// The left row whose matches are being given.
@@ -60,7 +83,7 @@ impl JoinOperator {
             Some(input) => {
                 let keys = match &node.method {
                     JoinMethod::Hash { left, right, .. } => {
-                        Some(Keys { probe: left, build: right })
+                        Some(Keys { probe: left, build: right }.compile())
                     }
                     JoinMethod::Loop | JoinMethod::Lookup | JoinMethod::Interleaved => None,
                 };
@@ -68,14 +91,29 @@ impl JoinOperator {
             }
             None => Right::Lateral(Box::new(Lateral::new(node, &evaluator.run))),
         };
+        let widths = (node.left.slots().len(), node.right.slots().len());
+        let on = Arc::new(Exprs::new(node.on.clone()));
+        Self::over(node.kind, (left, right), widths, on, evaluator)
+    }
+
+    fn over(
+        kind: JoinKind,
+        (left, right): (BoxedOperator, Right),
+        (left_width, right_width): (usize, usize),
+        on: Arc<Exprs>,
+        evaluator: Evaluator,
+    ) -> Self {
         Self {
-            kind: node.kind,
+            kind,
             left,
-            left_width: node.left.slots().len(),
+            left_width,
             right,
-            right_width: node.right.slots().len(),
-            on: Exprs::new(node.on.clone()),
+            right_width,
+            on,
             evaluator,
+            overflow: Overflow::default(),
+            below: None,
+            blocks: None,
             rows: Vec::new().into_iter(),
             left_done: false,
             current: None,
@@ -85,30 +123,149 @@ impl JoinOperator {
         }
     }
 
+    /// The join of this or another kind over two partitions; in blocks of the right one, if those
+    /// are given.
+    fn of_partitions(
+        &self,
+        kind: JoinKind,
+        (left, right): (Arc<RowStream>, Arc<RowStream>),
+        keys: &Arc<KeyExprs>,
+        blocks: Option<Blocks>,
+    ) -> Self {
+        let scan = |stream| StreamScan::new(&self.evaluator.run, stream) as BoxedOperator;
+        let mut right = BuildSide::new(Some(keys.clone()), scan(right), &self.evaluator);
+        if blocks.is_some() {
+            right = right.in_blocks();
+        }
+        let inputs = (scan(left), Right::BuildSide(Box::new(right)));
+        let widths = (self.left_width, self.right_width);
+        let mut join = Self::over(kind, inputs, widths, self.on.clone(), self.evaluator.clone());
+        join.overflow = self.overflow.below();
+        join.blocks = blocks;
+        join
+    }
+
+    /// Divides both sides into partitions, and makes the joins over these.
+    async fn divide(&mut self) -> Result<()> {
+        let keeps_left = matches!(self.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti);
+        let keeps = (self.keeps_right(), keeps_left);
+        let Right::BuildSide(kept) = &mut self.right else { return Ok(()) };
+        let (evaluator, overflow) = (&self.evaluator, &mut self.overflow);
+        let divided = kept.divide(evaluator, &mut self.left, keeps, overflow).await?;
+        let Some(keys) = kept.keys().cloned() else { return Ok(()) };
+        let total: u64 = divided.iter().map(|(right, _)| right.memory_bytes()).sum();
+        let mut below = Queue::default();
+        for (right, left) in divided {
+            let nothing = match (left.rows(), right.rows()) {
+                (0, 0) => true,
+                (0, _) => !self.keeps_right(),
+                (_, 0) => needs_match(self.kind),
+                _ => false,
+            };
+            if nothing {
+                continue;
+            }
+            if is_lopsided(&self.overflow, &right, total) {
+                self.add_blocks(left, right, &keys, &mut below);
+            } else {
+                let streams = (Arc::new(left), Arc::new(right));
+                let join = self.of_partitions(self.kind, streams, &keys, None);
+                below.push(join);
+            }
+        }
+        self.below = Some(below);
+        Ok(())
+    }
+
+    /// Adds the joins of two partitions in blocks. Blocks of a side whose rows are given without a
+    /// match are independent of each other; those of the other side are not.
+    fn add_blocks(
+        &self,
+        left: RowStream,
+        right: RowStream,
+        keys: &Arc<KeyExprs>,
+        below: &mut Queue,
+    ) {
+        let (left, right) = (Arc::new(left), Arc::new(right));
+        let streams = || (left.clone(), right.clone());
+        let by_right = |kind, only_unmatched| {
+            let blocks = Blocks { left: left.clone(), only_unmatched };
+            self.of_partitions(kind, streams(), keys, Some(blocks))
+        };
+        let by_left = |kind| {
+            let (keys, on) = (keys.swapped(), self.on.clone());
+            let parts = Parts { kind, keys, on, right_width: self.right_width };
+            let (evaluator, overflow) = (&self.evaluator, &self.overflow);
+            LeftBuildJoinOperator::of_partitions(parts, streams(), true, evaluator, overflow)
+        };
+        match self.kind {
+            JoinKind::Inner | JoinKind::Right => below.push(by_right(self.kind, false)),
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => below.push(by_left(self.kind)),
+            JoinKind::Full => {
+                below.push(by_left(JoinKind::Left));
+                below.push(by_right(JoinKind::Right, true));
+            }
+        }
+    }
+
+    /// Goes on to the next block of the right side; false if there is none.
+    fn next_block(&mut self) -> bool {
+        let (Some(blocks), Right::BuildSide(kept)) = (&self.blocks, &mut self.right) else {
+            return false;
+        };
+        if !kept.next_block() {
+            return false;
+        }
+        self.left = StreamScan::new(&self.evaluator.run, blocks.left.clone());
+        (self.left_done, self.rest) = (false, 0);
+        true
+    }
+
     fn keeps_right(&self) -> bool {
         matches!(self.kind, JoinKind::Right | JoinKind::Full)
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         self.failed.check()?;
-        let mut out = Vec::new();
-        if let Err(error) = self.fill(&mut out).await {
-            self.failed.keep(error, !out.is_empty())?;
+        if self.below.is_none() {
+            let mut out = Vec::new();
+            if let Err(error) = self.fill(&mut out).await {
+                self.failed.keep(error, !out.is_empty())?;
+            }
+            if self.below.is_none() {
+                return Ok((!out.is_empty()).then_some(out));
+            }
         }
-        Ok((!out.is_empty()).then_some(out))
+        match &mut self.below {
+            Some(below) => below.next().await,
+            None => Ok(None),
+        }
     }
 
     /// Adds the rows of the next batch.
     async fn fill(&mut self, out: &mut Vec<Row>) -> Result<()> {
-        let mark = self.keeps_right();
-        if let Right::BuildSide(kept) = &mut self.right
-            && (kept.is_hashed() || mark)
-        {
-            kept.load(&self.evaluator, mark).await?;
-            if kept.rows.is_empty() && needs_match(self.kind) {
+        loop {
+            let mark = self.keeps_right();
+            if let Right::BuildSide(kept) = &mut self.right
+                && (kept.is_hashed() || mark)
+            {
+                if !kept.load(&self.evaluator, mark).await? {
+                    return self.divide().await;
+                }
+                if kept.rows.is_empty() && needs_match(self.kind) {
+                    return Ok(());
+                }
+            }
+            let is_done = self.fill_block(out).await?;
+            if !is_done || !self.next_block() {
                 return Ok(());
             }
         }
+    }
+
+    /// Adds the rows of the next batch, as far as they are of the right rows in memory. Says
+    /// whether all of those were given.
+    async fn fill_block(&mut self, out: &mut Vec<Row>) -> Result<bool> {
         while out.len() < BATCH_ROWS {
             // A left row counts as much as a pair.
             self.pairs += 1;
@@ -128,7 +285,7 @@ impl JoinOperator {
             }
             if !self.left_done {
                 if !out.is_empty() {
-                    break;
+                    return Ok(false);
                 }
                 match self.left.next().await? {
                     Some(rows) => self.rows = rows.into_iter(),
@@ -137,10 +294,10 @@ impl JoinOperator {
                 continue;
             }
             if !self.unmatched_right(out) {
-                break;
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     async fn start(&mut self, row: Row) -> Result<()> {
@@ -168,6 +325,7 @@ impl JoinOperator {
         let Right::BuildSide(kept) = &mut self.right else { return Ok(()) };
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let one_is_enough = matches!(self.kind, JoinKind::Semi | JoinKind::Anti);
+        let only_unmatched = self.blocks.as_ref().is_some_and(|blocks| blocks.only_unmatched);
         let mut pair = Row::new();
         while let Some(at) = current.at {
             let right = &kept.rows[at];
@@ -188,6 +346,9 @@ impl JoinOperator {
             }
             if one_is_enough {
                 break;
+            }
+            if only_unmatched {
+                continue;
             }
             if self.on.is_empty() {
                 if current.at.is_none() {
@@ -254,19 +415,6 @@ impl JoinOperator {
     }
 }
 
-/// Whether a left row without a match gives nothing.
-fn needs_match(kind: JoinKind) -> bool {
-    matches!(kind, JoinKind::Inner | JoinKind::Semi | JoinKind::Right)
-}
-
-/// Puts the columns of two rows into a row.
-pub fn fill_pair(pair: &mut Row, left: &[Datum], right: &[Datum]) {
-    pair.clear();
-    pair.reserve_exact(left.len() + right.len());
-    pair.extend_from_slice(left);
-    pair.extend_from_slice(right);
-}
-
 /// What a left row gives after its last candidate.
 fn finish(kind: JoinKind, right_width: usize, current: Current, out: &mut Vec<Row>) {
     let Current { mut row, matched, .. } = current;
@@ -283,5 +431,9 @@ fn finish(kind: JoinKind, right_width: usize, current: Current, out: &mut Vec<Ro
 impl Operator for JoinOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.overflow.spilled()
     }
 }

@@ -1,7 +1,9 @@
 //! Sorting: keys are computed once a row; with a limit only that many rows are kept.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use braid_plan::explain::DiskUse;
 use braid_plan::{Expr, SortKey};
 use braid_types::{Datum, Result, Row, SqlType, ignores_blanks};
 use futures_util::future::BoxFuture;
@@ -9,9 +11,12 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::MemoryReservation;
+use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::sort::sorting::sort;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
+use crate::spill::file::TempFile;
+use crate::spill::merge::{Merge, RunOrder};
+use crate::spill::stream::{RowStream, RowWriter, block_bytes};
 
 /// The directions of sort keys.
 pub struct Directions(Vec<Direction>);
@@ -86,16 +91,30 @@ pub fn key_exprs(keys: &[SortKey]) -> Exprs {
 }
 
 /// Sorts its input, stably.
+///
+/// Rows that memory has no room for are on disk, in runs that are sorted each for itself. The runs
+/// are merged when the rows are given. Under a limit rows that are not wanted go first.
 pub struct SortOperator {
     input: BoxedOperator,
     keys: Exprs,
-    order: KeyOrder,
+    order: Arc<KeyOrder>,
     limit: Option<Expr>,
     evaluator: Evaluator,
     held: MemoryReservation,
-    sorted: Option<std::vec::IntoIter<Entry>>,
+    file: Option<Arc<TempFile>>,
+    runs: Vec<RowStream>,
+    sorted: Option<Sorted>,
 }
 
+/// The result.
+enum Sorted {
+    Memory(std::vec::IntoIter<Entry>),
+    /// With the number of rows that are still wanted.
+    Disk(Merge<KeyOrder>, usize),
+}
+
+/// The order of entries, and of the rows of runs. These begin with keys of their own, if the keys
+/// are not columns.
 struct KeyOrder {
     directions: Directions,
     /// The keys' places, if all are columns; then entries have no keys of their own.
@@ -113,8 +132,17 @@ impl Entry {
     }
 }
 
+impl RunOrder for KeyOrder {
+    fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering {
+        match &self.places {
+            Some(places) => self.directions.compare_places(places, a, b),
+            None => self.directions.compare(a, b),
+        }
+    }
+}
+
 impl KeyOrder {
-    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    fn compare_entries(&self, a: &Entry, b: &Entry) -> Ordering {
         match &self.places {
             Some(places) => self.directions.compare_places(places, &a.row, &b.row),
             None => self.directions.compare(&a.keys, &b.keys),
@@ -122,7 +150,7 @@ impl KeyOrder {
     }
 
     async fn sort(&self, run: &ExecutionState, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-        sort(run, entries, |a, b| self.compare(a, b)).await
+        sort(run, entries, |a, b| self.compare_entries(a, b)).await
     }
 }
 
@@ -136,9 +164,10 @@ impl SortOperator {
     ) -> Self {
         let directions = Directions::new(keys);
         let keys = key_exprs(keys);
-        let order = KeyOrder { directions, places: keys.places() };
+        let order = Arc::new(KeyOrder { directions, places: keys.places() });
         let held = MemoryReservation::new(&evaluator.run);
-        Self { input, keys, order, limit, evaluator, held, sorted: None }
+        let (file, runs, sorted) = (None, Vec::new(), None);
+        Self { input, keys, order, limit, evaluator, held, file, runs, sorted }
     }
 
     /// What is wanted, if that is known; a bad LIMIT is refused by the limit itself.
@@ -150,7 +179,7 @@ impl SortOperator {
         }
     }
 
-    async fn read(&mut self) -> Result<Vec<Entry>> {
+    async fn read(&mut self) -> Result<Sorted> {
         let wanted = self.wanted().await;
         let mut entries: Vec<Entry> = Vec::new();
         // Above this number of entries the surplus is dropped.
@@ -166,33 +195,102 @@ impl SortOperator {
                 };
                 let entry = Entry { keys, row };
                 // Among equals the earlier row stays, so a later equal one is not needed.
-                if pruned && self.order.compare(&entry, &entries[wanted - 1]).is_ge() {
+                if pruned && self.order.compare_entries(&entry, &entries[wanted - 1]).is_ge() {
                     continue;
                 }
                 bytes += entry.bytes();
                 entries.push(entry);
             }
-            self.held.take(bytes)?;
-            if wanted > 0 && entries.len() > full {
-                entries = self.order.sort(&self.evaluator.run, entries).await?;
-                entries.truncate(wanted);
-                pruned = true;
-                self.held.clear();
-                self.held.take(entries.iter().map(Entry::bytes).sum())?;
+            let fits = self.held.try_take(bytes)?;
+            if !fits || (wanted > 0 && entries.len() > full) {
+                entries = self.make_room(entries, wanted).await?;
+                pruned = wanted > 0 && entries.len() == wanted;
             }
         }
+        if self.runs.is_empty() {
+            let mut entries = self.order.sort(&self.evaluator.run, entries).await?;
+            entries.truncate(wanted);
+            return Ok(Sorted::Memory(entries.into_iter()));
+        }
+        let mut rest = self.order.sort(&self.evaluator.run, entries).await?;
+        rest.truncate(wanted);
+        self.merge(rest, wanted).await
+    }
+
+    /// Drops the entries that are not wanted. What is too much all the same goes to disk.
+    async fn make_room(&mut self, entries: Vec<Entry>, wanted: usize) -> Result<Vec<Entry>> {
         let mut entries = self.order.sort(&self.evaluator.run, entries).await?;
         entries.truncate(wanted);
-        Ok(entries)
+        self.held.clear();
+        // So a good part is free again.
+        let bytes: usize = entries.iter().map(Entry::bytes).sum();
+        if entries.len() == wanted && self.held.try_take(bytes * 2)? {
+            self.held.clear();
+            self.held.try_take(bytes)?;
+            return Ok(entries);
+        }
+        self.write_run(entries).await?;
+        Ok(Vec::new())
+    }
+
+    /// Writes sorted entries to disk.
+    async fn write_run(&mut self, entries: Vec<Entry>) -> Result<()> {
+        let run = &self.evaluator.run;
+        self.held.clear();
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(TempFile::create(&run.cx.temp)?),
+        };
+        let mut writer = RowWriter::new(file, block_bytes(self.held.take_buffers()?, 1));
+        for (place, Entry { mut keys, mut row }) in entries.into_iter().enumerate() {
+            if place.is_multiple_of(BATCH_ROWS) {
+                run.breathe().await?;
+            }
+            if keys.is_empty() {
+                writer.push(&row)?;
+            } else {
+                keys.append(&mut row);
+                writer.push(&keys)?;
+            }
+        }
+        self.runs.push(writer.finish()?);
+        self.held.clear();
+        Ok(())
+    }
+
+    async fn merge(&mut self, rest: Vec<Entry>, wanted: usize) -> Result<Sorted> {
+        self.write_run(rest).await?;
+        let runs = std::mem::take(&mut self.runs);
+        let Some(file) = &self.file else { return Err(broken("a run has no file")) };
+        let memory = self.held.take_buffers()?;
+        let run = &self.evaluator.run;
+        let merge = Merge::new(run, file, runs, self.order.clone(), memory).await?;
+        Ok(Sorted::Disk(merge, wanted))
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if self.sorted.is_none() {
-            self.sorted = Some(self.read().await?.into_iter());
+            self.sorted = Some(self.read().await?);
         }
         self.evaluator.run.breathe().await?;
-        let Some(sorted) = &mut self.sorted else { return Ok(None) };
-        let batch: Vec<Row> = sorted.by_ref().take(BATCH_ROWS).map(|entry| entry.row).collect();
+        let batch: Vec<Row> = match &mut self.sorted {
+            None => return Ok(None),
+            Some(Sorted::Memory(sorted)) => {
+                sorted.by_ref().take(BATCH_ROWS).map(|entry| entry.row).collect()
+            }
+            Some(Sorted::Disk(merge, wanted)) => {
+                let keys = if self.order.places.is_some() { 0 } else { self.keys.list.len() };
+                let mut batch = Vec::new();
+                while batch.len() < BATCH_ROWS.min(*wanted)
+                    && let Some(mut row) = merge.next_row()?
+                {
+                    row.drain(..keys);
+                    batch.push(row);
+                }
+                *wanted -= batch.len();
+                batch
+            }
+        };
         if batch.is_empty() {
             self.held.clear();
             return Ok(None);
@@ -204,5 +302,9 @@ impl SortOperator {
 impl Operator for SortOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.file.as_ref().map(|file| DiskUse { sorts: true, batches: 0, bytes: file.bytes() })
     }
 }

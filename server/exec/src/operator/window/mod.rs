@@ -1,3 +1,4 @@
 //! Window functions.
 
 pub(crate) mod partition;
+pub(crate) mod running;

@@ -4,24 +4,35 @@
 //! An aggregate whose frame only grows takes each row once. It starts again where a frame gives up
 //! rows that it had. Most frames with EXCLUDE that begin before the current row and end after it
 //! start again at each row, as they do in PostgreSQL.
+//!
+//! Once memory is used up, rows are sorted on disk. Then a partition at a time has to fit, or all
+//! functions are ones that need no more than the rows before ([`LargePartition`]).
 
 mod frame;
 mod range;
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use braid_builtins::WindowKind;
+use braid_plan::explain::DiskUse;
 use braid_plan::{Expr, Window, WindowCall, WindowFunction};
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, Row, SqlState, compare_rows};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::KeyForm;
-use crate::operator::reservation::MemoryReservation;
+use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
 use crate::operator::window::partition::frame::{Entry, FrameRows, Frames, Partition};
-use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
+use crate::operator::window::running::{LargePartition, RunningCall};
+use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
+use crate::spill::file::TempFile;
+use crate::spill::merge::{Merge, RunOrder};
+use crate::spill::stream::{RowStream, RowWriter, block_bytes};
 
 /// How many rows an aggregate takes between two checks for a cancel request.
 const ROWS_PER_CHECK: usize = 4096;
@@ -32,17 +43,56 @@ pub struct WindowOperator {
     partition: Exprs,
     form: KeyForm,
     keys: Exprs,
-    order: Directions,
+    order: Arc<WindowOrder>,
     calls: Vec<Call>,
     evaluator: Evaluator,
     held: MemoryReservation,
-    output: Option<std::vec::IntoIter<Row>>,
+    /// Memory of what reads the runs.
+    buffers: MemoryReservation,
+    file: Option<Arc<TempFile>>,
+    runs: Vec<RowStream>,
+    is_read: bool,
+    source: Option<Source>,
+    /// A partition that does not fit into memory.
+    large: Option<LargePartition>,
+    output: std::vec::IntoIter<Row>,
+}
+
+/// The sorted input.
+enum Source {
+    Memory(Vec<Entry>),
+    /// With a row that was read of a later partition.
+    Disk(Box<Merge<WindowOrder>>, Option<Entry>),
+}
+
+/// The order of partitions and of the rows in them. Rows of runs begin with the values of PARTITION
+/// BY and then of ORDER BY.
+struct WindowOrder {
+    partition: usize,
+    directions: Directions,
+}
+
+impl WindowOrder {
+    async fn sort(&self, run: &ExecutionState, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        sort(run, entries, |a: &Entry, b: &Entry| {
+            let order = a.partition.cmp(&b.partition);
+            order.then_with(|| self.directions.compare(&a.keys, &b.keys))
+        })
+        .await
+    }
+}
+
+impl RunOrder for WindowOrder {
+    fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering {
+        let ((partition, a), (other, b)) = (a.split_at(self.partition), b.split_at(self.partition));
+        compare_rows(partition, other).then_with(|| self.directions.compare(a, b))
+    }
 }
 
 struct Call {
     call: WindowCall,
-    args: Exprs,
-    filter: Exprs,
+    args: Arc<Exprs>,
+    filter: Arc<Exprs>,
 }
 
 impl WindowOperator {
@@ -50,23 +100,33 @@ impl WindowOperator {
     pub fn new(input: BoxedOperator, node: &Window, evaluator: Evaluator) -> Self {
         let call = |call: &WindowCall| Call {
             call: call.clone(),
-            args: Exprs::new(call.args.clone()),
-            filter: Exprs::new(call.filter.iter().cloned().collect()),
+            args: Arc::new(Exprs::new(call.args.clone())),
+            filter: Arc::new(Exprs::new(call.filter.iter().cloned().collect())),
         };
         Self {
             input,
             partition: Exprs::new(node.partition.clone()),
             form: KeyForm::of_exprs(&node.partition),
             keys: key_exprs(&node.order),
-            order: Directions::new(&node.order),
+            order: Arc::new(WindowOrder {
+                partition: node.partition.len(),
+                directions: Directions::new(&node.order),
+            }),
             calls: node.calls.iter().map(|(_, c)| call(c)).collect(),
             held: MemoryReservation::new(&evaluator.run),
+            buffers: MemoryReservation::new(&evaluator.run),
+            file: None,
+            runs: Vec::new(),
             evaluator,
-            output: None,
+            is_read: false,
+            source: None,
+            large: None,
+            output: Vec::new().into_iter(),
         }
     }
 
-    async fn read(&mut self) -> Result<Vec<Row>> {
+    /// Reads the input; its rows are sorted in memory, or in runs on disk.
+    async fn read(&mut self) -> Result<Source> {
         let mut entries = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
@@ -75,19 +135,61 @@ impl WindowOperator {
                 let mut partition = self.partition.eval(&self.evaluator, &row).await?;
                 self.form.apply(&mut partition);
                 let keys = self.keys.eval(&self.evaluator, &row).await?;
-                bytes += row_bytes(&row) + row_bytes(&partition) + row_bytes(&keys);
-                bytes += self.calls.len() * size_of::<Datum>();
-                entries.push(Entry { partition, keys, row });
+                let entry = Entry { partition, keys, row };
+                bytes += self.bytes(&entry);
+                entries.push(entry);
             }
-            self.held.take(bytes)?;
+            if !self.held.try_take(bytes)? {
+                self.write_run(std::mem::take(&mut entries)).await?;
+            }
         }
-        let entries = sort(&self.evaluator.run, entries, |a: &Entry, b: &Entry| {
-            a.partition.cmp(&b.partition).then_with(|| self.order.compare(&a.keys, &b.keys))
-        })
-        .await?;
+        if self.runs.is_empty() {
+            let sorted = self.order.sort(&self.evaluator.run, entries).await?;
+            return Ok(Source::Memory(sorted));
+        }
+        self.write_run(entries).await?;
+        let runs = std::mem::take(&mut self.runs);
+        let Some(file) = &self.file else { return Err(broken("a run has no file")) };
+        let (run, order) = (&self.evaluator.run, self.order.clone());
+        let merge = Merge::new(run, file, runs, order, self.held.take_buffers()?).await?;
+        self.buffers = std::mem::replace(&mut self.held, MemoryReservation::new(run));
+        Ok(Source::Disk(Box::new(merge), None))
+    }
+
+    /// Roughly the memory of a row with what is computed for it.
+    fn bytes(&self, entry: &Entry) -> usize {
+        let keys = row_bytes(&entry.partition) + row_bytes(&entry.keys);
+        row_bytes(&entry.row) + keys + self.calls.len() * size_of::<Datum>()
+    }
+
+    /// Sorts rows and writes them to disk.
+    async fn write_run(&mut self, entries: Vec<Entry>) -> Result<()> {
+        let run = &self.evaluator.run;
+        let entries = self.order.sort(run, entries).await?;
+        self.held.clear();
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(TempFile::create(&run.cx.temp)?),
+        };
+        let mut writer = RowWriter::new(file, block_bytes(self.held.take_buffers()?, 1));
+        for (place, mut entry) in entries.into_iter().enumerate() {
+            if place.is_multiple_of(BATCH_ROWS) {
+                run.breathe().await?;
+            }
+            entry.partition.append(&mut entry.keys);
+            entry.partition.append(&mut entry.row);
+            writer.push(&entry.partition)?;
+        }
+        self.runs.push(writer.finish()?);
+        self.held.clear();
+        Ok(())
+    }
+
+    /// The rows of whole partitions with the values of all calls.
+    async fn compute(&mut self, entries: Vec<Entry>) -> Result<Vec<Row>> {
         let mut results = Vec::with_capacity(entries.len());
         for rows in entries.chunk_by(|a, b| a.partition == b.partition) {
-            let partition = Partition::new(rows, &self.order);
+            let partition = Partition::new(rows, &self.order.directions);
             let mut columns = Vec::with_capacity(self.calls.len());
             for call in &self.calls {
                 self.evaluator.run.breathe().await?;
@@ -107,24 +209,123 @@ impl WindowOperator {
         Ok(entries.into_iter().zip(results).map(extend).collect())
     }
 
-    async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        if self.output.is_none() {
-            self.output = Some(self.read().await?.into_iter());
+    /// The next whole partitions, about a batch of rows; none at the end.
+    async fn next_partitions(&mut self) -> Result<Vec<Entry>> {
+        let Some(mut source) = self.source.take() else { return Ok(Vec::new()) };
+        let (merge, next) = match &mut source {
+            Source::Memory(entries) => return Ok(std::mem::take(entries)),
+            Source::Disk(merge, next) => (merge, next),
+        };
+        self.held.clear();
+        let widths = (self.partition.list.len(), self.keys.list.len());
+        let mut entries: Vec<Entry> = next.take().into_iter().collect();
+        let mut bytes = 0;
+        while let Some(row) = merge.next_row()? {
+            let entry = entry_of(row, widths);
+            let is_same = entries.last().is_none_or(|last| last.partition == entry.partition);
+            if !is_same && entries.len() >= BATCH_ROWS {
+                *next = Some(entry);
+                break;
+            }
+            bytes += self.bytes(&entry);
+            entries.push(entry);
+            if entries.len().is_multiple_of(BATCH_ROWS) {
+                self.evaluator.run.breathe().await?;
+                let bytes = std::mem::take(&mut bytes);
+                if !self.held.try_take(bytes)? {
+                    if let Some(calls) = self.running_calls() {
+                        *next = self.read_large(&mut entries, merge, calls).await?;
+                        break;
+                    }
+                    // A partition that does not fit fails.
+                    self.held.take(bytes)?;
+                }
+            }
         }
-        self.evaluator.run.breathe().await?;
-        let Some(output) = &mut self.output else { return Ok(None) };
-        let batch: Vec<Row> = output.by_ref().take(BATCH_ROWS).collect();
-        if batch.is_empty() {
-            self.held.clear();
-            return Ok(None);
-        }
-        Ok(Some(batch))
+        self.source = Some(source);
+        Ok(entries)
     }
+
+    /// The calls, if all of them can run over a partition on disk.
+    fn running_calls(&self) -> Option<Vec<RunningCall>> {
+        let has_order = !self.keys.is_empty();
+        let running =
+            |call: &Call| RunningCall::new(&call.call, (&call.args, &call.filter), has_order);
+        self.calls.iter().map(running).collect()
+    }
+
+    /// Moves the last partition of these rows to disk, with the rest of it; gives the row after it.
+    async fn read_large(
+        &mut self,
+        entries: &mut Vec<Entry>,
+        merge: &mut Merge<WindowOrder>,
+        calls: Vec<RunningCall>,
+    ) -> Result<Option<Entry>> {
+        let widths = (self.partition.list.len(), self.keys.list.len());
+        let Some(key) = entries.last().map(|last| last.partition.clone()) else { return Ok(None) };
+        let first = entries.iter().position(|entry| entry.partition == key).unwrap_or(0);
+        let cx = &self.evaluator;
+        let large = self.large.insert(LargePartition::new(calls, widths.1, cx));
+        let mut rows: Vec<(Row, Row)> =
+            entries.drain(first..).map(|entry| (entry.keys, entry.row)).collect();
+        self.held.clear();
+        loop {
+            let next = merge.next_row()?.map(|row| entry_of(row, widths));
+            match next {
+                Some(entry) if entry.partition == key => rows.push((entry.keys, entry.row)),
+                next => {
+                    large.add(rows, cx).await?;
+                    return Ok(next);
+                }
+            }
+            if rows.len() >= BATCH_ROWS {
+                large.add(std::mem::take(&mut rows), cx).await?;
+            }
+        }
+    }
+
+    async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        if !std::mem::replace(&mut self.is_read, true) {
+            self.source = Some(self.read().await?);
+        }
+        loop {
+            self.evaluator.run.breathe().await?;
+            let batch: Vec<Row> = self.output.by_ref().take(BATCH_ROWS).collect();
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+            if let Some(large) = &mut self.large {
+                let rows = large.next(&self.order.directions, &self.evaluator).await?;
+                if rows.is_empty() {
+                    self.large = None;
+                }
+                self.output = rows.into_iter();
+                continue;
+            }
+            let entries = self.next_partitions().await?;
+            if entries.is_empty() && self.large.is_none() {
+                self.held.clear();
+                return Ok(None);
+            }
+            self.output = self.compute(entries).await?.into_iter();
+        }
+    }
+}
+
+/// A row of a run as an entry.
+fn entry_of(mut row: Row, (partition, keys): (usize, usize)) -> Entry {
+    let mut rest = row.split_off(partition.min(row.len()));
+    let own = rest.split_off(keys.min(rest.len()));
+    Entry { partition: row, keys: rest, row: own }
 }
 
 impl Operator for WindowOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn spilled(&self) -> Option<DiskUse> {
+        self.file.as_ref().map(|file| DiskUse { sorts: true, batches: 0, bytes: file.bytes() })
     }
 }
 

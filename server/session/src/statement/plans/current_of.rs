@@ -125,7 +125,7 @@ fn row_key(session: &Session, cursor: &str, table: &Table) -> Result<Vec<Datum>>
             ),
         }));
     };
-    match state.row(state.position) {
+    match state.row(state.position)? {
         Some(row) => Ok(row.iter().skip(row.len() - key.columns.len()).cloned().collect()),
         None => Err(invalid(format!("cursor \"{cursor}\" is not positioned on a row"))),
     }

@@ -10,7 +10,8 @@ use braid_rows::{Column, Columns, IntKind, Values};
 use braid_types::{Result, Row};
 
 use crate::memory::row_bytes;
-use crate::operator::aggregate::grouping::{AggregateOperator, Call, State};
+use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::grouping::AggregateOperator;
 
 /// What is used again for each batch.
 #[derive(Default)]
@@ -113,30 +114,27 @@ impl AggregateOperator {
             None => false,
         } {
             self.evaluator.run.breathe().await?;
-            let mut bytes = 0;
+            let before = self.fixed + self.grown;
             match &places {
-                Some(places) if whole => {
-                    bytes += self.find_groups(places, &columns, &mut scratch);
+                Some(places) if whole && !self.overflow.is_active() => {
+                    self.find_groups(places, &columns, &mut scratch);
                     self.add_groups(&columns, &mut scratch)?;
                 }
                 _ => {
                     for i in 0..columns.rows {
                         columns.read_row(i, &mut scratch.row);
                         let Scratch { row, values, datums, .. } = &mut scratch;
-                        bytes += self.add_row(row, values, datums).await?;
+                        self.add_row(row, values, datums).await?;
                     }
                 }
             }
-            if bytes > 0 {
-                self.held.take(bytes)?;
-            }
+            self.count_since(before).await?;
         }
         Ok(())
     }
 
-    /// Finds the groups of a batch and sorts its rows by them. Gives the bytes of new groups.
-    fn find_groups(&mut self, places: &[usize], columns: &Columns, scratch: &mut Scratch) -> usize {
-        let mut bytes = 0;
+    /// Finds the groups of a batch and sorts its rows by them.
+    fn find_groups(&mut self, places: &[usize], columns: &Columns, scratch: &mut Scratch) {
         scratch.groups.clear();
         scratch.of_row.clear();
         scratch.ends.clear();
@@ -165,7 +163,7 @@ impl AggregateOperator {
             let next = self.groups.len();
             let (group, new) = self.sets[0].find(&scratch.values, &mut scratch.datums, next);
             if let Some(key) = new {
-                bytes += row_bytes(&key) * 2 + self.calls.len() * 80 + 64 + 8;
+                self.fixed += row_bytes(&key) * 2 + self.calls.len() * 80 + 64 + 8;
                 self.add_group(0, key);
                 scratch.seen.push((0, 0));
             }
@@ -182,7 +180,6 @@ impl AggregateOperator {
         if scratch.groups.len() > 1 {
             scratch.sort_rows();
         }
-        bytes
     }
 
     fn add_groups(&mut self, columns: &Columns, scratch: &mut Scratch) -> Result<()> {
