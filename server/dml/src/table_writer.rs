@@ -120,9 +120,7 @@ impl TableWriter {
         row: &mut Row,
         must_have_value: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        for (place, e) in &self.generated {
-            row[*place] = self.value(e, row).await?;
-        }
+        self.generate(row).await?;
         let table = self.table();
         for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
             if value.is_null() && !column.nullable && must_have_value(place) {
@@ -139,12 +137,21 @@ impl TableWriter {
                 .column(&column.name));
             }
         }
+        self.check(row).await
+    }
+
+    /// Checks CHECK constraints, the conditions of views, and the bound of a partition.
+    pub(crate) async fn check(&self, row: &[Datum]) -> Result<()> {
         for (check, e) in &self.checks {
             let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
                     return Err(self.violated(name, row));
                 }
+                RowCheck::Partition if holds != Some(true) => {
+                    return Err(self.outside_of_partition(row));
+                }
+                RowCheck::SamePartition if holds != Some(true) => return Err(moved_away()),
                 RowCheck::View(name) if holds != Some(true) => {
                     let message = format!("new row violates check option for view \"{name}\"");
                     return Err(Error::new(SqlState::WithCheckOptionViolation, message)
@@ -166,6 +173,24 @@ impl TableWriter {
         .detail(self.failing_row(row))
         .table(&self.schema(), &table.name)
         .constraint(name)
+    }
+
+    /// 23514 for a row that does not belong to the partition.
+    fn outside_of_partition(&self, row: &[Datum]) -> Error {
+        let table = self.table();
+        let message =
+            format!("new row for relation \"{}\" violates partition constraint", table.name);
+        Error::new(SqlState::CheckViolation, message)
+            .detail(self.failing_row(row))
+            .table(&self.schema(), &table.name)
+    }
+
+    /// Computes the generated columns of a row.
+    pub async fn generate(&self, row: &mut Row) -> Result<()> {
+        for (place, e) in &self.generated {
+            row[*place] = self.value(e, row).await?;
+        }
+        Ok(())
     }
 
     fn schema(&self) -> String {
@@ -405,6 +430,14 @@ impl TableWriter {
         }
         Ok(())
     }
+}
+
+/// 0A000 for a row that would have to move to another partition.
+fn moved_away() -> Error {
+    let message = "invalid ON UPDATE specification";
+    Error::new(SqlState::FeatureNotSupported, message).detail(
+        "The result tuple would appear in a different partition than the original tuple.",
+    )
 }
 
 /// `(a, b)=(1, x)` of columns.

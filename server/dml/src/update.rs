@@ -1,14 +1,16 @@
 //! UPDATE.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use braid_catalog::TriggerEvent;
 use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
-use braid_plan::{Expr, Firing, Update};
+use braid_plan::{Expr, Firing, Moves, Update};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
+use crate::partitions::MovedRows;
 use crate::queues::Queues;
 use crate::table_writer::TableWriter;
 use crate::triggers::RowTriggers;
@@ -25,6 +27,9 @@ pub struct UpdateOperator {
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
     triggers: RowTriggers,
+    /// What happens to rows that leave the partition.
+    moves: Option<Arc<Moves>>,
+    moved: Arc<MovedRows>,
     done: bool,
 }
 
@@ -51,6 +56,8 @@ impl UpdateOperator {
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
             foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
+            moves: plan.moves.as_deref().cloned().map(Arc::new),
+            moved: queues.moved.clone(),
             evaluator,
             done: false,
         })
@@ -71,7 +78,7 @@ impl UpdateOperator {
         let mut held = MemoryReservation::new(&self.evaluator.run);
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
-        let mut inputs = Vec::new();
+        let mut returned = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let mut bytes = 0;
@@ -99,6 +106,15 @@ impl UpdateOperator {
                     let Some(row) = fired else { continue };
                     new = row;
                 }
+                if let Some(moves) = self.moves.clone()
+                    && self.evaluator.eval(&moves.stays, &new).await?.as_bool() != Some(true)
+                {
+                    if self.take_away(&moves, &old, &mut new).await? && !self.returning.is_empty() {
+                        bytes += row_bytes(&new) + row_bytes(&row);
+                        returned.push((new, row));
+                    }
+                    continue;
+                }
                 self.writer.complete_changed(&old, &mut new).await?;
                 self.foreign_keys.changed(Some(&old), Some(&new))?;
                 if one_by_one {
@@ -106,11 +122,11 @@ impl UpdateOperator {
                     self.write(&change, &all_places).await?;
                 }
                 bytes += row_bytes(&old) + row_bytes(&new);
-                changes.push((old, new));
                 if !self.returning.is_empty() {
-                    bytes += row_bytes(&row);
-                    inputs.push(row);
+                    bytes += row_bytes(&new) + row_bytes(&row);
+                    returned.push((new.clone(), row));
                 }
+                changes.push((old, new));
             }
             held.take(bytes)?;
         }
@@ -120,7 +136,7 @@ impl UpdateOperator {
         self.triggers.end(TriggerEvent::Update).await?;
         self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(changes.len());
-        self.returned(changes, inputs).await
+        self.returned(returned).await
     }
 
     /// The places of the columns that are written: all, if a trigger may change the row.
@@ -142,15 +158,28 @@ impl UpdateOperator {
         Ok(())
     }
 
+    /// Takes a row out of its partition, to be inserted into another one. False if a trigger keeps
+    /// it.
+    async fn take_away(&mut self, moves: &Moves, old: &Row, new: &mut Row) -> Result<bool> {
+        let firing = Firing::before_row(TriggerEvent::Delete);
+        if self.triggers.has(firing)
+            && self.triggers.fire_row(firing, Some(old), None).await?.is_none()
+        {
+            return Ok(false);
+        }
+        self.writer.generate(new).await?;
+        self.writer.delete(old)?;
+        self.foreign_keys.changed(Some(old), None)?;
+        self.triggers.after_row(TriggerEvent::Delete, Some(old), None).await?;
+        self.moved.push(&self.evaluator.run, moves, new)?;
+        Ok(true)
+    }
+
     /// RETURNING of the changed rows.
-    async fn returned(
-        &mut self,
-        changes: Vec<(Row, Row)>,
-        inputs: Vec<Row>,
-    ) -> Result<Option<Vec<Row>>> {
+    async fn returned(&mut self, rows: Vec<(Row, Row)>) -> Result<Option<Vec<Row>>> {
         let waits = self.returning.iter().any(Expr::waits);
-        let mut result = Vec::with_capacity(inputs.len());
-        for ((_, new), input) in changes.into_iter().zip(inputs) {
+        let mut result = Vec::with_capacity(rows.len());
+        for (new, input) in rows {
             let mut row = new;
             row.extend(input);
             result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);

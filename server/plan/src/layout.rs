@@ -135,6 +135,9 @@ fn node(n: &mut Node, frame: &mut Frame) {
                 b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
             }
             exprs(&mut scan.access.limit, &nothing, frame);
+            for b in scan.pruning.iter_mut().flat_map(|pruning| &mut pruning.bounds) {
+                b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
+            }
         }
         Node::Virtual(scan) => {
             let slots: Vec<Slot> = scan.columns.iter().map(|(slot, _)| *slot).collect();
@@ -208,6 +211,11 @@ fn node(n: &mut Node, frame: &mut Frame) {
             node(&mut op.left, frame);
             node(&mut op.right, frame);
         }
+        Node::Append(append) => {
+            for input in &mut append.inputs {
+                node(input, frame);
+            }
+        }
         Node::With(with) => {
             for cte in &mut with.ctes {
                 node(&mut cte.plan, frame);
@@ -279,6 +287,12 @@ fn change(n: &mut Node, frame: &mut Frame) {
                 exprs(assignments.iter_mut().map(|(_, e)| e), &both, frame);
                 exprs(filter, &both, frame);
             }
+            if let Some(routes) = &mut insert.routes {
+                exprs(routes.levels.iter_mut().flat_map(|level| &mut level.keys), &row, frame);
+                for leaf in &mut routes.leaves {
+                    node(leaf, frame);
+                }
+            }
         }
         Node::Update(update) => {
             node(&mut update.input, frame);
@@ -289,6 +303,7 @@ fn change(n: &mut Node, frame: &mut Frame) {
             exprs(update.generated.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.checks.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.index_exprs.iter_mut().map(|(_, e)| e), &row, frame);
+            exprs(update.moves.iter_mut().map(|moves| &mut moves.stays), &row, frame);
             let both: Vec<Slot> = update.row_slots.iter().copied().chain(slots).collect();
             exprs(update.returning.iter_mut().map(|(_, e)| e), &Input::new(&both), frame);
         }

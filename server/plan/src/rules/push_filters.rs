@@ -111,6 +111,16 @@ fn push(node: Node, predicates: Vec<Expr>) -> Node {
             scan.filter.extend(own);
             keep(Node::Virtual(scan), stay)
         }
+        Node::Append(mut append) => {
+            // The inputs give the same slots. Subqueries are evaluated above them, once for each row.
+            let waits = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Subquery(_)));
+            let (stay, down): (Vec<_>, Vec<_>) = predicates.into_iter().partition(waits);
+            for input in &mut append.inputs {
+                let taken = std::mem::replace(input, Node::one_row());
+                *input = push(taken, down.clone());
+            }
+            keep(Node::Append(append), stay)
+        }
         other => {
             let node = walk::map_children(other, &mut |child| push(child, Vec::new()));
             keep(node, predicates)

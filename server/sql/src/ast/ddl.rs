@@ -1,8 +1,8 @@
 //! Tables, their constraints and indexes.
 
 use super::{
-    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, SequenceOption, Span,
-    TriggerChoice, TriggerState,
+    BoundClause, DataType, DropBehavior, Execute, Expr, Ident, ObjectName, PartitionBy,
+    PartitionOfClause, Query, SequenceOption, Span, TriggerChoice, TriggerState,
 };
 
 /// `CREATE TABLE`.
@@ -42,6 +42,10 @@ pub struct CreateTable {
     pub options: Vec<(Ident, Option<Expr>)>,
     /// `ON COMMIT DROP`, `DELETE ROWS` or `PRESERVE ROWS`, as written.
     pub on_commit: Option<&'static str>,
+    /// `PARTITION BY …`.
+    pub partition_by: Option<PartitionBy>,
+    /// `PARTITION OF …`.
+    pub partition_of: Option<PartitionOfClause>,
 }
 
 impl CreateTable {
@@ -65,6 +69,8 @@ impl CreateTable {
             with_no_data: false,
             options: Vec::new(),
             on_commit: None,
+            partition_by: None,
+            partition_of: None,
         }
     }
 }
@@ -342,6 +348,8 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
     /// `CONCURRENTLY`.
     pub concurrently: bool,
+    /// `ON ONLY`: partitions get no index.
+    pub only: bool,
     /// The table.
     pub table: ObjectName,
     /// `USING method`.
@@ -394,6 +402,8 @@ pub struct AlterTable {
     pub name: ObjectName,
     /// `IF EXISTS`.
     pub if_exists: bool,
+    /// `ONLY`: not its partitions.
+    pub only: bool,
     /// What to change, in order.
     pub actions: Vec<AlterAction>,
 }
@@ -458,6 +468,17 @@ pub enum AlterAction {
     Interleave(Interleave),
     /// `UNINTERLEAVE`.
     Uninterleave,
+    /// `ATTACH PARTITION`.
+    AttachPartition(ObjectName, BoundClause),
+    /// `DETACH PARTITION`.
+    DetachPartition {
+        /// The partition.
+        name: ObjectName,
+        /// `CONCURRENTLY`.
+        concurrently: bool,
+        /// `FINALIZE`.
+        finalize: bool,
+    },
     /// `ENABLE` and `DISABLE TRIGGER`.
     Trigger(TriggerChoice, TriggerState),
     /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).

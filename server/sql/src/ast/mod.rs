@@ -13,6 +13,7 @@ mod domains;
 mod drop_other;
 mod objects;
 mod options;
+mod partitions;
 mod routines;
 mod session;
 mod settings;
@@ -42,6 +43,7 @@ pub use objects::{
     RefreshView, Rename, RenameKind, Truncate,
 };
 pub use options::{DropBehavior, SequenceOption};
+pub use partitions::{BoundClause, BoundKind, ColumnOptions, PartitionBy, PartitionOfClause};
 pub use routines::{
     AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
     RoutineOption, RoutineParameter, StandardBody,

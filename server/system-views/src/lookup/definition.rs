@@ -87,6 +87,8 @@ fn index_text(
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
     let keys = key_list(names, table, &index.keys, pretty);
+    // The statement makes none of the partitions' indexes.
+    let on = if table.partitioning.is_some() { format!("ONLY {on}") } else { on };
     let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));

@@ -27,10 +27,11 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{bind_from, find_relation, join_node};
 use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::partitions::condition::row_checks;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
-use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
+use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{JoinKind, Merge, MergeAction, Node, When};
@@ -72,7 +73,7 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
     let is_write = !is_temporary(table.id);
     let root = Node::Merge(Box::new(Merge {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: bind_checks(binder, &table, &row_slots)?,
+        checks: row_checks(binder, &table, &row_slots)?,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
         triggers: merge_triggers(binder, &table, &whens)?,
@@ -98,7 +99,14 @@ fn merge_target(binder: &mut Binder<'_>, name: &ObjectName) -> Result<Arc<Table>
         "view" => "views",
         "materialized view" => "materialized views",
         "sequence" => "sequences",
-        _ => return target_table(binder, name, "merge into"),
+        _ => {
+            let table = target_table(binder, name, "merge into")?;
+            if table.partitioning.is_some() {
+                return Err(Error::unsupported("MERGE into a partitioned table")
+                    .hint("Merge into its partitions, or use INSERT ... ON CONFLICT."));
+            }
+            return Ok(table);
+        }
     };
     let message = format!("cannot execute MERGE on relation \"{}\"", found.name());
     Err(Error::new(SqlState::FeatureNotSupported, message)
