@@ -55,8 +55,8 @@ pub use names::{
 };
 pub use operator_classes::{OPERATOR_CLASSES, OperatorClass, family_name};
 pub use partitions::{
-    KeyPart, PartitionBound, PartitionKey, PartitionMap, PartitionOf, PartitionStrategy, Partitioning,
-    RangeEnd,
+    KeyPart, PartitionBound, PartitionKey, PartitionMap, PartitionOf, PartitionStrategy,
+    Partitioning, RangeEnd,
 };
 pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
 pub use routines::Routines;

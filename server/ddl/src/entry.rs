@@ -7,8 +7,8 @@ use braid_sql::ast::{AlterIndexAction, Statement};
 use braid_types::Result;
 
 use crate::context::DdlContext;
-use crate::names::temporary::names_temporary;
 use crate::names::lookup::names_partitioned;
+use crate::names::temporary::names_temporary;
 use crate::online::{closed_table, move_index, move_table, validate_rows};
 use crate::run::run_in_transaction;
 use crate::statement::index::create_index;

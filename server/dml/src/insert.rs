@@ -270,14 +270,6 @@ impl InsertOperator {
         Ok(())
     }
 
-    fn keys_of(&self, proposed: &[Proposed]) -> Vec<UniqueKey> {
-        let mut keys = Vec::new();
-        for (place, p) in proposed.iter().enumerate() {
-            self.writer.unique_keys(&p.row, &p.entries, place, &mut keys);
-        }
-        keys
-    }
-
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
         let (run, table) = (&self.evaluator.run, self.writer.rows.table.id);
         if run.shares_changes(table) {
@@ -295,7 +287,7 @@ impl InsertOperator {
     /// Every row, or 23505.
     async fn insert_all(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         if !self.deferred_unique_checks && !proposed.is_empty() {
-            let keys = self.keys_of(&proposed);
+            let keys = keys_of(&self.writer, &proposed);
             self.writer.require_free(&keys, |place| &proposed[place].row).await?;
         }
         let rows = proposed.into_iter().map(|p| self.put(p)).collect::<Result<Vec<_>>>()?;
@@ -317,7 +309,7 @@ impl InsertOperator {
         proposed: Vec<Proposed>,
         arbiters: &[IndexNumber],
     ) -> Result<Vec<Row>> {
-        let keys = self.keys_of(&proposed);
+        let keys = keys_of(&self.writer, &proposed);
         let found = self.writer.existing(&keys).await?;
         let is_arbiter = |n: IndexNumber| arbiters.is_empty() || arbiters.contains(&n);
         let mut skipped: HashSet<usize> = HashSet::new();
@@ -424,7 +416,7 @@ impl InsertOperator {
         let mut arbiter_keys: HashSet<Key> = HashSet::new();
         let mut split = Split::default();
         for (p, existing) in proposed.into_iter().zip(existing) {
-            for unique in self.keys_of(std::slice::from_ref(&p)) {
+            for unique in keys_of(&self.writer, std::slice::from_ref(&p)) {
                 if indexes.contains(&unique.index) && !arbiter_keys.insert(unique.key) {
                     return Err(second_time("ON CONFLICT DO UPDATE"));
                 }
@@ -566,6 +558,15 @@ impl Split {
         self.changes.push((old, new));
         self.is_fresh.push(false);
     }
+}
+
+/// The keys that rows must have alone.
+fn keys_of(writer: &TableWriter, proposed: &[Proposed]) -> Vec<UniqueKey> {
+    let mut keys = Vec::new();
+    for (place, p) in proposed.iter().enumerate() {
+        writer.unique_keys(&p.row, &p.entries, place, &mut keys);
+    }
+    keys
 }
 
 /// Roughly the memory of an index entry.

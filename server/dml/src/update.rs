@@ -6,7 +6,7 @@ use std::sync::Arc;
 use braid_catalog::TriggerEvent;
 use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
 use braid_plan::{Expr, Firing, Moves, Update};
-use braid_types::{Result, Row};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
@@ -88,28 +88,23 @@ impl UpdateOperator {
                 // the statement itself match.
                 let key = self.writer.rows.primary_key(&old);
                 bytes += key_bytes(&key);
-                let first = if shared {
-                    self.evaluator.run.first_change(table, key)
-                } else {
-                    seen.insert(key)
+                let first = match shared {
+                    true => self.evaluator.run.first_change(table, key),
+                    false => seen.insert(key),
                 };
                 if !first {
                     continue;
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
-                let mut new = old.clone();
-                for (place, value) in places.iter().zip(values) {
-                    new[*place] = value;
-                }
+                let mut new = assigned(&old, &places, values);
                 if one_by_one {
                     let fired = self.triggers.fire_row(firing, Some(&old), Some(new)).await?;
                     let Some(row) = fired else { continue };
                     new = row;
                 }
-                if let Some(moves) = self.moves.clone()
-                    && self.evaluator.eval(&moves.stays, &new).await?.as_bool() != Some(true)
-                {
-                    if self.take_away(&moves, &old, &mut new).await? && !self.returning.is_empty() {
+                if let Some(moves) = self.moves_away(&new).await? {
+                    let taken = self.take_away(&moves, &old, &mut new).await?;
+                    if taken && !self.returning.is_empty() {
                         bytes += row_bytes(&new) + row_bytes(&row);
                         returned.push((new, row));
                     }
@@ -158,6 +153,13 @@ impl UpdateOperator {
         Ok(())
     }
 
+    /// Where a new row goes, if it leaves its partition.
+    async fn moves_away(&mut self, new: &Row) -> Result<Option<Arc<Moves>>> {
+        let Some(moves) = &self.moves else { return Ok(None) };
+        let stays = self.evaluator.eval(&moves.stays, new).await?.as_bool() == Some(true);
+        Ok((!stays).then(|| moves.clone()))
+    }
+
     /// Takes a row out of its partition, to be inserted into another one. False if a trigger keeps
     /// it.
     async fn take_away(&mut self, moves: &Moves, old: &Row, new: &mut Row) -> Result<bool> {
@@ -186,6 +188,15 @@ impl UpdateOperator {
         }
         Ok(if result.is_empty() { None } else { Some(result) })
     }
+}
+
+/// A row with other values at some places.
+fn assigned(old: &Row, places: &[usize], values: Vec<Datum>) -> Row {
+    let mut new = old.clone();
+    for (place, value) in places.iter().zip(values) {
+        new[*place] = value;
+    }
+    new
 }
 
 impl Operator for UpdateOperator {

@@ -193,7 +193,8 @@ mod tests {
         assert_eq!(left(whole(5)), [0]);
         assert_eq!(left(whole(10)), [1]);
         assert_eq!(left(whole(99)), [2]);
-        let from = |limit, inside| Bound::Range { lower: Some((value(limit), inside)), upper: None };
+        let from =
+            |limit, inside| Bound::Range { lower: Some((value(limit), inside)), upper: None };
         assert_eq!(left(vec![from(10, true)]), [0, 1, 2]);
         assert_eq!(left(vec![from(10, false)]), [1, 2]);
         let below = |limit| Bound::Range { lower: None, upper: Some((value(limit), false)) };

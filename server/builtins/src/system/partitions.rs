@@ -42,7 +42,7 @@ pub(super) fn register(registry: &mut Registry) {
          level int4",
         |call| rows(tree_place(call)?.unwrap_or_default().below.into_iter().map(row)),
     );
-    registry.set("pg_partition_ancestors(regclass) -> regclass", |call| {
+    registry.set("pg_partition_ancestors(regclass) -> relid regclass", |call| {
         let above = tree_place(call)?.unwrap_or_default().above;
         rows(above.into_iter().map(|oid| Row::from([Datum::Int(oid.into())])))
     });

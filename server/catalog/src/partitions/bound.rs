@@ -105,6 +105,24 @@ pub enum PartitionBound {
     Default,
 }
 
+impl PartitionBound {
+    /// Its values for the key at a place, to be changed.
+    pub fn values_mut(&mut self, place: usize) -> Vec<&mut StoredDatum> {
+        match self {
+            PartitionBound::List(values) => values.iter_mut().collect(),
+            PartitionBound::Range { from, to } => {
+                let ends = [from.get_mut(place), to.get_mut(place)].into_iter().flatten();
+                ends.filter_map(|end| match end {
+                    RangeEnd::Value(value) => Some(value),
+                    RangeEnd::MinValue | RangeEnd::MaxValue => None,
+                })
+                .collect()
+            }
+            PartitionBound::Hash { .. } | PartitionBound::Default => Vec::new(),
+        }
+    }
+}
+
 /// A part of the end of a range.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RangeEnd {

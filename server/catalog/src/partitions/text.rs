@@ -60,8 +60,8 @@ pub fn bound_text(parent: &Table, part: &PartitionOf) -> Result<String> {
 /// A constant without its type: numbers that are not negative stand without quotes.
 fn value_text(value: &StoredDatum, ty: &SqlType) -> String {
     let Some(text) = &value.0 else { return "NULL".to_owned() };
-    let is_number = ty.is_integer()
-        || matches!(ty, SqlType::Numeric(_) | SqlType::Float4 | SqlType::Float8);
+    let is_number =
+        ty.is_integer() || matches!(ty, SqlType::Numeric(_) | SqlType::Float4 | SqlType::Float8);
     match ty {
         SqlType::Bool => if text.starts_with('t') { "true" } else { "false" }.to_owned(),
         _ if is_number && text.starts_with(|c: char| c.is_ascii_digit()) => text.clone(),
@@ -157,8 +157,8 @@ fn row_end(
     let mut equal: Vec<String> = Vec::new();
     for (place, ((name, ty), end)) in shown.iter().zip(ends).enumerate() {
         let RangeEnd::Value(value) = end else { break };
-        let is_last = place + 1 == shown.len()
-            || !matches!(ends.get(place + 1), Some(RangeEnd::Value(_)));
+        let is_last =
+            place + 1 == shown.len() || !matches!(ends.get(place + 1), Some(RangeEnd::Value(_)));
         let op = match (is_last, ends.get(place + 1)) {
             (true, Some(RangeEnd::MaxValue)) if last == "<" => "<=",
             (true, None | Some(RangeEnd::MinValue)) => last,

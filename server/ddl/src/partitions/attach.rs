@@ -71,10 +71,8 @@ fn check_table(cx: &DdlContext<'_>, parent: &Table, table: &Table) -> Result<()>
     let above = lineage(&cx.catalog(), parent);
     if table.id == parent.id || above.iter().any(|upper| upper.id == table.id) {
         let message = "circular inheritance not allowed";
-        return Err(Error::new(SqlState::DuplicateTable, message).detail(format!(
-            "\"{}\" is already a child of \"{name}\".",
-            parent.name
-        )));
+        return Err(Error::new(SqlState::DuplicateTable, message)
+            .detail(format!("\"{}\" is already a child of \"{name}\".", parent.name)));
     }
     check_lifetime(parent, table).map_err(|_| {
         let (kind, other) = match braid_catalog::is_temporary(parent.id) {
@@ -167,8 +165,10 @@ pub(crate) fn attach_index(
     let (parent, index) = named_index(cx, upper)?;
     let (table, own) = named_index(cx, name)?;
     let refused = |detail: String| {
-        let message =
-            format!("cannot attach index \"{}\" as a partition of index \"{}\"", own.name, index.name);
+        let message = format!(
+            "cannot attach index \"{}\" as a partition of index \"{}\"",
+            own.name, index.name
+        );
         Error::new(SqlState::InvalidObjectDefinition, message).detail(detail)
     };
     if own.part_of == Some(index.id) {
@@ -180,13 +180,17 @@ pub(crate) fn attach_index(
             own.name, parent.name
         )));
     }
-    if own.part_of.is_some() {
-        return Err(refused(format!("Index \"{}\" is already attached to another index.", own.name)));
+    if table.all_indexes().any(|other| other.part_of == Some(index.id)) {
+        let error = refused(String::new());
+        let detail = format!("Another index is already attached for partition \"{}\".", table.name);
+        return Err(
+            Error::new(SqlState::ObjectNotInPrerequisiteState, error.message()).detail(detail)
+        );
     }
-    if let Some(other) = table.all_indexes().find(|other| other.part_of == Some(index.id)) {
+    if own.part_of.is_some() {
         return Err(refused(format!(
-            "Another index is already attached for partition \"{}\" ({}).",
-            table.name, other.name
+            "Index \"{}\" is already attached to another index.",
+            own.name
         )));
     }
     let spec = spec_like(cx, &table, &parent, &index)?;
@@ -199,10 +203,7 @@ pub(crate) fn attach_index(
     Ok(())
 }
 
-fn named_index(
-    cx: &DdlContext<'_>,
-    name: &ObjectName,
-) -> Result<(Arc<Table>, Arc<Index>)> {
+fn named_index(cx: &DdlContext<'_>, name: &ObjectName) -> Result<(Arc<Table>, Arc<Index>)> {
     match cx.find(name)? {
         Some(Relation::Index(table, index)) => {
             cx.check_owner(Object::Table(&table))?;

@@ -5,7 +5,7 @@ use braid_catalog::{
     KeyPart, PartitionBound, PartitionMap, PartitionOf, PartitionStrategy, Partitioning, RangeEnd,
     StoredDatum, StoredExpr, Table,
 };
-use braid_plan::bind_default;
+use braid_plan::{NotAssignable, bind_default};
 use braid_sql::ast::{BoundClause, BoundKind, Expr};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType};
 
@@ -143,9 +143,7 @@ fn range_ends(
 
 fn unquoted_name(e: &Expr) -> Option<String> {
     match e {
-        Expr::Identifier(ident) if ident.quote_style.is_none() => {
-            Some(ident.value.to_lowercase())
-        }
+        Expr::Identifier(ident) if ident.quote_style.is_none() => Some(ident.value.to_lowercase()),
         _ => None,
     }
 }
@@ -168,7 +166,7 @@ fn bound_value(
     let ty = key.ty(parent)?;
     let text = StoredExpr::Written(e.to_string());
     let bound = cx.plan_own(|cx| bind_default(cx, &text, &ty)).map_err(|error| {
-        if error.state() != SqlState::DatatypeMismatch {
+        if error.cause::<NotAssignable>().is_none() {
             return error;
         }
         let column = match &key.part {
@@ -224,11 +222,7 @@ pub(crate) fn check_overlap(
 }
 
 /// 42P17 unless each modulus is a factor of the next larger one.
-fn check_moduli(
-    catalog: &braid_catalog::Catalog,
-    map: &PartitionMap,
-    modulus: u64,
-) -> Result<()> {
+fn check_moduli(catalog: &braid_catalog::Catalog, map: &PartitionMap, modulus: u64) -> Result<()> {
     let known = map.entries.iter().filter_map(|(id, bound)| match bound {
         Bound::Hash { modulus, .. } => Some((*modulus, *id)),
         _ => None,

@@ -50,8 +50,9 @@ async fn check(cx: &DdlContext<'_>, table: &Arc<Table>, message: &str) -> Result
             for row in rows {
                 if evaluator.eval(&condition, &row).await?.as_bool() != Some(true) {
                     let schema = catalog.schema_name(table.schema);
-                    return Err(Error::new(SqlState::CheckViolation, message)
-                        .table(&schema, &table.name));
+                    return Err(
+                        Error::new(SqlState::CheckViolation, message).table(&schema, &table.name)
+                    );
                 }
             }
         }

@@ -89,10 +89,14 @@ pub(crate) fn check_lifetime(parent: &Table, table: &Table) -> Result<()> {
     let name = &parent.name;
     let message = match (is_temporary(parent.id), is_temporary(table.id)) {
         (true, false) => {
-            format!("cannot create a permanent relation as partition of temporary relation \"{name}\"")
+            format!(
+                "cannot create a permanent relation as partition of temporary relation \"{name}\""
+            )
         }
         (false, true) => {
-            format!("cannot create a temporary relation as partition of permanent relation \"{name}\"")
+            format!(
+                "cannot create a temporary relation as partition of permanent relation \"{name}\""
+            )
         }
         _ => return Ok(()),
     };
@@ -128,7 +132,8 @@ fn add_keys(
     create: &CreateTable,
     behind: &[(u16, Behind<'_>)],
 ) -> Result<()> {
-    let name_of = |table: &Table, id| Ok::<_, Error>(table.columns[table.place_of(id)?].name.clone());
+    let name_of =
+        |table: &Table, id| Ok::<_, Error>(table.columns[table.place_of(id)?].name.clone());
     copy_indexes(cx, table, parent, true)?;
     for (id, own) in behind {
         if let Some(name) = &own.primary {

@@ -39,8 +39,7 @@ pub(crate) fn detach(
             .detail("There's no pending concurrent detach."));
     }
     if concurrently && has_default(cx, parent) {
-        let message =
-            "cannot detach partitions concurrently when a default partition exists";
+        let message = "cannot detach partitions concurrently when a default partition exists";
         return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
     }
     cx.refuse_if_owed(parent, "ALTER TABLE")?;

@@ -10,8 +10,8 @@ use braid_types::hashing::has_partition_hash;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::table::exprs::{bind_expr, stored_expr};
 use crate::table::expr_text::{columns_used, written};
+use crate::table::exprs::{bind_expr, stored_expr};
 use crate::table::key_classes::key_collation;
 
 /// PostgreSQL's limit.
@@ -58,7 +58,9 @@ fn partition_key(
     key: &IndexKey,
 ) -> Result<PartitionKey> {
     if let Some(class) = &key.opclass {
-        return Err(Error::unsupported(format_args!("the operator class {class} of a partition key")));
+        return Err(Error::unsupported(format_args!(
+            "the operator class {class} of a partition key"
+        )));
     }
     let (part, own) = match key.column() {
         Some(column) => {
@@ -88,15 +90,15 @@ fn expression_key(cx: &DdlContext<'_>, table: &Table, key: &IndexKey) -> Result<
     let shape = Arc::new(table.clone());
     let bound = bind_expr(cx, &shape, &written(&text), None, "partition key expressions")?;
     let used = columns_used(table, &written(&text));
-    if used.is_empty() {
-        return Err(invalid("cannot use constant expression as partition key"));
-    }
     if used.iter().any(|id| table.column(*id).is_some_and(|column| column.generated.is_some())) {
         return Err(invalid("cannot use generated column in partition key"));
     }
     if !bound.is_immutable() {
         let message = "functions in partition key expression must be marked IMMUTABLE";
         return Err(invalid(message));
+    }
+    if used.is_empty() {
+        return Err(invalid("cannot use constant expression as partition key"));
     }
     let ty = match bound.ty() {
         SqlType::Unknown => SqlType::Text,

@@ -1,8 +1,9 @@
-//! Definitions of partitioned tables: CREATE, ATTACH and DETACH, and what a definition of the parent
-//! does to its partitions.
+//! Definitions of partitioned tables: CREATE, ATTACH and DETACH, and what a definition of the
+//! parent does to its partitions.
 //!
-//! Rule: a partition has every column, CHECK, key, index, foreign key and row trigger of its parent.
-//! Columns and constraints belong together by name, indexes by [`braid_catalog::Index::part_of`].
+//! Rule: a partition has every column, CHECK, key, index, foreign key and row trigger of its
+//! parent. Columns and constraints belong together by name, indexes by
+//! [`braid_catalog::Index::part_of`].
 
 pub(crate) mod attach;
 pub(crate) mod bounds;

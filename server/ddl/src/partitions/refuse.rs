@@ -28,14 +28,16 @@ pub(crate) fn check_action(
     action: &AlterAction,
     only: bool,
 ) -> Result<()> {
-    let has_partitions = table.partitioning.as_ref().is_some_and(|keys| !keys.partitions.is_empty());
+    let has_partitions =
+        table.partitioning.as_ref().is_some_and(|keys| !keys.partitions.is_empty());
     if only && has_partitions {
         check_only(action)?;
     }
     if table.partitioning.is_some() {
         check_partitioned(table, action)?;
     }
-    let parent = table.partition_of.as_ref().and_then(|part| cx.catalog().table(part.parent).cloned());
+    let parent =
+        table.partition_of.as_ref().and_then(|part| cx.catalog().table(part.parent).cloned());
     match parent {
         Some(parent) => check_partition(table, &parent, action),
         None => Ok(()),
@@ -46,7 +48,8 @@ fn check_only(action: &AlterAction) -> Result<()> {
     let what = match action {
         AlterAction::AddColumn { .. } => "column must be added to child tables too".to_owned(),
         AlterAction::DropColumn { .. } => {
-            let message = "cannot drop column from only the partitioned table when partitions exist";
+            let message =
+                "cannot drop column from only the partitioned table when partitions exist";
             return Err(invalid(message.to_owned()).hint("Do not specify the ONLY keyword."));
         }
         AlterAction::AddConstraint(constraint)
@@ -79,10 +82,8 @@ fn check_partitioned(table: &Table, action: &AlterAction) -> Result<()> {
                 .hint("Change the partitions one by one."));
         }
         AlterAction::AddColumn { column, .. } if makes_sequence(column) => {
-            return Err(Error::unsupported(
-                "ADD COLUMN with a sequence on a partitioned table",
-            )
-            .hint("Create the sequence first, and use nextval() as the default."));
+            return Err(Error::unsupported("ADD COLUMN with a sequence on a partitioned table")
+                .hint("Create the sequence first, and use nextval() as the default."));
         }
         _ => return Ok(()),
     };
@@ -140,7 +141,9 @@ fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Resul
                 false => Ok(()),
             }
         }
-        AlterAction::AlterPrimaryKey(_) | AlterAction::Interleave(_) | AlterAction::Uninterleave => {
+        AlterAction::AlterPrimaryKey(_)
+        | AlterAction::Interleave(_)
+        | AlterAction::Uninterleave => {
             Err(Error::unsupported("this action of ALTER TABLE on a partition"))
         }
         _ => Ok(()),

@@ -30,9 +30,8 @@ pub(crate) fn spread_triggers(
     for id in partitions {
         let Some(table) = cx.catalog().table(id).cloned() else { continue };
         let mut changed = Table::clone(&table);
-        let is_old = |own: &Trigger| {
-            before.iter().any(|old| old.for_each_row && old.name == own.name)
-        };
+        let is_old =
+            |own: &Trigger| before.iter().any(|old| old.for_each_row && old.name == own.name);
         changed.triggers.retain(|own| !is_old(own));
         copy_triggers(cx, &mut changed, parent)?;
         cx.draft()?.put(changed.clone());

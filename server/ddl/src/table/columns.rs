@@ -196,7 +196,9 @@ fn read_one<'s>(
 /// Gives a column of a new partition what is written behind it.
 pub(crate) fn give_options(column: &mut Column, own: &Behind<'_>) -> Result<()> {
     if own.identity.is_some() || own.generated.is_some() || own.family.is_some() {
-        return Err(Error::unsupported("identity, generation and families of a partition's columns"));
+        return Err(Error::unsupported(
+            "identity, generation and families of a partition's columns",
+        ));
     }
     if own.nullable == Some(true) && !column.nullable {
         let name = &column.name;

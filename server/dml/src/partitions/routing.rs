@@ -53,16 +53,12 @@ impl RoutingOperator {
         };
         let checker = match plan.checks.is_empty() {
             true => None,
-            false => Some(TableWriter::new(
-                &plan.table,
-                &[],
-                &plan.checks,
-                &[],
-                evaluator.clone(),
-            )?),
+            false => {
+                Some(TableWriter::new(&plan.table, &[], &plan.checks, &[], evaluator.clone())?)
+            }
         };
         let has_triggers = |node: &Node| matches!(node, Node::Insert(n) if !n.triggers.is_empty());
-        Ok(Self {
+        let mut routing = Self {
             input,
             queues: queues.clone(),
             values_wait: plan.values.iter().any(Expr::waits),
@@ -73,7 +69,14 @@ impl RoutingOperator {
             routes,
             evaluator,
             failed: Postponed::default(),
-        })
+        };
+        // What is owed at the statement's end has to be known before it begins.
+        for place in 0..routing.routes.leaves.len() {
+            if routing.routes.leaves.get(place).is_some_and(owes_work) {
+                routing.leaf(place)?;
+            }
+        }
+        Ok(routing)
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
@@ -152,12 +155,7 @@ impl RoutingOperator {
     }
 
     /// 23514 for a row that belongs to no partition.
-    fn no_partition(
-        &self,
-        table: &Table,
-        key: &[Datum],
-        types: &[braid_types::SqlType],
-    ) -> Error {
+    fn no_partition(&self, table: &Table, key: &[Datum], types: &[braid_types::SqlType]) -> Error {
         let cx = &self.evaluator.run.cx;
         let names = CatalogNames { catalog: &cx.catalog, path: Some(&cx.path) };
         let shown = table.partitioning.as_ref().map(|keys| key_list(names, table, keys));
@@ -179,6 +177,16 @@ impl RoutingOperator {
             .detail(format!("Partition key of the failing row contains ({shown}) = ({values})."))
             .table(&cx.catalog.schema_name(table.schema), &table.name)
     }
+}
+
+/// Whether rows of a partition lead to work at the statement's end.
+fn owes_work(node: &Node) -> bool {
+    let Node::Insert(plan) = node else { return false };
+    let table = &plan.table;
+    !plan.triggers.is_empty()
+        || !table.foreign_keys.is_empty()
+        || !table.referenced_by.is_empty()
+        || table.indexes.iter().any(|index| index.deferrable)
 }
 
 impl Operator for RoutingOperator {

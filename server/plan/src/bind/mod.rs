@@ -32,8 +32,8 @@ pub use expr::data_type::{
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
-pub(crate) use query::ordered::bind_query;
 pub use partitions::condition::bind_partition_condition;
+pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};

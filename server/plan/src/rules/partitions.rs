@@ -54,6 +54,9 @@ fn is_empty(node: &Node) -> bool {
         Node::Sort(sort) => is_empty(&sort.input),
         Node::Update(update) => is_target_empty(&update.input),
         Node::Delete(delete) => is_target_empty(&delete.input),
+        Node::Merge(merge) => {
+            merge.whens.iter().all(|when| when.matched) && is_joined_empty(&merge.input)
+        }
         Node::Values(values) => values.rows.is_empty(),
         Node::Append(append) => append.inputs.iter().all(is_empty),
         _ => false,
@@ -68,6 +71,15 @@ fn is_target_empty(node: &Node) -> bool {
         Node::Project(project) => is_target_empty(&project.input),
         Node::LockRows(lock) => is_target_empty(&lock.input),
         other => is_empty(other),
+    }
+}
+
+/// Whether no row of a MERGE matches: its target, the right side of a join, is empty.
+fn is_joined_empty(node: &Node) -> bool {
+    match node {
+        Node::Join(join) => is_empty(&join.right),
+        Node::Project(project) => is_joined_empty(&project.input),
+        _ => false,
     }
 }
 

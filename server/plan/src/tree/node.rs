@@ -10,10 +10,10 @@ use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::SqlType;
 
 pub use super::access::{Access, Bound};
+use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
 };
-use super::expr::{Expr, Slot};
 pub use super::row_change::{
     Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, RowCheck,
     TableTriggers, Update, When,

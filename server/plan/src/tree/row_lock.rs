@@ -145,9 +145,9 @@ impl LockedTable {
         let own = |table: &Table, place: usize| table.columns.get(place).map(|c| c.ty.clone());
         let ty = match &self.parts {
             None => own(&self.table, place),
-            Some((_, parts)) => parts.iter().find_map(|part| {
-                own(&part.table, part.places.get(place).copied().flatten()?)
-            }),
+            Some((_, parts)) => parts
+                .iter()
+                .find_map(|part| own(&part.table, part.places.get(place).copied().flatten()?)),
         };
         ty.unwrap_or(SqlType::Unknown)
     }

@@ -13,7 +13,6 @@ mod domains;
 mod drop_other;
 mod objects;
 mod options;
-mod partitions;
 mod routines;
 mod session;
 mod settings;
@@ -28,10 +27,11 @@ pub use sqlparser::ast::*;
 pub use sqlparser::tokenizer::{Location, Span};
 
 pub use ddl::{
-    AlterAction, AlterColumnAction, AlterTable, ColumnConstraint, ColumnConstraintKind, ColumnDef,
-    CreateIndex, CreateTable, CreateTableLike, Family, ForeignKey, IdentityMode, IndexKey,
-    InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
-    TableConstraint, TableConstraintKind, UniqueRules,
+    AlterAction, AlterColumnAction, AlterTable, BoundClause, BoundKind, ColumnConstraint,
+    ColumnConstraintKind, ColumnDef, ColumnOptions, CreateIndex, CreateTable, CreateTableLike,
+    Family, ForeignKey, IdentityMode, IndexKey, InlineIndex, Interleave, InterleaveKind, KeyColumn,
+    MatchKind, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
+    TableConstraintKind, UniqueRules,
 };
 pub use domains::{
     AlterDomain, AlterDomainAction, CreateDomain, DomainConstraint, DomainConstraintKind,
@@ -43,7 +43,6 @@ pub use objects::{
     RefreshView, Rename, RenameKind, Truncate,
 };
 pub use options::{DropBehavior, SequenceOption};
-pub use partitions::{BoundClause, BoundKind, ColumnOptions, PartitionBy, PartitionOfClause};
 pub use routines::{
     AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
     RoutineOption, RoutineParameter, StandardBody,

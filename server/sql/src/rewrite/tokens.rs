@@ -213,15 +213,6 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 out.push(TokenWithSpan { token: Token::Mul, span });
                 out.push(TokenWithSpan { token: word_token("from".into(), None), span });
             }
-            Some("only")
-                if follows_from(out.last())
-                    && names(tokens.get(at + 1))
-                    && !alters_table(&out) =>
-            {
-                out.extend(tokens.get(at + 1).map(mark_only));
-                at += 2;
-                continue;
-            }
             Some("system") if is_word(&out, 1, "of") && is_word(&out, 2, "as") => {
                 return Err(Error::unsupported("AS OF SYSTEM TIME").position(position(span)));
             }
@@ -279,6 +270,10 @@ fn other_form(
         Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
         Some("search" | "cycle") => return Ok(recursion::clauses(tokens, at, out)),
         Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
+        Some("only") if stands_before_table(out, tokens.get(at + 1)) => {
+            out.extend(tokens.get(at + 1).map(mark_only));
+            return Ok(Some(at + 2));
+        }
         _ => {}
     }
     if let Some(name) = all_of_row(tokens, at, out.last()) {
@@ -442,6 +437,11 @@ fn mark_only(name: &TokenWithSpan) -> TokenWithSpan {
         word.quote_style = Some(ONLY_MARK);
     }
     marked
+}
+
+/// Whether ONLY behind these tokens speaks of the table that follows. ALTER TABLE takes it itself.
+fn stands_before_table(out: &[TokenWithSpan], next: Option<&TokenWithSpan>) -> bool {
+    follows_from(out.last()) && names(next) && !alters_table(out)
 }
 
 /// Whether the tokens are `ALTER TABLE [IF EXISTS]`, where ONLY makes a difference.

@@ -48,10 +48,7 @@ pub fn hash_of_key(values: &[Datum], types: &[SqlType]) -> u64 {
 }
 
 fn combine(a: u64, b: u64) -> u64 {
-    let added = b
-        .wrapping_add(0x49a0_f4dd_15e5_a8e3)
-        .wrapping_add(a << 54)
-        .wrapping_add(a >> 7);
+    let added = b.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(a << 54).wrapping_add(a >> 7);
     a ^ added
 }
 
@@ -61,9 +58,7 @@ fn hash_of(value: &Datum, ty: &SqlType) -> u64 {
         Datum::Int(value) if matches!(ty, SqlType::Int8) => of_long(*value),
         Datum::Int(value) => of_word(*value as u32),
         Datum::Date(value) => of_word(*value as u32),
-        Datum::Time(value) | Datum::Timestamp(value) | Datum::Timestamptz(value) => {
-            of_long(*value)
-        }
+        Datum::Time(value) | Datum::Timestamp(value) | Datum::Timestamptz(value) => of_long(*value),
         Datum::Float(0.0) => SEED,
         Datum::Float(value) if value.is_nan() => of_bytes(&f64::NAN.to_le_bytes()),
         Datum::Float(value) => of_bytes(&value.to_le_bytes()),
@@ -111,7 +106,6 @@ fn of_long(value: i64) -> u64 {
     let (low, high) = (value as u32, (value >> 32) as u32);
     of_word(low ^ if value >= 0 { high } else { !high })
 }
-
 
 fn of_word(word: u32) -> u64 {
     lookup3::of_word(word, SEED)

@@ -118,8 +118,7 @@ pub(crate) struct Seen {
 pub(crate) fn take_owned(catalog: &Catalog, id: Id, doomed: &mut Doomed) -> Vec<Id> {
     let Some(table) = catalog.table(id) else { return Vec::new() };
     let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
-    let mut taken: Vec<Id> =
-        owned.filter(|sequence| doomed.relations.insert(*sequence)).collect();
+    let mut taken: Vec<Id> = owned.filter(|sequence| doomed.relations.insert(*sequence)).collect();
     for partition in table.partitioning.iter().flat_map(|keys| &keys.partitions) {
         if doomed.relations.insert(*partition) {
             taken.push(*partition);

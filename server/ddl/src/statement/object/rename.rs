@@ -233,6 +233,11 @@ fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -
     let Relation::Table(table) = found else { return Err(wrong_kind(found.name(), "table")) };
     check_not_inherited(cx, table, from, "constraint")?;
     rename_constraint(cx, table, from, to)?;
+    rename_inherited(cx, table, from, to)
+}
+
+/// Renames a constraint of the partitions of a table.
+fn rename_inherited(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
     for id in partitions_of(table) {
         let Some(heir) = cx.catalog().table(id).cloned() else { continue };
         let has = heir.checks.iter().any(|check| check.name == from)
@@ -240,6 +245,7 @@ fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -
         if has {
             rename_constraint(cx, &heir, from, to)?;
         }
+        rename_inherited(cx, &heir, from, to)?;
     }
     Ok(())
 }

@@ -88,7 +88,9 @@ async fn apply_down(
         drop_constraint(cx, table, &name, true, DropBehavior::Restrict).await?;
     }
     let new = shown_indexes(&changed).find(|index| !known.contains(&index.id));
-    if let Some(index) = new.filter(|_| !only && !matches!(action, AlterAction::DropConstraint { .. })) {
+    if let Some(index) =
+        new.filter(|_| !only && !matches!(action, AlterAction::DropConstraint { .. }))
+    {
         spread_index(cx, id, index.number).await?;
     }
     Ok(())

@@ -13,10 +13,10 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, folded};
 use crate::names::temporary::{qualified_name, target_of, warn_of_global};
 use crate::names::types::check_free_type;
-use crate::roles::default_privileges::new_grants;
 use crate::partitions::create::define_partition;
 use crate::partitions::indexes::spec_like;
 use crate::partitions::keys::partitioning;
+use crate::roles::default_privileges::new_grants;
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
     push_column,

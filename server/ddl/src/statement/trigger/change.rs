@@ -7,9 +7,7 @@ use braid_sql::ast::{self, ObjectName, RenameKind, TriggerChoice};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::find::{
-    check_owner, duplicate, find_trigger, inherited_from, missing, put_triggers,
-};
+use super::find::{check_owner, duplicate, find_trigger, inherited_from, missing, put_triggers};
 use crate::context::DdlContext;
 
 /// `ALTER TRIGGER … RENAME TO`

@@ -28,7 +28,9 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
     let target = change_target(binder, &delete.table, "delete from")?;
     target.check(binder, "DELETE")?;
     match target.partitioned() {
-        Some(root) => bind_for_each(binder, &root, |binder, target| delete_of(binder, delete, target)),
+        Some(root) => {
+            bind_for_each(binder, &root, |binder, target| delete_of(binder, delete, target))
+        }
         None => delete_of(binder, delete, &target),
     }
 }

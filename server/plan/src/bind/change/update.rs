@@ -13,7 +13,7 @@ use super::view::{ChangeTarget, change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
-use crate::bind::partitions::changes::{bind_for_each, may_move, take_moves};
+use crate::bind::partitions::changes::{bind_for_each, moves_of};
 use crate::bind::query::lock::{lock_rows, slots_of};
 use crate::bind::stored::{bind_generated, index_exprs};
 use crate::context::StatementKind;
@@ -26,7 +26,9 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let target = change_target(binder, &update.table, "update")?;
     target.check(binder, "UPDATE")?;
     match target.partitioned() {
-        Some(root) => bind_for_each(binder, &root, |binder, target| update_of(binder, update, target)),
+        Some(root) => {
+            bind_for_each(binder, &root, |binder, target| update_of(binder, update, target))
+        }
         None => update_of(binder, update, &target),
     }
 }
@@ -61,19 +63,12 @@ fn update_of(
     let change = Change::update(&table, assigned());
     let updated = updated_places(&table, assigned());
     let mut checks = target.checks(binder, &row_slots)?;
-    let moves = match target.through {
-        Some(_) => {
-            let may_move = may_move(binder, target, &updated)?;
-            take_moves(target, &mut checks, may_move)
-        }
-        None => None,
+    let moves = moves_of(binder, target, &mut checks, &updated)?;
+    let (events, change) = match moves {
+        Some(_) => (&[TriggerEvent::Update, TriggerEvent::Delete][..], change.or(Change::delete())),
+        None => (&[TriggerEvent::Update][..], change),
     };
-    let mut events = vec![TriggerEvent::Update];
-    if moves.is_some() {
-        events.push(TriggerEvent::Delete);
-    }
-    let triggers = bind_triggers(binder, &table, &events, &updated)?;
-    let change = if moves.is_some() { change.or(Change::delete()) } else { change };
+    let triggers = bind_triggers(binder, &table, events, &updated)?;
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
         checks,

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    CheckOption, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming, View,
-    ViewLayer, WritableView,
+    CheckOption, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming,
+    View, ViewLayer, WritableView,
 };
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
@@ -65,7 +65,10 @@ pub(crate) fn change_target(
             let table = Arc::new(view.as_table());
             let places = (0..table.columns.len()).collect();
             let (shown, layers) = (table.clone(), Vec::new());
-            return Ok(ChangeTarget { instead: true, ..ChangeTarget::new(table, shown, places, layers) });
+            return Ok(ChangeTarget {
+                instead: true,
+                ..ChangeTarget::new(table, shown, places, layers)
+            });
         }
         return view_target(binder, &view, action);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
-use braid_sql::{UsingColumn, is_only};
 use braid_sql::ast::{
     Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
 };
+use braid_sql::{UsingColumn, is_only};
 use braid_types::{Error, Result, SqlState};
 
 use super::aliases::{rename_columns, rename_item_columns, shown_name};

@@ -14,11 +14,7 @@ use crate::tree::expr::Slot;
 use crate::tree::node::{Access, Scan};
 
 /// A scan of all of a table's columns by its primary key.
-pub(crate) fn plain_scan(
-    binder: &mut Binder<'_>,
-    table: &Arc<Table>,
-    alias: &str,
-) -> Result<Scan> {
+pub(crate) fn plain_scan(binder: &mut Binder<'_>, table: &Arc<Table>, alias: &str) -> Result<Scan> {
     binder.tables.insert(table.id);
     let places = 0..table.columns.len();
     let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };

@@ -78,21 +78,27 @@ fn returning(node: &mut Node) -> Option<&mut Vec<(Slot, Expr)>> {
 
 /// What an UPDATE of a partition does with rows that leave it; `None` if none can. `checks` loses
 /// the condition of the partition.
-pub(crate) fn take_moves(
+pub(crate) fn moves_of(
+    binder: &mut Binder<'_>,
     target: &ChangeTarget,
     checks: &mut Vec<(RowCheck, Expr)>,
-    may_move: bool,
-) -> Option<Box<Moves>> {
-    let root = target.through.as_ref()?;
-    let place = checks.iter().position(|(check, _)| *check == RowCheck::Partition)?;
+    written: &BTreeSet<usize>,
+) -> Result<Option<Box<Moves>>> {
+    let Some(root) = &target.through else { return Ok(None) };
+    let Some(place) = checks.iter().position(|(check, _)| *check == RowCheck::Partition) else {
+        return Ok(None);
+    };
     let (_, stays) = checks.remove(place);
+    if !may_move(binder, target, written)? {
+        return Ok(None);
+    }
     let columns = root.columns.iter();
     let places = columns.map(|column| place_in(&target.table, &column.name)).collect();
-    may_move.then(|| Box::new(Moves { root: root.id, stays, places }))
+    Ok(Some(Box::new(Moves { root: root.id, stays, places })))
 }
 
 /// Whether a change of these columns may move rows of a partition to another one.
-pub(crate) fn may_move(
+fn may_move(
     binder: &mut Binder<'_>,
     target: &ChangeTarget,
     written: &BTreeSet<usize>,
@@ -121,21 +127,33 @@ fn moved_rows(binder: &mut Binder<'_>, root: &Arc<Table>) -> Result<Node> {
         });
     }
     let input = Node::Values(Values { slots, rows: Vec::new(), repeats: None });
-    let mut routes = bind_routes(binder, root, &row_slots, &mut |binder, leaf, input, values| {
+    let mut insert = routed_insert(binder, root, (input, values), row_slots)?;
+    if let Some(routes) = &mut insert.routes {
+        routes.of_moved = true;
+    }
+    Ok(Node::Insert(Box::new(insert)))
+}
+
+/// An INSERT of rows into the partitions of a table, from an input and the values over it.
+pub(crate) fn routed_insert(
+    binder: &mut Binder<'_>,
+    root: &Arc<Table>,
+    (input, values): (Node, Vec<Expr>),
+    row_slots: Vec<Slot>,
+) -> Result<Insert> {
+    let routes = bind_routes(binder, root, &row_slots, &mut |binder, leaf, input, values| {
         let target = ChangeTarget::of_partition(root, &leaf, None);
         plain_insert(binder, &target, input, values)
     })?;
-    routes.of_moved = true;
     let mut checks = Vec::new();
     if let Some(condition) = partition_condition(binder, root, &row_slots)? {
         checks.push((RowCheck::Partition, condition));
     }
-    let insert = Insert {
+    Ok(Insert {
         checks,
         routes: Some(routes),
         ..bare_insert(root.clone(), input, values, row_slots)
-    };
-    Ok(Node::Insert(Box::new(insert)))
+    })
 }
 
 /// An INSERT of whole rows into a partition.
@@ -160,12 +178,7 @@ fn plain_insert(
 }
 
 /// An INSERT without checks, indexes and triggers.
-fn bare_insert(
-    table: Arc<Table>,
-    input: Node,
-    values: Vec<Expr>,
-    row_slots: Vec<Slot>,
-) -> Insert {
+fn bare_insert(table: Arc<Table>, input: Node, values: Vec<Expr>, row_slots: Vec<Slot>) -> Insert {
     Insert {
         table,
         input,

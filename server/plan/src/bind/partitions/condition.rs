@@ -31,8 +31,7 @@ pub(crate) fn keys_over(
         keys.push(match &key.part {
             KeyPart::Column(id) => {
                 let column = &upper.columns[upper.place_of(*id)?];
-                let place =
-                    place_in(table, &column.name).ok_or_else(|| missing(&column.name))?;
+                let place = place_in(table, &column.name).ok_or_else(|| missing(&column.name))?;
                 Expr::Column(slots[place], column.ty.clone())
             }
             KeyPart::Expr(expr, _) => {
@@ -163,22 +162,12 @@ fn bound_condition(
     }
 }
 
-fn compared(
-    binder: &mut Binder<'_>,
-    op: CompareOp,
-    key: &Expr,
-    value: &Datum,
-) -> Result<Expr> {
+fn compared(binder: &mut Binder<'_>, op: CompareOp, key: &Expr, value: &Datum) -> Result<Expr> {
     compare_exprs(binder, op, key.clone(), Expr::Const(value.clone(), key.ty()))
 }
 
 /// Whether keys are at or above an end, or below it.
-fn beyond(
-    binder: &mut Binder<'_>,
-    keys: &[Expr],
-    ends: &[End],
-    is_lower: bool,
-) -> Result<Expr> {
+fn beyond(binder: &mut Binder<'_>, keys: &[Expr], ends: &[End], is_lower: bool) -> Result<Expr> {
     let mut branches = Vec::new();
     let mut equal: Vec<Expr> = Vec::new();
     for (key, end) in keys.iter().zip(ends) {

@@ -54,11 +54,7 @@ pub(crate) fn bind_routes<'a>(
 }
 
 /// An input of rows of the root, and the values of a partition's columns over it.
-fn leaf_values(
-    binder: &mut Binder<'_>,
-    root: &Table,
-    leaf: &Table,
-) -> Result<(Node, Vec<Expr>)> {
+fn leaf_values(binder: &mut Binder<'_>, root: &Table, leaf: &Table) -> Result<(Node, Vec<Expr>)> {
     let slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let mut values = Vec::with_capacity(leaf.columns.len());
     for column in &leaf.columns {

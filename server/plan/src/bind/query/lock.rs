@@ -169,9 +169,8 @@ fn partitions(append: &mut Append) -> Result<Option<LockedTable>> {
     }
     let Some(mut whole) = whole else { return Ok(None) };
     let places = append.slots.iter().enumerate();
-    whole.columns = places
-        .map(|(place, slot)| (*slot, if *slot == oid { OID_PLACE } else { place }))
-        .collect();
+    whole.columns =
+        places.map(|(place, slot)| (*slot, if *slot == oid { OID_PLACE } else { place })).collect();
     whole.parts = Some((oid, parts));
     Ok(Some(whole))
 }

@@ -209,10 +209,7 @@ fn at_end_of_column(cursor: &Cursor<'_>) -> bool {
 }
 
 /// One constraint behind a column, or what speaks of the one before.
-fn parse_behind_column(
-    cursor: &mut Cursor<'_>,
-    into: &mut Vec<ColumnConstraint>,
-) -> Result<()> {
+fn parse_behind_column(cursor: &mut Cursor<'_>, into: &mut Vec<ColumnConstraint>) -> Result<()> {
     if at_characteristics(cursor) {
         return parse_column_characteristics(cursor, into);
     }
