@@ -100,7 +100,8 @@ pub fn prune(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         let mut waiting = false;
         bounds.iter().for_each(|b| b.for_each_expr(&mut |e| waiting |= waits(e)));
         let pruning = Pruning { map: level.map.clone(), place: level.place, bounds };
-        if !waiting && !(pruning.is_known() && pruning.may_have_rows()) {
+        let is_settled = pruning.is_known() && pruning.may_have_rows();
+        if !(waiting || is_settled) {
             found.push(pruning);
         }
     }
