@@ -232,7 +232,7 @@ fn check_moduli(catalog: &braid_catalog::Catalog, map: &PartitionMap, modulus: u
     let message = "every hash partition modulus must be a factor of the next larger modulus";
     let below = known.iter().filter(|(other, _)| *other <= modulus).max_by_key(|(other, _)| *other);
     if let Some((other, id)) = below
-        && modulus % other != 0
+        && !modulus.is_multiple_of(*other)
     {
         return Err(conflicting(message.to_owned()).detail(format!(
             "The new modulus {modulus} is not divisible by {other}, the modulus of existing \
@@ -242,7 +242,7 @@ fn check_moduli(catalog: &braid_catalog::Catalog, map: &PartitionMap, modulus: u
     }
     let above = known.iter().filter(|(other, _)| *other > modulus).min_by_key(|(other, _)| *other);
     if let Some((other, id)) = above
-        && other % modulus != 0
+        && !other.is_multiple_of(modulus)
     {
         return Err(conflicting(message.to_owned()).detail(format!(
             "The new modulus {modulus} is not a factor of {other}, the modulus of existing \
