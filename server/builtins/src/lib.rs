@@ -39,8 +39,8 @@ pub use names::pseudo_types::{PSEUDO_TYPES, PseudoType};
 pub use names::reg::{cast_reg, function_oid, is_reg_cast};
 pub use names::type_names::{row_array_type, row_type};
 pub use registry::function::{
-    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, PrivilegedKind,
-    RelationCounter, Returns, RoutineText, Rows, SetFunction, Special, Volatility,
+    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, PartitionTree,
+    PrivilegedKind, RelationCounter, Returns, RoutineText, Rows, SetFunction, Special, Volatility,
 };
 pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,

@@ -182,8 +182,6 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.set(signature, integers);
     }
-    // No table is a partition.
-    registry.set("pg_partition_ancestors(regclass) -> regclass", |_| column(Vec::new()));
     registry.set("generate_series(numeric, numeric) -> numeric", numerics);
     registry.set("generate_series(numeric, numeric, numeric) -> numeric", numerics);
     registry.set("generate_series(timestamp, timestamp, interval) -> timestamp", |c| {

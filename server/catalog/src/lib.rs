@@ -31,6 +31,7 @@ mod interleaving;
 mod materialized;
 pub mod names;
 mod operator_classes;
+pub mod partitions;
 mod privileges;
 mod routines;
 mod sequence;
@@ -53,6 +54,10 @@ pub use names::{
     index_column_text, index_key_names, undefined_relation, view_text,
 };
 pub use operator_classes::{OPERATOR_CLASSES, OperatorClass, family_name};
+pub use partitions::{
+    KeyPart, PartitionBound, PartitionKey, PartitionMap, PartitionOf, PartitionStrategy,
+    Partitioning, RangeEnd,
+};
 pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
 pub use routines::Routines;
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};

@@ -7,6 +7,7 @@ use braid_sql::ast::{AlterIndexAction, Statement};
 use braid_types::Result;
 
 use crate::context::DdlContext;
+use crate::names::lookup::names_partitioned;
 use crate::names::temporary::names_temporary;
 use crate::online::{closed_table, move_index, move_table, validate_rows};
 use crate::run::run_in_transaction;
@@ -61,6 +62,7 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     if let Statement::CreateIndex(create) = statement
         && cx.implicit
         && !names_temporary(cx, &create.table)
+        && !names_partitioned(cx, &create.table)
     {
         // Handles cancellation itself, because it must undo the announced index.
         return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
@@ -74,7 +76,7 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     }
     if let Statement::AlterIndex(alter) = statement
         && cx.implicit
-        && alter.action != AlterIndexAction::Options
+        && !matches!(alter.action, AlterIndexAction::Options | AlterIndexAction::Attach(_))
         && !names_temporary(cx, &alter.name)
     {
         return move_index::run(cx, alter).await.map(|()| "ALTER INDEX".to_owned());
@@ -83,6 +85,7 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
         && cx.implicit
         && !cx.txn().is_read_only()
         && !names_temporary(cx, &alter.name)
+        && !names_partitioned(cx, &alter.name)
         && validate_rows::is_alone(alter)
         && validate_rows::run(cx, alter).await?
     {

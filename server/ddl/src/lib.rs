@@ -27,6 +27,7 @@ mod entry;
 mod environment;
 mod names;
 mod online;
+mod partitions;
 mod roles;
 mod rows;
 mod run;

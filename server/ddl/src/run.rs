@@ -1,11 +1,12 @@
 //! From a statement to the file that carries it out, in the transaction of its context.
 
-use braid_sql::ast::Statement;
+use braid_sql::ast::{AlterIndexAction, Statement};
 use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
 use crate::names::temporary::is_of_temporary;
 use crate::online::move_index;
+use crate::partitions::attach::attach_index;
 use crate::roles::{default_privileges, grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
@@ -75,7 +76,12 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             create_index::run(cx, create).await?;
             "CREATE INDEX"
         }
-        Statement::AlterIndex(alter) => move_index::in_transaction(&alter.action)?,
+        Statement::AlterIndex(alter) => {
+            if let AlterIndexAction::Attach(index) = &alter.action {
+                attach_index(cx, &alter.name, index)?;
+            }
+            move_index::in_transaction(&alter.action)?
+        }
         Statement::CreateView(create) if create.materialized => {
             return materialized::create(cx, create).await;
         }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, TriggerEvent};
 use braid_exec::{
-    BoxedOperator, Evaluator, ExecutionState, MemoryReservation, NewKeys, Operator, Postponed,
-    Reader, key_bytes, row_bytes,
+    BoxedOperator, Evaluator, ExecutionState, MemoryReservation, Operator, Postponed, Reader,
+    key_bytes, row_bytes,
 };
-use braid_kv::{Isolation, Key, LockRequest};
+use braid_kv::{Key, LockRequest};
 use braid_plan::{Expr, Firing, Insert, OnConflict};
-use braid_rows::{IndexEntry, IndexRows, keys_are_exact, replaced_places};
+use braid_rows::{IndexEntry, IndexRows, replaced_places};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
+use crate::insert_rules::{is_blind, puts_off};
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter, UniqueKey};
 use crate::triggers::{RowTriggers, later_run};
@@ -123,6 +124,27 @@ impl InsertOperator {
         if !std::mem::replace(&mut self.begun, true) {
             self.begin().await?;
         }
+        if let Some(rows) = self.next_written().await? {
+            return Ok(Some(rows));
+        }
+        if !std::mem::replace(&mut self.ended, true) {
+            self.end().await?;
+        }
+        Ok(None)
+    }
+
+    /// Inserts rows that do not come from the input; what RETURNING gives of them.
+    pub(crate) async fn insert_rows(&mut self, rows: Vec<Row>) -> Result<Vec<Row>> {
+        self.pending = rows.into_iter();
+        self.done = false;
+        let mut result = Vec::new();
+        while let Some(mut batch) = self.next_written().await? {
+            result.append(&mut batch);
+        }
+        Ok(result)
+    }
+
+    async fn next_written(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.done {
             self.held.clear();
             self.fresh.clear();
@@ -143,9 +165,6 @@ impl InsertOperator {
                 continue;
             }
             return self.returned(written).await.map(Some);
-        }
-        if !std::mem::replace(&mut self.ended, true) {
-            self.end().await?;
         }
         Ok(None)
     }
@@ -251,14 +270,6 @@ impl InsertOperator {
         Ok(())
     }
 
-    fn keys_of(&self, proposed: &[Proposed]) -> Vec<UniqueKey> {
-        let mut keys = Vec::new();
-        for (place, p) in proposed.iter().enumerate() {
-            self.writer.unique_keys(&p.row, &p.entries, place, &mut keys);
-        }
-        keys
-    }
-
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
         let (run, table) = (&self.evaluator.run, self.writer.rows.table.id);
         if run.shares_changes(table) {
@@ -276,7 +287,7 @@ impl InsertOperator {
     /// Every row, or 23505.
     async fn insert_all(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         if !self.deferred_unique_checks && !proposed.is_empty() {
-            let keys = self.keys_of(&proposed);
+            let keys = keys_of(&self.writer, &proposed);
             self.writer.require_free(&keys, |place| &proposed[place].row).await?;
         }
         let rows = proposed.into_iter().map(|p| self.put(p)).collect::<Result<Vec<_>>>()?;
@@ -298,7 +309,7 @@ impl InsertOperator {
         proposed: Vec<Proposed>,
         arbiters: &[IndexNumber],
     ) -> Result<Vec<Row>> {
-        let keys = self.keys_of(&proposed);
+        let keys = keys_of(&self.writer, &proposed);
         let found = self.writer.existing(&keys).await?;
         let is_arbiter = |n: IndexNumber| arbiters.is_empty() || arbiters.contains(&n);
         let mut skipped: HashSet<usize> = HashSet::new();
@@ -405,7 +416,7 @@ impl InsertOperator {
         let mut arbiter_keys: HashSet<Key> = HashSet::new();
         let mut split = Split::default();
         for (p, existing) in proposed.into_iter().zip(existing) {
-            for unique in self.keys_of(std::slice::from_ref(&p)) {
+            for unique in keys_of(&self.writer, std::slice::from_ref(&p)) {
                 if indexes.contains(&unique.index) && !arbiter_keys.insert(unique.key) {
                     return Err(second_time("ON CONFLICT DO UPDATE"));
                 }
@@ -549,6 +560,15 @@ impl Split {
     }
 }
 
+/// The keys that rows must have alone.
+fn keys_of(writer: &TableWriter, proposed: &[Proposed]) -> Vec<UniqueKey> {
+    let mut keys = Vec::new();
+    for (place, p) in proposed.iter().enumerate() {
+        writer.unique_keys(&p.row, &p.entries, place, &mut keys);
+    }
+    keys
+}
+
 /// Roughly the memory of an index entry.
 fn entry_bytes(entry: &Option<IndexEntry>) -> usize {
     entry.as_ref().map_or(0, |entry| key_bytes(&entry.key) + entry.value.len())
@@ -557,33 +577,6 @@ fn entry_bytes(entry: &Option<IndexEntry>) -> usize {
 /// Whether the values of a row are the columns of the input, in order.
 fn is_whole_row(values: &[Expr]) -> bool {
     values.iter().enumerate().all(|(i, e)| matches!(e, Expr::Input(place, _) if *place == i))
-}
-
-/// Whether an INSERT may look later whether its keys are free.
-fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
-    let cx = &evaluator.run.cx;
-    let allowed = match cx.new_keys {
-        NewKeys::Now => false,
-        // Below SERIALIZABLE new keys are locked first.
-        NewKeys::AtBarrier => cx.txn.isolation() == Isolation::Serializable,
-        NewKeys::AtCommit => true,
-    };
-    allowed
-        && matches!(plan.on_conflict, OnConflict::Error)
-        && plan.returning.is_empty()
-        && plan.triggers.is_empty()
-        && keys_are_exact(&plan.table)
-}
-
-/// Whether an UPSERT sets every column of a table without secondary indexes. Then the old row
-/// need not be read.
-fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
-    let OnConflict::Upsert(targets) = &plan.on_conflict else { return false };
-    let mut columns = plan.table.columns.iter().enumerate();
-    evaluator.run.cx.txn.isolation() == Isolation::Serializable
-        && plan.table.indexes.is_empty()
-        && plan.triggers.is_empty()
-        && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
 }
 
 fn second_time(what: &str) -> Error {

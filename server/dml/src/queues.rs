@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::foreign_keys::queue::Queue;
+use crate::partitions::MovedRows;
 use crate::triggers::TriggerQueue;
 
 /// What the operators of a run share: the questions to foreign keys, and the triggers to be fired.
@@ -12,4 +13,6 @@ pub struct Queues {
     pub(crate) keys: Arc<Queue>,
     /// The triggers.
     pub(crate) triggers: Arc<TriggerQueue>,
+    /// The rows that leave their partition.
+    pub(crate) moved: Arc<MovedRows>,
 }

@@ -15,6 +15,7 @@ use crate::delete::DeleteOperator;
 use crate::foreign_keys::finish::finish;
 use crate::insert::InsertOperator;
 use crate::merge::MergeOperator;
+use crate::partitions::RoutingOperator;
 use crate::queues::Queues;
 use crate::triggers::InsteadOperator;
 use crate::update::UpdateOperator;
@@ -52,6 +53,9 @@ impl RowChanges for StatementChanges {
             Err(input) => input,
         };
         Ok(match change {
+            RowChange::Insert(n) if n.routes.is_some() => {
+                Box::new(RoutingOperator::new(input, n, evaluator, queues)?)
+            }
             RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queues)?),
             RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queues)?),
             RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queues)?),
@@ -60,7 +64,7 @@ impl RowChanges for StatementChanges {
     }
 
     fn holds_result(&self) -> bool {
-        let Queues { keys, triggers } = &self.0;
+        let Queues { keys, triggers, .. } = &self.0;
         keys.is_used() || keys.checks_keys() || triggers.is_used()
     }
 

@@ -131,9 +131,7 @@ impl TableWriter {
         row: &mut Row,
         must_have_value: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        for (place, e) in &self.generated {
-            row[*place] = self.value(e, row).await?;
-        }
+        self.generate(row).await?;
         let table = self.table();
         for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
             if value.is_null() && !column.nullable && must_have_value(place) {
@@ -145,21 +143,30 @@ impl TableWriter {
                         column.name, table.name
                     ),
                 )
-                .detail(self.failing_row(row))
+                .detail(failing_row(self, row))
                 .table(&self.schema(), &table.name)
                 .column(&column.name));
             }
         }
+        self.check(row).await
+    }
+
+    /// Checks CHECK constraints, the conditions of views, and the bound of a partition.
+    pub(crate) async fn check(&self, row: &[Datum]) -> Result<()> {
         for (check, e) in &self.checks {
             let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
-                    return Err(self.violated(name, row));
+                    return Err(violated(self, name, row));
                 }
+                RowCheck::Partition if holds != Some(true) => {
+                    return Err(outside_of_partition(self, row));
+                }
+                RowCheck::SamePartition if holds != Some(true) => return Err(moved_away()),
                 RowCheck::View(name) if holds != Some(true) => {
                     let message = format!("new row violates check option for view \"{name}\"");
                     return Err(Error::new(SqlState::WithCheckOptionViolation, message)
-                        .detail(self.failing_row(row)));
+                        .detail(failing_row(self, row)));
                 }
                 _ => {}
             }
@@ -167,28 +174,16 @@ impl TableWriter {
         Ok(())
     }
 
-    /// 23514 for a row that does not meet a CHECK constraint.
-    fn violated(&self, name: &str, row: &[Datum]) -> Error {
-        let table = self.table();
-        Error::new(
-            SqlState::CheckViolation,
-            format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
-        )
-        .detail(self.failing_row(row))
-        .table(&self.schema(), &table.name)
-        .constraint(name)
+    /// Computes the generated columns of a row.
+    pub async fn generate(&self, row: &mut Row) -> Result<()> {
+        for (place, e) in &self.generated {
+            row[*place] = self.value(e, row).await?;
+        }
+        Ok(())
     }
 
     fn schema(&self) -> String {
         self.evaluator.run.cx.catalog.schema_name(self.table().schema)
-    }
-
-    fn failing_row(&self, row: &[Datum]) -> String {
-        let settings = self.evaluator.run.cx.env.settings();
-        let shown = self.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
-        let values: Vec<String> =
-            shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
-        format!("Failing row contains ({}).", values.join(", "))
     }
 
     /// The row's index entries; none where a partial index leaves it out.
@@ -431,6 +426,42 @@ impl TableWriter {
         }
         Ok(())
     }
+}
+
+/// 23514 for a row that does not meet a CHECK constraint.
+fn violated(writer: &TableWriter, name: &str, row: &[Datum]) -> Error {
+    let table = writer.table();
+    Error::new(
+        SqlState::CheckViolation,
+        format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
+    )
+    .detail(failing_row(writer, row))
+    .table(&writer.schema(), &table.name)
+    .constraint(name)
+}
+
+/// 23514 for a row that does not belong to the partition.
+fn outside_of_partition(writer: &TableWriter, row: &[Datum]) -> Error {
+    let table = writer.table();
+    let message = format!("new row for relation \"{}\" violates partition constraint", table.name);
+    Error::new(SqlState::CheckViolation, message)
+        .detail(failing_row(writer, row))
+        .table(&writer.schema(), &table.name)
+}
+
+fn failing_row(writer: &TableWriter, row: &[Datum]) -> String {
+    let settings = writer.evaluator.run.cx.env.settings();
+    let shown = writer.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
+    let values: Vec<String> =
+        shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
+    format!("Failing row contains ({}).", values.join(", "))
+}
+
+/// 0A000 for a row that would have to move to another partition.
+fn moved_away() -> Error {
+    let message = "invalid ON UPDATE specification";
+    Error::new(SqlState::FeatureNotSupported, message)
+        .detail("The result tuple would appear in a different partition than the original tuple.")
 }
 
 /// `(a, b)=(1, x)` of columns.

@@ -1,18 +1,20 @@
 //! UPDATE.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use braid_catalog::TriggerEvent;
 use braid_exec::{
     BoxedOperator, Evaluator, MemoryReservation, Operator, RowStore, StoreCursor, key_bytes,
 };
 use braid_kv::Key;
-use braid_plan::{Expr, Firing, Node, Update};
-use braid_types::{Result, Row};
+use braid_plan::{Expr, Firing, Moves, Node, Update};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::changes::{Changes, Lot};
 use crate::foreign_keys::ForeignKeys;
+use crate::partitions::MovedRows;
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
@@ -29,6 +31,9 @@ pub struct UpdateOperator {
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
     triggers: RowTriggers,
+    /// What happens to rows that leave the partition.
+    moves: Option<Arc<Moves>>,
+    moved: Arc<MovedRows>,
     /// Whether the input may give a row several times, and the keys of those that were changed.
     repeats: bool,
     seen: HashSet<Key>,
@@ -63,6 +68,8 @@ impl UpdateOperator {
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
             foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
+            moves: plan.moves.as_deref().cloned().map(Arc::new),
+            moved: queues.moved.clone(),
             repeats: !matches!(plan.input, Node::Scan(_)),
             seen: HashSet::new(),
             held: MemoryReservation::new(&evaluator.run),
@@ -97,16 +104,21 @@ impl UpdateOperator {
                     continue;
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
-                let mut new = old.clone();
-                for (place, value) in places.iter().zip(values) {
-                    new[*place] = value;
+                let new = assigned(&old, &places, values);
+                let Some(mut new) = self.before(&old, new, one_by_one).await? else { continue };
+                let input = if self.returning.is_empty() { Row::new() } else { row };
+                if let Some(moves) = self.moves_away(&new).await? {
+                    if self.take_away(&moves, &old, &mut new).await? {
+                        self.give((vec![(old, new)], vec![input])).await?;
+                    }
+                    continue;
                 }
-                let Some(new) = self.complete(&old, new, one_by_one).await? else { continue };
+                self.writer.complete_changed(&old, &mut new).await?;
+                self.foreign_keys.changed(Some(&old), Some(&new))?;
                 if one_by_one {
                     let change = [(old.clone(), new.clone())];
                     self.write(&change, &all_places, Part::Both).await?;
                 }
-                let input = if self.returning.is_empty() { Row::new() } else { row };
                 changes.push(old, new, input);
             }
             self.held.take(bytes)?;
@@ -140,19 +152,13 @@ impl UpdateOperator {
         }
     }
 
-    /// The row as it is to be written; `None` if a trigger drops it.
-    async fn complete(&mut self, old: &Row, new: Row, fires: bool) -> Result<Option<Row>> {
-        let mut new = new;
-        if fires {
-            let firing = Firing::before_row(TriggerEvent::Update);
-            match self.triggers.fire_row(firing, Some(old), Some(new)).await? {
-                Some(row) => new = row,
-                None => return Ok(None),
-            }
+    /// The row as triggers leave it; `None` if one drops it.
+    async fn before(&mut self, old: &Row, new: Row, fires: bool) -> Result<Option<Row>> {
+        if !fires {
+            return Ok(Some(new));
         }
-        self.writer.complete_changed(old, &mut new).await?;
-        self.foreign_keys.changed(Some(old), Some(&new))?;
-        Ok(Some(new))
+        let firing = Firing::before_row(TriggerEvent::Update);
+        self.triggers.fire_row(firing, Some(old), Some(new)).await
     }
 
     /// Writes changes after all of them are known: at once, or in lots if they are on disk.
@@ -197,6 +203,30 @@ impl UpdateOperator {
         Ok(())
     }
 
+    /// Where a new row goes, if it leaves its partition.
+    async fn moves_away(&mut self, new: &Row) -> Result<Option<Arc<Moves>>> {
+        let Some(moves) = &self.moves else { return Ok(None) };
+        let stays = self.evaluator.eval(&moves.stays, new).await?.as_bool() == Some(true);
+        Ok((!stays).then(|| moves.clone()))
+    }
+
+    /// Takes a row out of its partition, to be inserted into another one. False if a trigger keeps
+    /// it.
+    async fn take_away(&mut self, moves: &Moves, old: &Row, new: &mut Row) -> Result<bool> {
+        let firing = Firing::before_row(TriggerEvent::Delete);
+        if self.triggers.has(firing)
+            && self.triggers.fire_row(firing, Some(old), None).await?.is_none()
+        {
+            return Ok(false);
+        }
+        self.writer.generate(new).await?;
+        self.writer.delete(old)?;
+        self.foreign_keys.changed(Some(old), None)?;
+        self.triggers.after_row(TriggerEvent::Delete, Some(old), None).await?;
+        self.moved.push(&self.evaluator.run, moves, new)?;
+        Ok(true)
+    }
+
     /// Computes RETURNING of changed rows.
     async fn give(&mut self, (changes, inputs): Lot) -> Result<()> {
         if self.returning.is_empty() {
@@ -211,6 +241,15 @@ impl UpdateOperator {
         }
         self.result.append(result)
     }
+}
+
+/// A row with other values at some places.
+fn assigned(old: &Row, places: &[usize], values: Vec<Datum>) -> Row {
+    let mut new = old.clone();
+    for (place, value) in places.iter().zip(values) {
+        new[*place] = value;
+    }
+    new
 }
 
 impl Operator for UpdateOperator {

@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::leaves;
 use braid_catalog::{Id, Object, Relation, Table, View, descriptor_key};
 use braid_kv::{Error as Kv, LockRequest, LockStrength, LockTarget, LockWait, key_after};
 use braid_sql::ast::{LockTable, ObjectName, TableLockMode};
@@ -62,6 +63,10 @@ fn to_lock(
         check_kind(&relation)?;
         check_privilege(cx, &relation, role, mode)?;
         match relation {
+            Relation::Table(table) if table.partitioning.is_some() => {
+                tables.extend(leaves(&cx.catalog, &table)?);
+                tables.push(table);
+            }
             Relation::Table(table) => tables.push(table),
             Relation::View(view) if !seen.contains(&view.id) => {
                 seen.push(view.id);

@@ -15,7 +15,7 @@ use braid_types::{Error, Result, SqlType};
 
 use crate::tree::expr::{Expr, Slot, SubqueryKind};
 use crate::tree::node::{
-    AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey,
+    AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, Scan, SortKey,
 };
 use crate::tree::row_lock::LockRows;
 
@@ -128,14 +128,7 @@ fn node(n: &mut Node, frame: &mut Frame) {
     let nothing = Input::new(&[]);
     match n {
         Node::Values(values) => exprs(values.rows.iter_mut().flatten(), &nothing, frame),
-        Node::Scan(scan) => {
-            let slots: Vec<Slot> = scan.columns.iter().map(|(slot, _)| *slot).collect();
-            exprs(&mut scan.filter, &Input::new(&slots), frame);
-            for b in &mut scan.access.bounds {
-                b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
-            }
-            exprs(&mut scan.access.limit, &nothing, frame);
-        }
+        Node::Scan(scan) => self::scan(scan, frame),
         Node::Virtual(scan) => {
             let slots: Vec<Slot> = scan.columns.iter().map(|(slot, _)| *slot).collect();
             exprs(&mut scan.filter, &Input::new(&slots), frame);
@@ -208,6 +201,7 @@ fn node(n: &mut Node, frame: &mut Frame) {
             node(&mut op.left, frame);
             node(&mut op.right, frame);
         }
+        Node::Append(append) => append.inputs.iter_mut().for_each(|input| node(input, frame)),
         Node::With(with) => {
             for cte in &mut with.ctes {
                 node(&mut cte.plan, frame);
@@ -226,6 +220,17 @@ fn node(n: &mut Node, frame: &mut Frame) {
         }
         Node::CteScan(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change(n, frame),
     }
+}
+
+fn scan(scan: &mut Scan, frame: &mut Frame) {
+    let nothing = Input::new(&[]);
+    let slots: Vec<Slot> = scan.columns.iter().map(|(slot, _)| *slot).collect();
+    exprs(&mut scan.filter, &Input::new(&slots), frame);
+    let pruning = scan.pruning.iter_mut().flat_map(|pruning| &mut pruning.bounds);
+    for b in scan.access.bounds.iter_mut().chain(pruning) {
+        b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
+    }
+    exprs(&mut scan.access.limit, &nothing, frame);
 }
 
 fn lock_rows(lock: &mut LockRows, frame: &mut Frame) {
@@ -279,6 +284,12 @@ fn change(n: &mut Node, frame: &mut Frame) {
                 exprs(assignments.iter_mut().map(|(_, e)| e), &both, frame);
                 exprs(filter, &both, frame);
             }
+            if let Some(routes) = &mut insert.routes {
+                exprs(routes.levels.iter_mut().flat_map(|level| &mut level.keys), &row, frame);
+                for leaf in &mut routes.leaves {
+                    node(leaf, frame);
+                }
+            }
         }
         Node::Update(update) => {
             node(&mut update.input, frame);
@@ -289,6 +300,7 @@ fn change(n: &mut Node, frame: &mut Frame) {
             exprs(update.generated.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.checks.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.index_exprs.iter_mut().map(|(_, e)| e), &row, frame);
+            exprs(update.moves.iter_mut().map(|moves| &mut moves.stays), &row, frame);
             let both: Vec<Slot> = update.row_slots.iter().copied().chain(slots).collect();
             exprs(update.returning.iter_mut().map(|(_, e)| e), &Input::new(&both), frame);
         }

@@ -131,6 +131,13 @@ fn scan(scan: &Scan, outer: usize) -> Result<()> {
             }
         });
     }
+    for bound in scan.pruning.iter().flat_map(|pruning| &pruning.bounds) {
+        bound.for_each_expr(&mut |e| {
+            if result.is_ok() {
+                result = expr(e, before);
+            }
+        });
+    }
     result
 }
 

@@ -50,5 +50,5 @@ pub use rewrite::from_items::{is_rows_from, split_using};
 pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
 pub use rewrite::sample::{TableSample, table_sample};
-pub use rewrite::tokens::{ROW_EXPANSION, row_expansion, row_locks};
+pub use rewrite::tokens::{ROW_EXPANSION, is_only, row_expansion, row_locks};
 pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name};

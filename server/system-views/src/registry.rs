@@ -35,6 +35,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             pg_catalog::attributes::rows_of,
             pg_catalog::constraints::rows_of,
             pg_catalog::dependencies::rows_of,
+            pg_catalog::partitions::rows_of,
             pg_catalog::triggers::rows_of,
             pg_catalog::types::rows_of,
             pg_catalog::pg_type::rows_of,

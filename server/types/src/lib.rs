@@ -22,6 +22,7 @@ pub mod encoding;
 pub mod enums;
 mod error;
 mod floats;
+pub mod hashing;
 pub mod json;
 pub mod jsonpath;
 pub mod mac;

@@ -263,6 +263,16 @@ pub trait Environment: Send + Sync {
     fn lookup(&self) -> &dyn Lookup;
 }
 
+/// The place of a relation among partitioned ones.
+#[derive(Clone, Debug, Default)]
+pub struct PartitionTree {
+    /// The relation, its parent, its parent's parent and so on.
+    pub above: Vec<u32>,
+    /// The relation and all partitions below it: number, parent, whether it has no partitions, and
+    /// how far it is below.
+    pub below: Vec<(u32, Option<u32>, bool, i64)>,
+}
+
 /// Names and definitions of catalog objects; implemented by `catalog`.
 pub trait Lookup: Send + Sync {
     /// The oid of a relation by its (possibly qualified, possibly quoted) name.
@@ -301,6 +311,18 @@ pub trait Lookup: Send + Sync {
     fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String>;
     /// The definition of a constraint.
     fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String>;
+    /// The keys of a partitioned table: `RANGE (a)`.
+    fn partition_key(&self, _oid: u32) -> Option<String> {
+        None
+    }
+    /// The condition that every row of a partition meets.
+    fn partition_condition(&self, _oid: u32) -> Option<String> {
+        None
+    }
+    /// The place of a table or index among partitions; `None` for any other relation.
+    fn partition_tree(&self, _oid: u32) -> Option<PartitionTree> {
+        None
+    }
     /// `CREATE TRIGGER …` of a trigger.
     fn trigger_definition(&self, _oid: u32, _pretty: bool) -> Option<String> {
         None

@@ -185,12 +185,10 @@ pub(super) fn register(registry: &mut Registry) {
             or_null(call.env.lookup().trigger_definition(call.oid(0)?, pretty))
         });
     }
-    // There are no rules, partitions or statistics objects.
+    // There are no rules and no statistics objects.
     for signature in [
         "pg_get_ruledef(oid) -> text stable",
         "pg_get_ruledef(oid, bool) -> text stable",
-        "pg_get_partkeydef(oid) -> text stable",
-        "pg_get_partition_constraintdef(oid) -> text stable",
         "pg_get_statisticsobjdef(oid) -> text stable",
         "pg_get_statisticsobjdef_columns(oid) -> text stable",
     ] {

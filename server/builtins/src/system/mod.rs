@@ -7,6 +7,7 @@ mod acl;
 mod catalog;
 mod monitoring;
 mod objects;
+mod partitions;
 mod places;
 mod privileges;
 mod sample;
@@ -22,6 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
     catalog::register(registry);
     monitoring::register(registry);
     objects::register(registry);
+    partitions::register(registry);
     places::register(registry);
     privileges::register(registry);
     sample::register(registry);

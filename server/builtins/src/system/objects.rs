@@ -63,10 +63,6 @@ fn vector_types(call: &Call<'_>) -> Result<Datum> {
     text(types.items.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
-fn none(_: &Call<'_>) -> Result<Rows> {
-    rows(std::iter::empty())
-}
-
 pub(super) fn register(registry: &mut Registry) {
     registry.set(
         "pg_identify_object(oid, oid, int4) -> type text, schema text, name text, identity text",
@@ -74,10 +70,4 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.add("pg_describe_object(oid, oid, int4) -> text stable", describe);
     registry.add("oidvectortypes(oidvector) -> text stable", vector_types);
-    registry.set(
-        "pg_partition_tree(regclass) -> relid regclass, parentrelid regclass, isleaf bool, \
-         level int4",
-        none,
-    );
-    registry.add("pg_partition_root(regclass) -> regclass stable", |_| Ok(Datum::Null));
 }

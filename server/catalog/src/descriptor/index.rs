@@ -35,6 +35,9 @@ pub struct Index {
     pub predicate: Option<StoredExpr>,
     /// How far its building got.
     pub state: IndexState,
+    /// Of an index of a partition: the oid of the index of its parent that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<Id>,
     /// The gateway that is building it, if there may be others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builder: Option<u64>,
@@ -71,6 +74,7 @@ impl Index {
             storing: Vec::new(),
             predicate: None,
             state: IndexState::Public,
+            part_of: None,
             builder: None,
             replaces: None,
             interleaving: None,

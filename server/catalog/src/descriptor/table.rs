@@ -7,6 +7,7 @@ use super::column::Column;
 use super::index::{Index, Moving};
 use super::objects::{Grant, Materialized};
 use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr, Trigger, TriggerState};
+use crate::partitions::{PartitionOf, Partitioning};
 
 /// A table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,6 +68,12 @@ pub struct Table {
     /// Of a materialized view: the query whose rows it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<Box<Materialized>>,
+    /// Of a partitioned table: how its rows are divided among its partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitioning: Option<Box<Partitioning>>,
+    /// Of a partition: its parent and the keys of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_of: Option<Box<PartitionOf>>,
     /// Its triggers, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<Trigger>,
@@ -148,6 +155,8 @@ impl Table {
             vacated: false,
             closed_by: None,
             materialized: None,
+            partitioning: None,
+            partition_of: None,
             triggers: Vec::new(),
             key_triggers: TriggerState::Origin,
             grants: Vec::new(),

@@ -95,6 +95,8 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         vacated: false,
         closed_by: None,
         materialized: None,
+        partitioning: None,
+        partition_of: None,
         triggers: Vec::new(),
         key_triggers: braid_catalog::TriggerState::Origin,
         grants: vec![Grant {

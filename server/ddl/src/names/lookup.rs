@@ -103,6 +103,12 @@ pub(crate) fn skip(
     Ok(())
 }
 
+/// Whether a name means a partitioned table.
+pub(crate) fn names_partitioned(cx: &DdlContext<'_>, name: &ObjectName) -> bool {
+    let found = cx.find(name).ok().flatten();
+    matches!(found, Some(Relation::Table(table)) if table.partitioning.is_some())
+}
+
 impl DdlContext<'_> {
     /// The relation of that name, `None` if there is none.
     pub(crate) fn find(&self, name: &ObjectName) -> Result<Option<Relation>> {

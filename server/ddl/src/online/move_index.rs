@@ -18,7 +18,9 @@ use crate::table::moving::refuse_moving;
 pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
     let clause = match &alter.action {
         AlterIndexAction::Interleave(clause) => Some(clause),
-        AlterIndexAction::Options | AlterIndexAction::Uninterleave => None,
+        AlterIndexAction::Options
+        | AlterIndexAction::Uninterleave
+        | AlterIndexAction::Attach(_) => None,
     };
     let prepare = |cx: &mut DdlContext<'_>| {
         let Some((table, number)) = find(cx, alter)? else { return Ok(None) };
@@ -30,7 +32,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<(
 /// The tag of what changes nothing; 25001 for what works in several transactions of its own.
 pub(crate) fn in_transaction(action: &AlterIndexAction) -> Result<&'static str> {
     match action {
-        AlterIndexAction::Options => Ok("ALTER INDEX"),
+        AlterIndexAction::Options | AlterIndexAction::Attach(_) => Ok("ALTER INDEX"),
         AlterIndexAction::Interleave(_) => Err(not_in_block("ALTER INDEX ... INTERLEAVE")),
         AlterIndexAction::Uninterleave => Err(not_in_block("ALTER INDEX ... UNINTERLEAVE")),
     }

@@ -109,7 +109,7 @@ fn identity_of(mode: IdentityMode) -> Identity {
 }
 
 /// Reads what is written behind a column.
-fn read_behind<'s>(
+pub(crate) fn read_behind<'s>(
     constraints: &'s [ColumnConstraint],
     column: &str,
     table: &str,
@@ -190,6 +190,22 @@ fn read_one<'s>(
             behind.family = Some((name.as_ref().map(fold), may_make));
         }
     }
+    Ok(())
+}
+
+/// Gives a column of a new partition what is written behind it.
+pub(crate) fn give_options(column: &mut Column, own: &Behind<'_>) -> Result<()> {
+    if own.identity.is_some() || own.generated.is_some() || own.family.is_some() {
+        return Err(Error::unsupported(
+            "identity, generation and families of a partition's columns",
+        ));
+    }
+    if own.nullable == Some(true) && !column.nullable {
+        let name = &column.name;
+        let message = format!("column \"{name}\" is marked NOT NULL in parent table");
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    column.nullable &= own.nullable != Some(false) && own.primary.is_none();
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, StoredExpr, Table, names,
+    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, KeyPart, StoredExpr, Table,
+    names,
 };
 use braid_codec::key::is_orderable;
 use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind, UniqueRules};
@@ -194,12 +195,41 @@ fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String
     Ok(name.clone())
 }
 
+/// 0A000 unless a unique key of a partitioned table has all columns of the partition key: equal
+/// keys are then in one partition.
+fn check_unique_key(table: &Table, spec: &KeySpec) -> Result<()> {
+    let Some(partitioning) = table.partitioning.as_ref().filter(|_| spec.unique) else {
+        return Ok(());
+    };
+    let kind = if spec.primary { "PRIMARY KEY" } else { "UNIQUE" };
+    for key in &partitioning.keys {
+        let KeyPart::Column(id) = &key.part else {
+            let message = format!("unsupported {kind} constraint with partition key definition");
+            return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+                "{kind} constraints cannot be used when partition keys include expressions."
+            )));
+        };
+        let name = &table.columns[table.place_of(*id)?].name;
+        if !spec.keys.iter().any(|part| part.expr.is_none() && part.column == *name) {
+            let message = "unique constraint on partitioned table must include all partitioning \
+                           columns";
+            return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+                "{kind} constraint on table \"{}\" lacks column \"{name}\" which is part of the \
+                 partition key.",
+                table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Adds a key to a table's descriptor; its number. A primary key replaces what stood there.
 pub(crate) fn add_key(
     cx: &mut DdlContext<'_>,
     table: &mut Table,
     spec: &KeySpec,
 ) -> Result<IndexNumber> {
+    check_unique_key(table, spec)?;
     let catalog = cx.catalog();
     let keys = key_list(table, spec)?;
     let mut storing = Vec::new();

@@ -181,6 +181,8 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         vacated: false,
         closed_by: None,
         materialized: None,
+        partitioning: None,
+        partition_of: None,
         triggers: Vec::new(),
         key_triggers: TriggerState::Origin,
         grants: Vec::new(),

@@ -12,6 +12,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{WrongKind, folded, parts};
 use crate::names::temporary::check_same_lifetime;
 use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
+use crate::table::descriptor::change_table;
 
 fn action(written: ReferenceAction) -> ForeignKeyAction {
     match written {
@@ -134,6 +135,10 @@ fn foreign_key_parent(
     })?;
     cx.catalog().privileges().check(cx.user(), Object::Table(&parent), "REFERENCES")?;
     check_same_lifetime(table, &parent)?;
+    if parent.partitioning.is_some() {
+        return Err(Error::unsupported("a foreign key that refers to a partitioned table")
+            .hint("Refer to one of its partitions, or check the reference by a trigger."));
+    }
     if parent.unlogged && !table.unlogged {
         let message = "constraints on permanent tables may reference only permanent tables";
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
@@ -240,6 +245,43 @@ pub(crate) fn define_foreign_key(
         let mut parent = Table::clone(&parent);
         add_reference(&mut parent, table.id);
         cx.draft()?.put(parent);
+    }
+    Ok(())
+}
+
+/// Gives a partition the foreign keys of its parent; one that is there already is taken for it.
+pub(crate) fn copy_foreign_keys(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    parent: &Table,
+) -> Result<()> {
+    let own = |table: &Table, ids: &[ColumnId]| {
+        let name = |id: &ColumnId| Ok(parent.columns[parent.place_of(*id)?].name.clone());
+        referencing(table, &ids.iter().map(name).collect::<Result<Vec<String>>>()?)
+    };
+    for key in &parent.foreign_keys {
+        let columns = own(table, &key.columns)?;
+        let is_same = |known: &&mut ForeignKey| {
+            known.columns == columns
+                && known.parent == key.parent
+                && known.parent_columns == key.parent_columns
+                && (known.on_delete, known.on_update) == (key.on_delete, key.on_update)
+                && known.match_full == key.match_full
+                && known.validated
+        };
+        if table.foreign_keys.iter_mut().find(is_same).is_some() {
+            continue;
+        }
+        let id = cx.draft()?.allocate_id(table.id);
+        let delete_columns = own(table, &key.delete_columns)?;
+        let copy = ForeignKey { id, columns, delete_columns, comment: None, ..key.clone() };
+        let used = table.foreign_keys.iter().any(|known| known.name == copy.name);
+        let name = match used {
+            true => choose_constraint_name(table, None, "fkey"),
+            false => copy.name.clone(),
+        };
+        table.foreign_keys.push(ForeignKey { name, ..copy });
+        change_table(cx, key.parent, |target| add_reference(target, table.id))?;
     }
     Ok(())
 }

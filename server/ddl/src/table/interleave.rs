@@ -184,6 +184,10 @@ pub(crate) fn check_interleave_clause(
     clause: &Interleave,
     parent: &Table,
 ) -> Result<Option<Id>> {
+    let divided = |table: &Table| table.partitioning.is_some() || table.partition_of.is_some();
+    if divided(table) || divided(parent) {
+        return Err(Error::unsupported("INTERLEAVE of partitioned tables and of partitions"));
+    }
     let is_table = number == table.primary.number;
     let declared = folded(&clause.columns);
     let Some(index) = table.index(number) else {

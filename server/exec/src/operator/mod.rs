@@ -30,6 +30,7 @@ use futures_util::future::BoxFuture;
 
 use aggregate::distinct::DistinctOperator;
 use aggregate::grouping::AggregateOperator;
+use basic::append::AppendOperator;
 use basic::limit::LimitOperator;
 use basic::project::{FilterOperator, ProjectOperator};
 use basic::set_op::SetOperator;
@@ -42,6 +43,7 @@ use join::lookup_join::LookupJoinOperator;
 use join::plain_join::JoinOperator;
 use scan::function_scan::{FunctionScanOperator, ProjectSetOperator};
 use scan::lock_rows::LockRowsOperator;
+use scan::pruned_scan::PrunedScan;
 use scan::table_scan::ScanOperator;
 use scan::virtual_scan::VirtualScanOperator;
 use sort::rows::SortOperator;
@@ -89,6 +91,7 @@ pub fn build(
     let input = |node: &Node| build(node, run, Some(outer.clone()));
     let operator: BoxedOperator = match node {
         Node::Values(n) => Box::new(ValuesOperator::new(n, evaluator)),
+        Node::Scan(n) if !n.pruning.is_empty() => Box::new(PrunedScan::new(n, evaluator)?),
         Node::Scan(n) => Box::new(ScanOperator::new(n, evaluator)?),
         Node::Virtual(n) => Box::new(VirtualScanOperator::new(n, evaluator)),
         Node::Function(n) => Box::new(FunctionScanOperator::new(n, evaluator)),
@@ -123,6 +126,10 @@ pub fn build(
         Node::Distinct(n) => Box::new(DistinctOperator::new(input(&n.input)?, n, evaluator)),
         Node::SetOp(n) => {
             Box::new(SetOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator))
+        }
+        Node::Append(n) => {
+            let inputs = n.inputs.iter().map(&input).collect::<Result<_>>()?;
+            Box::new(AppendOperator::new(inputs, run))
         }
         Node::With(n) => Box::new(WithOperator::new(n, run, outer)?),
         Node::CteScan(n) => Box::new(CteScanOperator::new(n, evaluator)),

@@ -58,6 +58,9 @@ impl<'a> SpanCollector<'a> {
             Node::LockRows(lock) => {
                 // Rows are locked and read by their primary keys, whatever led to them.
                 for target in &lock.targets {
+                    for part in target.parts.iter().flat_map(|(_, parts)| parts) {
+                        self.reads.push(part.table.index_span(&part.table.primary));
+                    }
                     if !reads_primary(&lock.input, &target.alias) {
                         self.reads.push(target.table.index_span(&target.table.primary));
                     }

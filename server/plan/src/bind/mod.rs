@@ -10,6 +10,7 @@ mod domain;
 mod expr;
 mod from;
 mod note_taking;
+mod partitions;
 mod query;
 mod refusals;
 mod routine;
@@ -31,6 +32,7 @@ pub use expr::data_type::{
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
+pub use partitions::condition::bind_partition_condition;
 pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;

@@ -175,7 +175,7 @@ pub(crate) fn target_row(
 }
 
 /// A stored expression over a table's row.
-pub(super) fn bind_stored_table_expr(
+pub(crate) fn bind_stored_table_expr(
     binder: &mut Binder<'_>,
     table: &Table,
     slots: &[Slot],

@@ -206,6 +206,15 @@ fn describe_operator<'a>(
             describe_input(describer, &mut operator, &op.right, outer);
             (operator, names)
         }
+        Node::Append(append) => {
+            let mut operator = plain_operator(describer, node, "Append");
+            let mut names = Vec::new();
+            for input in &append.inputs {
+                let own = describe_input(describer, &mut operator, input, outer);
+                names = if names.is_empty() { own } else { names };
+            }
+            (operator, names)
+        }
         Node::With(with) => describe_with(describer, with, outer),
         Node::CteScan(scan) => describe_cte_scan(describer, node, scan),
         Node::Insert(insert) => describe_insert(describer, node, insert, outer),
@@ -310,6 +319,9 @@ fn describe_scan<'a>(
         }
     }
     describe_filter(describer, &mut operator, &scan.filter, Rows { input: &names, outer });
+    if !scan.pruning.is_empty() {
+        operator.line("Partition Pruning", "when the scan starts");
+    }
     if let Some(limit) = &scan.access.limit {
         operator.line("Limit", show_expr(describer, limit, Rows { input: &[], outer }));
     }

@@ -92,7 +92,8 @@ fn describe_locking<'a>(
     let mut locks = Vec::with_capacity(lock.targets.len());
     for target in &lock.targets {
         let columns = target.columns.iter().map(|(_, place)| {
-            Name::Column(target.alias.clone(), target.table.columns[*place].name.clone())
+            let name = target.table.columns.get(*place).map_or("tableoid", |column| &column.name);
+            Name::Column(target.alias.clone(), name.to_owned())
         });
         names.extend(columns);
         if !target.implicit || describer.cx.implicit_locks {

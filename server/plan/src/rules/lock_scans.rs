@@ -5,7 +5,7 @@
 use braid_types::Datum;
 
 use crate::tree::expr::{Expr, conjuncts};
-use crate::tree::node::{LockRows, Node, Recheck, Scan, Sort};
+use crate::tree::node::{LockRows, LockedTable, Node, Recheck, Scan, Sort};
 
 use super::{choose_index, walk};
 
@@ -33,7 +33,7 @@ pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
 }
 
 fn locking_scan(lock: &LockRows, scan: &Scan, catalog: &braid_catalog::Catalog) -> Option<Scan> {
-    let [target] = &lock.targets[..] else { return None };
+    let [target @ LockedTable { parts: None, .. }] = &lock.targets[..] else { return None };
     let limit = total(lock.limit.as_ref(), lock.offset.as_ref())?;
     if scan.access.index != scan.table.primary.number {
         return None;

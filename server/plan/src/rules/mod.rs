@@ -18,6 +18,7 @@ mod lock_scans;
 mod order;
 mod order_joins;
 mod partial_indexes;
+mod partitions;
 mod prune_columns;
 mod push_filters;
 mod spans;
@@ -60,7 +61,8 @@ fn finish(root: Node, catalog: &Catalog) -> Node {
 fn choose(root: Node, catalog: &Catalog) -> Node {
     let root = conditions::factor_or::apply(root);
     let root = conditions::restrict_by_or::apply(root);
-    let mut root = unique_semi_joins::apply(push_filters::apply(root));
+    let root = partitions::apply(push_filters::apply(root), catalog);
+    let mut root = unique_semi_joins::apply(root);
     estimate::size_ctes(&mut root, catalog);
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);
@@ -111,6 +113,7 @@ pub mod walk {
                 f(&mut n.left);
                 f(&mut n.right);
             }
+            Node::Append(n) => n.inputs.iter_mut().for_each(f),
             Node::With(n) => {
                 for cte in &mut n.ctes {
                     f(&mut cte.plan);
@@ -120,7 +123,10 @@ pub mod walk {
                 }
                 f(&mut n.body);
             }
-            Node::Insert(n) => f(&mut n.input),
+            Node::Insert(n) => {
+                f(&mut n.input);
+                n.routes.iter_mut().flat_map(|routes| &mut routes.leaves).for_each(f);
+            }
             Node::Update(n) => f(&mut n.input),
             Node::Delete(n) => f(&mut n.input),
             Node::Merge(n) => f(&mut n.input),
@@ -143,7 +149,9 @@ pub mod walk {
             Node::Scan(n) => {
                 n.filter.iter_mut().for_each(&mut *f);
                 n.access.bounds.iter_mut().for_each(|bound| bound.for_each_expr_mut(f));
-                n.access.limit.iter_mut().for_each(f);
+                n.access.limit.iter_mut().for_each(&mut *f);
+                let pruning = n.pruning.iter_mut().flat_map(|pruning| &mut pruning.bounds);
+                pruning.for_each(|bound| bound.for_each_expr_mut(f));
             }
             Node::Virtual(n) => n.filter.iter_mut().for_each(f),
             Node::Function(n) => n.functions.iter_mut().flat_map(|c| &mut c.args).for_each(f),
@@ -189,7 +197,7 @@ pub mod walk {
                 n.ties.iter_mut().for_each(f);
             }
             Node::Distinct(n) => n.on.iter_mut().for_each(f),
-            Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::SetOp(_) | Node::Append(_) | Node::With(_) | Node::CteScan(_) => {}
             Node::Merge(n) => {
                 n.over_input_mut().for_each(&mut *f);
                 n.over_row_mut().for_each(f);
@@ -208,11 +216,14 @@ pub mod walk {
                 n.returning.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 if let OnConflict::Update { assignments, filter, .. } = &mut n.on_conflict {
                     assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
-                    filter.iter_mut().for_each(f);
+                    filter.iter_mut().for_each(&mut *f);
                 }
+                let levels = n.routes.iter_mut().flat_map(|routes| &mut routes.levels);
+                levels.flat_map(|level| &mut level.keys).for_each(f);
             }
             Node::Update(n) => {
                 n.assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.moves.iter_mut().map(|moves| &mut moves.stays).for_each(&mut *f);
                 n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.index_exprs.iter_mut().map(|(_, e)| e).for_each(&mut *f);

@@ -311,6 +311,14 @@ fn prune(node: &mut Node, used: &HashSet<Slot>, changed: &mut bool) {
             }
         }
         Node::SetOp(op) => return prune_branches(op, used, changed),
+        Node::Append(append) => {
+            append.inputs.iter_mut().for_each(|input| prune(input, used, changed));
+            match append.inputs.first() {
+                Some(first) => append.slots = first.slots(),
+                None => append.slots.retain(|slot| used.contains(slot)),
+            }
+            return;
+        }
         _ => {}
     }
     walk::children_mut(node, &mut |child| prune(child, used, changed));

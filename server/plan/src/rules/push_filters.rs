@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::Slot;
 use crate::tree::expr::{Expr, conjuncts};
-use crate::tree::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
+use crate::tree::node::{AggregateNode, Append, Filter, JoinKind, Node, Recheck};
 
 use super::walk;
 
@@ -111,11 +111,23 @@ fn push(node: Node, predicates: Vec<Expr>) -> Node {
             scan.filter.extend(own);
             keep(Node::Virtual(scan), stay)
         }
+        Node::Append(append) => push_append(append, predicates),
         other => {
             let node = walk::map_children(other, &mut |child| push(child, Vec::new()));
             keep(node, predicates)
         }
     }
+}
+
+/// The inputs give the same slots. What has a subquery is evaluated above them, once for each row.
+fn push_append(mut append: Box<Append>, predicates: Vec<Expr>) -> Node {
+    let has_subquery = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Subquery(_)));
+    let (stay, down): (Vec<_>, Vec<_>) = predicates.into_iter().partition(has_subquery);
+    for input in &mut append.inputs {
+        let taken = std::mem::replace(input, Node::one_row());
+        *input = push(taken, down.clone());
+    }
+    keep(Node::Append(append), stay)
 }
 
 fn push_aggregate(mut aggregate: Box<AggregateNode>, predicates: Vec<Expr>) -> Node {

@@ -6,6 +6,7 @@ mod compare_op;
 pub(crate) mod expr;
 mod local;
 pub(crate) mod node;
+mod partitions;
 pub(crate) mod range;
 pub(crate) mod row_change;
 pub(crate) mod row_lock;

@@ -11,11 +11,16 @@ use braid_types::{Datum, SqlType};
 
 pub use super::access::{Access, Bound};
 use super::expr::{Expr, Slot};
+pub use super::partitions::{
+    Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
+};
 pub use super::row_change::{
     Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, RowCheck,
     TableTriggers, Update, When,
 };
-pub use super::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
+pub use super::row_lock::{
+    LockRows, LockWait, LockedPart, LockedTable, OID_PLACE, Recheck, RowLock,
+};
 use crate::memo::Memo;
 
 /// An operator of a plan.
@@ -49,6 +54,8 @@ pub enum Node {
     Distinct(Box<Distinct>),
     /// UNION, INTERSECT, EXCEPT.
     SetOp(Box<SetOp>),
+    /// The partitions of a table, or their changes.
+    Append(Box<Append>),
     /// WITH: entries run when first read (or at the start, if they change data).
     With(Box<With>),
     /// The rows of a WITH entry.
@@ -114,6 +121,10 @@ pub struct Scan {
     /// How many keys of other tables lie together between its own about, if they lie mixed and
     /// statistics know.
     pub gap_keys: Option<usize>,
+    /// The table as a partition.
+    pub partition: Option<Arc<ScannedPartition>>,
+    /// Conditions that may show when the scan starts that the partition has no such rows.
+    pub pruning: Vec<Pruning>,
     /// How its rows and keys are read.
     pub memo: Memo,
 }
@@ -559,6 +570,7 @@ impl Node {
             Node::Limit(limit) => limit.input.slots(),
             Node::Distinct(distinct) => distinct.input.slots(),
             Node::SetOp(op) => op.slots.clone(),
+            Node::Append(append) => append.slots.clone(),
             Node::With(with) => with.body.slots(),
             Node::CteScan(scan) => scan.columns.iter().map(|(slot, _)| *slot).collect(),
             Node::Insert(insert) => insert.returning.iter().map(|(slot, _)| *slot).collect(),

@@ -10,6 +10,7 @@ use braid_catalog::{IndexNumber, Routine, Table, Trigger, TriggerEvent, TriggerT
 use super::cascades::Cascades;
 use super::expr::{Expr, Slot};
 use super::node::Node;
+use super::partitions::{Moves, Routes};
 use super::range::{RangeDelete, Refusal};
 
 /// INSERT and UPSERT. The input gives the values of `targets` in order.
@@ -43,6 +44,8 @@ pub struct Insert {
     pub triggers: Arc<TableTriggers>,
     /// The table is a view, whose INSTEAD OF triggers do the work.
     pub instead: bool,
+    /// The table is partitioned: where its rows go.
+    pub routes: Option<Box<Routes>>,
     /// RETURNING over the table's row.
     pub returning: Vec<(Slot, Expr)>,
 }
@@ -54,6 +57,10 @@ pub enum RowCheck {
     Constraint(String),
     /// A view WITH CHECK OPTION, which NULL does not satisfy.
     View(String),
+    /// The bound of the partition, which is never NULL.
+    Partition,
+    /// The same for rows that a statement has put into the partition and may not move.
+    SamePartition,
 }
 
 /// What an expression over a table's row is to an index.
@@ -109,6 +116,8 @@ pub struct Update {
     pub triggers: Arc<TableTriggers>,
     /// The table is a view, whose INSTEAD OF triggers do the work.
     pub instead: bool,
+    /// The table is changed as a partition: what happens to rows that leave it.
+    pub moves: Option<Box<Moves>>,
     /// RETURNING over the new row followed by the input row.
     pub returning: Vec<(Slot, Expr)>,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use braid_catalog::Table;
 use braid_sql::ast::LockStrength;
+use braid_types::SqlType;
 
 use super::expr::{Expr, Slot};
 use super::node::Node;
@@ -64,8 +65,11 @@ pub struct LockedTable {
     pub alias: String,
     /// The columns given as they are under the lock: slots and places among the table's columns.
     pub columns: Vec<(Slot, usize)>,
-    /// The primary key's slots in the input, in key order.
+    /// The primary key's slots in the input, in key order. Of a partitioned table: all slots that
+    /// lead to a row.
     pub key: Vec<Slot>,
+    /// Of a partitioned table: its partitions, and where the oid of a row's partition is.
+    pub parts: Option<(Slot, Vec<LockedPart>)>,
     /// The lock.
     pub lock: RowLock,
     /// The lock comes from UPDATE or DELETE and can be switched off.
@@ -105,6 +109,20 @@ impl Recheck {
     }
 }
 
+/// A partition whose rows are locked.
+#[derive(Clone)]
+pub struct LockedPart {
+    /// The partition.
+    pub table: Arc<Table>,
+    /// The primary key's slots in the input, in key order.
+    pub key: Vec<Slot>,
+    /// For each column of the table above, its place in the partition.
+    pub places: Vec<Option<usize>>,
+}
+
+/// In the place of a column's place: the oid of the row's table.
+pub const OID_PLACE: usize = usize::MAX;
+
 impl LockRows {
     /// The output.
     pub fn slots(&self) -> Vec<Slot> {
@@ -122,6 +140,18 @@ impl LockRows {
 }
 
 impl LockedTable {
+    /// The type of the column at a place of [`LockedTable::columns`].
+    pub fn column_type(&self, place: usize) -> SqlType {
+        let own = |table: &Table, place: usize| table.columns.get(place).map(|c| c.ty.clone());
+        let ty = match &self.parts {
+            None => own(&self.table, place),
+            Some((_, parts)) => parts
+                .iter()
+                .find_map(|part| own(&part.table, part.places.get(place).copied().flatten()?)),
+        };
+        ty.unwrap_or(SqlType::Unknown)
+    }
+
     /// Whether a slot is a column of the table (given or not: keys are given by no one else).
     pub fn gives(&self, slot: Slot) -> bool {
         self.columns.iter().any(|(known, _)| *known == slot) || self.key.contains(&slot)

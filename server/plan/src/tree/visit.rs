@@ -29,6 +29,7 @@ impl Node {
                 f(&n.left);
                 f(&n.right);
             }
+            Node::Append(n) => n.inputs.iter().for_each(f),
             Node::With(n) => {
                 for cte in &n.ctes {
                     f(&cte.plan);
@@ -38,7 +39,10 @@ impl Node {
                 }
                 f(&n.body);
             }
-            Node::Insert(n) => f(&n.input),
+            Node::Insert(n) => {
+                f(&n.input);
+                n.routes.iter().flat_map(|routes| &routes.leaves).for_each(f);
+            }
             Node::Update(n) => f(&n.input),
             Node::Delete(n) => f(&n.input),
             Node::Merge(n) => f(&n.input),
@@ -52,7 +56,9 @@ impl Node {
             Node::Scan(n) => {
                 n.filter.iter().for_each(&mut *f);
                 n.access.bounds.iter().for_each(|bound| bound.for_each_expr(f));
-                n.access.limit.iter().for_each(f);
+                n.access.limit.iter().for_each(&mut *f);
+                let pruning = n.pruning.iter().flat_map(|pruning| &pruning.bounds);
+                pruning.for_each(|bound| bound.for_each_expr(f));
             }
             Node::Virtual(n) => n.filter.iter().for_each(f),
             Node::Function(n) => n.functions.iter().flat_map(|c| &c.args).for_each(f),
@@ -93,7 +99,7 @@ impl Node {
             }
             Node::Limit(n) => n.limit.iter().chain(&n.offset).chain(&n.ties).for_each(f),
             Node::Distinct(n) => n.on.iter().for_each(f),
-            Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::SetOp(_) | Node::Append(_) | Node::With(_) | Node::CteScan(_) => {}
             Node::Merge(n) => n.over_input().chain(n.over_row()).for_each(f),
             Node::Insert(_) | Node::Update(_) | Node::Delete(_) => self.for_each_of_change(f),
         }
@@ -114,10 +120,13 @@ impl Node {
                 if let OnConflict::Update { assignments, filter, .. } = &n.on_conflict {
                     assignments.iter().map(|(_, e)| e).chain(filter).for_each(&mut *f);
                 }
+                let levels = n.routes.iter().flat_map(|routes| &routes.levels);
+                levels.flat_map(|level| &level.keys).for_each(&mut *f);
                 (&n.generated[..], &n.checks[..], &n.index_exprs, &n.returning)
             }
             Node::Update(n) => {
                 n.assignments.iter().map(|(_, e)| e).for_each(&mut *f);
+                n.moves.iter().map(|moves| &moves.stays).for_each(&mut *f);
                 (&n.generated[..], &n.checks[..], &n.index_exprs, &n.returning)
             }
             Node::Delete(n) => (&[][..], &[][..], &n.index_exprs, &n.returning),

@@ -42,6 +42,10 @@ pub struct CreateTable {
     pub options: Vec<(Ident, Option<Expr>)>,
     /// `ON COMMIT DROP`, `DELETE ROWS` or `PRESERVE ROWS`, as written.
     pub on_commit: Option<&'static str>,
+    /// `PARTITION BY …`.
+    pub partition_by: Option<PartitionBy>,
+    /// `PARTITION OF …`.
+    pub partition_of: Option<PartitionOfClause>,
 }
 
 impl CreateTable {
@@ -65,8 +69,61 @@ impl CreateTable {
             with_no_data: false,
             options: Vec::new(),
             on_commit: None,
+            partition_by: None,
+            partition_of: None,
         }
     }
+}
+
+/// `PARTITION BY strategy (keys)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionBy {
+    /// `RANGE`, `LIST` or `HASH`, as written.
+    pub strategy: Ident,
+    /// The keys: columns and expressions.
+    pub keys: Vec<IndexKey>,
+}
+
+/// `PARTITION OF parent (…) FOR VALUES …`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionOfClause {
+    /// The partitioned table.
+    pub parent: ObjectName,
+    /// Constraints for columns of the parent.
+    pub columns: Vec<ColumnOptions>,
+    /// The keys of the partition.
+    pub bound: BoundClause,
+}
+
+/// `column [WITH OPTIONS] constraints` of a partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnOptions {
+    /// The column of the parent.
+    pub name: Ident,
+    /// What is written behind it.
+    pub constraints: Vec<ColumnConstraint>,
+}
+
+/// The keys of a partition, as written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundClause {
+    /// What it says.
+    pub kind: BoundKind,
+    /// Where it starts.
+    pub span: Span,
+}
+
+/// What a [`BoundClause`] says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BoundKind {
+    /// `FOR VALUES FROM (…) TO (…)`; MINVALUE and MAXVALUE are identifiers.
+    Range(Vec<Expr>, Vec<Expr>),
+    /// `FOR VALUES IN (…)`.
+    List(Vec<Expr>),
+    /// `FOR VALUES WITH (MODULUS m, REMAINDER r)`.
+    Hash(i64, i64),
+    /// `DEFAULT`.
+    Default,
 }
 
 /// `LIKE source [INCLUDING …]` in a `CREATE TABLE`.
@@ -342,6 +399,8 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
     /// `CONCURRENTLY`.
     pub concurrently: bool,
+    /// `ON ONLY`: partitions get no index.
+    pub only: bool,
     /// The table.
     pub table: ObjectName,
     /// `USING method`.
@@ -394,6 +453,8 @@ pub struct AlterTable {
     pub name: ObjectName,
     /// `IF EXISTS`.
     pub if_exists: bool,
+    /// `ONLY`: not its partitions.
+    pub only: bool,
     /// What to change, in order.
     pub actions: Vec<AlterAction>,
 }
@@ -458,6 +519,17 @@ pub enum AlterAction {
     Interleave(Interleave),
     /// `UNINTERLEAVE`.
     Uninterleave,
+    /// `ATTACH PARTITION`.
+    AttachPartition(ObjectName, BoundClause),
+    /// `DETACH PARTITION`.
+    DetachPartition {
+        /// The partition.
+        name: ObjectName,
+        /// `CONCURRENTLY`.
+        concurrently: bool,
+        /// `FINALIZE`.
+        finalize: bool,
+    },
     /// `ENABLE` and `DISABLE TRIGGER`.
     Trigger(TriggerChoice, TriggerState),
     /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).

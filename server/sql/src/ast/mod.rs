@@ -27,10 +27,11 @@ pub use sqlparser::ast::*;
 pub use sqlparser::tokenizer::{Location, Span};
 
 pub use ddl::{
-    AlterAction, AlterColumnAction, AlterTable, ColumnConstraint, ColumnConstraintKind, ColumnDef,
-    CreateIndex, CreateTable, CreateTableLike, Family, ForeignKey, IdentityMode, IndexKey,
-    InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
-    TableConstraint, TableConstraintKind, UniqueRules,
+    AlterAction, AlterColumnAction, AlterTable, BoundClause, BoundKind, ColumnConstraint,
+    ColumnConstraintKind, ColumnDef, ColumnOptions, CreateIndex, CreateTable, CreateTableLike,
+    Family, ForeignKey, IdentityMode, IndexKey, InlineIndex, Interleave, InterleaveKind, KeyColumn,
+    MatchKind, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
+    TableConstraintKind, UniqueRules,
 };
 pub use domains::{
     AlterDomain, AlterDomainAction, CreateDomain, DomainConstraint, DomainConstraintKind,

@@ -257,6 +257,8 @@ pub enum AlterIndexAction {
     Interleave(Interleave),
     /// `UNINTERLEAVE`.
     Uninterleave,
+    /// `ATTACH PARTITION index`.
+    Attach(ObjectName),
 }
 
 /// `TRUNCATE`.

@@ -3,7 +3,7 @@
 //!
 //! - `TABLE t` becomes `SELECT * FROM t`;
 //! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
-//! - `FROM ONLY t` becomes `FROM t`: no table here has children;
+//! - `FROM ONLY t` becomes `FROM t` with a mark that [`is_only`] finds;
 //! - `SELECT` without columns gets one that is taken away behind the parser;
 //! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
 //! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
@@ -20,7 +20,7 @@
 
 use std::borrow::Cow;
 
-use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, Query};
+use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, ObjectName, Query};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
@@ -213,7 +213,6 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 out.push(TokenWithSpan { token: Token::Mul, span });
                 out.push(TokenWithSpan { token: word_token("from".into(), None), span });
             }
-            Some("only") if follows_from(out.last()) && names(tokens.get(at + 1)) => {}
             Some("system") if is_word(&out, 1, "of") && is_word(&out, 2, "as") => {
                 return Err(Error::unsupported("AS OF SYSTEM TIME").position(position(span)));
             }
@@ -271,6 +270,10 @@ fn other_form(
         Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
         Some("search" | "cycle") => return Ok(recursion::clauses(tokens, at, out)),
         Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
+        Some("only") if stands_before_table(out, tokens.get(at + 1)) => {
+            out.extend(tokens.get(at + 1).map(mark_only));
+            return Ok(Some(at + 2));
+        }
         _ => {}
     }
     if let Some(name) = all_of_row(tokens, at, out.last()) {
@@ -416,6 +419,35 @@ fn follows_from(previous: Option<&TokenWithSpan>) -> bool {
             word(previous),
             Some("from" | "join" | "using" | "update" | "table" | "truncate" | "exists")
         )
+}
+
+/// The quote of a name behind ONLY: sqlparser prints it, and PostgreSQL's lexer has none such.
+const ONLY_MARK: char = '`';
+
+/// Whether a relation was named behind ONLY, which leaves out its partitions.
+pub fn is_only(name: &ObjectName) -> bool {
+    let first = name.0.first().and_then(|part| part.as_ident());
+    first.is_some_and(|ident| ident.quote_style == Some(ONLY_MARK))
+}
+
+/// A name behind ONLY, marked by a quote that no text can have.
+fn mark_only(name: &TokenWithSpan) -> TokenWithSpan {
+    let mut marked = name.clone();
+    if let Token::Word(word) = &mut marked.token {
+        word.quote_style = Some(ONLY_MARK);
+    }
+    marked
+}
+
+/// Whether ONLY behind these tokens speaks of the table that follows. ALTER TABLE takes it itself.
+fn stands_before_table(out: &[TokenWithSpan], next: Option<&TokenWithSpan>) -> bool {
+    follows_from(out.last()) && names(next) && !alters_table(out)
+}
+
+/// Whether the tokens are `ALTER TABLE [IF EXISTS]`, where ONLY makes a difference.
+fn alters_table(out: &[TokenWithSpan]) -> bool {
+    let back = if is_word(out, 1, "exists") { 3 } else { 1 };
+    is_word(out, back, "table") && is_word(out, back + 1, "alter")
 }
 
 /// Copies `FOR …` at `at`, encoded where it is a row lock that sqlparser cannot express; returns

@@ -1,6 +1,6 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
-use braid_builtins::{Lookup, ObjectIdentity, PrivilegedKind, RoutineText};
+use braid_builtins::{Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -12,6 +12,7 @@ use crate::lookup::definition::{
 };
 use crate::lookup::object_identity::object_identity;
 use crate::lookup::object_privileges;
+use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
@@ -131,6 +132,20 @@ impl Lookup for CatalogLookup {
             let qualify = |parent: &Table| !self.relation_is_visible(parent.id);
             Some(foreign_key_definition(&self.catalog, table, key, qualify))
         })
+    }
+
+    fn partition_key(&self, oid: u32) -> Option<String> {
+        let table = self.catalog.table(oid)?;
+        let keys = table.partitioning.as_ref()?;
+        Some(braid_catalog::partitions::key_text(self.names(), table, keys))
+    }
+
+    fn partition_condition(&self, oid: u32) -> Option<String> {
+        braid_catalog::partitions::condition_text(self.names(), self.catalog.table(oid)?)
+    }
+
+    fn partition_tree(&self, oid: u32) -> Option<PartitionTree> {
+        partition_tree(&self.catalog, oid)
     }
 
     fn trigger_definition(&self, oid: u32, pretty: bool) -> Option<String> {

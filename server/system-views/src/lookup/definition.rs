@@ -4,6 +4,7 @@ use braid_sql::quote_ident;
 use std::fmt::Write;
 
 use braid_catalog::names::qualified;
+use braid_catalog::partitions;
 use braid_catalog::{
     Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ForeignKey,
     ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table, TriggerConstraint,
@@ -87,6 +88,8 @@ fn index_text(
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
     let keys = key_list(names, table, &index.keys, pretty);
+    // The statement makes none of the partitions' indexes.
+    let on = if table.partitioning.is_some() { format!("ONLY {on}") } else { on };
     let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
@@ -301,5 +304,8 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         true => ("TEMP TABLE", quote_ident(&table.name), on_commit_text(table.on_commit)),
     };
     let lines = lines.join(",\n    ");
-    format!("CREATE {kind} {name} (\n    {lines}\n){interleave}{on_commit}")
+    let names = CatalogNames { catalog, path: None };
+    let keys = table.partitioning.as_ref().map(|keys| partitions::key_text(names, table, keys));
+    let divided = keys.map(|keys| format!("\nPARTITION BY {keys}")).unwrap_or_default();
+    format!("CREATE {kind} {name} (\n    {lines}\n){interleave}{on_commit}{divided}")
 }

@@ -5,6 +5,7 @@ mod catalog_lookup;
 pub(crate) mod definition;
 pub(crate) mod object_identity;
 mod object_privileges;
+mod partition_tree;
 mod routine_text;
 
 pub use catalog_lookup::CatalogLookup;

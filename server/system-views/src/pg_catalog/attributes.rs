@@ -91,7 +91,7 @@ fn plain<'a>(
     ty: &'a SqlType,
     not_null: bool,
 ) -> Attribute<'a> {
-    Attribute { relation, name, number, ty, not_null, column: None }
+    Attribute { relation, name, number, ty, not_null, column: None, inherited: false }
 }
 
 struct Attribute<'a> {
@@ -101,10 +101,12 @@ struct Attribute<'a> {
     ty: &'a SqlType,
     not_null: bool,
     column: Option<&'a Column>,
+    /// The column comes from a partitioned table.
+    inherited: bool,
 }
 
 fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
-    let Attribute { relation, name, number, ty, not_null, column } = *attribute;
+    let Attribute { relation, name, number, ty, not_null, column, inherited } = *attribute;
     let identity = match column.and_then(|column| column.identity) {
         None => "",
         Some(Identity::Always) => "a",
@@ -132,8 +134,8 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         flag(column.is_some_and(|column| column.missing.is_some())),
         text(identity),
         text(if generated { "s" } else { "" }),
-        flag(true),
-        int(0),
+        flag(!inherited),
+        int(u32::from(inherited)),
         int(column.map_or_else(|| collation(ty), column_collation)),
     ]);
 }
@@ -180,6 +182,7 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                     ty: &column.ty,
                     not_null: !column.nullable,
                     column: Some(column),
+                    inherited: table.partition_of.is_some(),
                 },
             );
         }

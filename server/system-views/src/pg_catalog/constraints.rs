@@ -137,6 +137,10 @@ struct Constraint {
     valid: bool,
     index: Id,
     parent: Id,
+    /// The constraint of the partitioned table that it is a part of.
+    part_of: Id,
+    /// Whether the table has it from a partitioned table.
+    inherited: bool,
     /// `confupdtype`, `confdeltype`, `confmatchtype`.
     letters: [Datum; 3],
     no_inherit: bool,
@@ -154,6 +158,8 @@ impl Constraint {
             valid: true,
             index: 0,
             parent: 0,
+            part_of: 0,
+            inherited: false,
             letters: [text(" "), text(" "), text(" ")],
             no_inherit: true,
             key,
@@ -177,18 +183,29 @@ fn constraints<'t>(
             index: index.id,
             deferrable: index.deferrable,
             deferred: index.initially_deferred,
+            part_of: index
+                .part_of
+                .and_then(|id| names.catalog.index(id)?.1.constraint)
+                .unwrap_or_default(),
+            inherited: index.part_of.is_some(),
+            no_inherit: table.partitioning.is_none(),
             ..Constraint::on(key)
         };
         found.push((oid, index.name.as_str(), kind, rest));
     }
+    let upper = table.partition_of.as_ref().and_then(|part| names.catalog.table(part.parent));
     for check in &table.checks {
         let key = columns(check.columns.iter().copied());
         let expr = text(names.node_text(table, &[&check.expr]));
-        let rest = Constraint { no_inherit: false, expr, ..Constraint::on(key) };
+        let inherited =
+            upper.is_some_and(|upper| upper.checks.iter().any(|known| known.name == check.name));
+        let rest = Constraint { no_inherit: false, inherited, expr, ..Constraint::on(key) };
         found.push((check.id, check.name.as_str(), "c", rest));
     }
     for key in &table.foreign_keys {
         let parent = names.catalog.table(key.parent).map(|parent| &**parent);
+        let keys = upper.iter().flat_map(|upper| &upper.foreign_keys);
+        let part_of = keys.clone().find(|known| known.name == key.name).map(|known| known.id);
         let matching = text(if key.match_full { "f" } else { "s" });
         let rest = Constraint {
             deferrable: key.deferrable,
@@ -197,6 +214,9 @@ fn constraints<'t>(
             index: index_oid(parent, key.parent_index),
             parent: key.parent,
             letters: [action(key.on_update), action(key.on_delete), matching],
+            part_of: part_of.unwrap_or_default(),
+            inherited: part_of.is_some(),
+            no_inherit: table.partitioning.is_none(),
             parent_key: columns(key.parent_columns.iter().copied()),
             set_columns: match key.delete_columns.is_empty() {
                 true => Datum::Null,
@@ -232,6 +252,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "conrelid",
             "contypid",
             "conindid",
+            "conparentid",
             "confrelid",
             "confupdtype",
             "confdeltype",
@@ -259,12 +280,13 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 int(table.id),
                 int(0),
                 int(rest.index),
+                int(rest.part_of),
                 int(rest.parent),
                 update,
                 delete,
                 matching,
-                flag(true),
-                int(0),
+                flag(!rest.inherited),
+                int(u32::from(rest.inherited)),
                 flag(rest.no_inherit),
                 rest.key,
                 rest.parent_key,
@@ -292,6 +314,7 @@ fn push_domains(builder: &mut RowBuilder, cx: &VirtualContext<'_>) {
                 flag(check.validated),
                 int(0),
                 int(domain.id),
+                int(0),
                 int(0),
                 int(0),
                 update,

@@ -7,6 +7,7 @@ use crate::cell::{acl_items, count, flag, int, letter, optional, text, texts};
 use crate::context::{RowsOf, VirtualContext};
 use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
+use braid_catalog::partitions::bound_text;
 use braid_catalog::{
     Id, Index, Object, Queries, ROOT, Sequence, Table, VirtualTable, is_temporary, virtual_schemas,
     virtual_tables,
@@ -60,6 +61,9 @@ struct ClassRow {
     persistence: &'static str,
     acl: Option<Vec<String>>,
     options: Option<Vec<String>>,
+    has_partitions: bool,
+    is_partition: bool,
+    bound: Option<String>,
 }
 
 impl ClassRow {
@@ -82,6 +86,9 @@ impl ClassRow {
             persistence: if is_temporary(oid) { "t" } else { "p" },
             acl: None,
             options: None,
+            has_partitions: false,
+            is_partition: false,
+            bound: None,
         }
     }
 
@@ -95,6 +102,16 @@ impl ClassRow {
             row.kind = 'm';
             row.has_rules = true;
             row.populated = materialized.populated;
+        }
+        if let Some(keys) = &table.partitioning {
+            row.kind = 'p';
+            row.am = 0;
+            row.has_partitions = !keys.partitions.is_empty();
+        }
+        if let Some(part) = &table.partition_of {
+            row.is_partition = true;
+            let parent = cx.catalog.table(part.parent);
+            row.bound = parent.and_then(|parent| bound_text(parent, part).ok());
         }
         if table.unlogged {
             row.persistence = "u";
@@ -114,6 +131,12 @@ impl ClassRow {
         let columns = index.keys.len() + index.storing.len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
         row.am = BTREE;
+        if table.partitioning.is_some() {
+            row.kind = 'I';
+            let parts = table.partitioning.iter().flat_map(|keys| &keys.partitions);
+            row.has_partitions = parts.count() > 0;
+        }
+        row.is_partition = index.part_of.is_some();
         if table.unlogged {
             row.persistence = "u";
         }
@@ -192,6 +215,9 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "relhastriggers",
             "relispopulated",
             "relreplident",
+            "relhassubclass",
+            "relispartition",
+            "relpartbound",
             "relfrozenxid",
             "relminmxid",
             "relacl",
@@ -205,7 +231,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(row.oid),
             text(&row.name),
             int(row.schema),
-            int(if matches!(row.kind, 'r' | 'v' | 'm') { row_type(row.oid) } else { 0 }),
+            int(if matches!(row.kind, 'r' | 'p' | 'v' | 'm') { row_type(row.oid) } else { 0 }),
             int(row.owner),
             int(row.am),
             int(if matches!(row.kind, 'r' | 'm' | 'i' | 'S') { row.oid } else { 0 }),
@@ -220,7 +246,10 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(row.has_rules),
             flag(row.has_triggers),
             flag(row.populated),
-            text(if matches!(row.kind, 'r' | 'm') { "d" } else { "n" }),
+            text(if matches!(row.kind, 'r' | 'p' | 'm') { "d" } else { "n" }),
+            flag(row.has_partitions),
+            flag(row.is_partition),
+            optional(row.bound),
             int(0),
             int(0),
             acl_items(row.acl),
@@ -248,7 +277,7 @@ fn pg_tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns =
         ["schemaname", "tablename", "tableowner", "hasindexes", "hasrules", "hastriggers"];
     let mut builder = RowBuilder::new("pg_tables", &columns);
-    for row in class_rows(cx).into_iter().filter(|row| row.kind == 'r') {
+    for row in class_rows(cx).into_iter().filter(|row| matches!(row.kind, 'r' | 'p')) {
         builder.push([
             optional(cx.lookup.schema_name(row.schema)),
             text(&row.name),

@@ -5,7 +5,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 use crate::cell::{count, flag, int, optional, text, vector};
 use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Trigger, TriggerConstraint};
+use braid_catalog::{Id, Relation, Trigger, TriggerConstraint};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     match name {
@@ -20,12 +20,21 @@ fn arguments(trigger: &Trigger) -> Datum {
     Datum::Bytes(bytes.collect())
 }
 
+/// The trigger of the partitioned table whose copy a partition's trigger is.
+fn parent_trigger(cx: &VirtualContext<'_>, relation: &Relation, trigger: &Trigger) -> Option<Id> {
+    let Relation::Table(table) = relation else { return None };
+    let parent = cx.catalog.table(table.partition_of.as_ref()?.parent)?;
+    let is_same = |upper: &&Trigger| upper.for_each_row && upper.name == trigger.name;
+    parent.triggers.iter().find(is_same).map(|upper| upper.id)
+}
+
 fn pg_trigger(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_trigger",
         &[
             "oid",
             "tgrelid",
+            "tgparentid",
             "tgname",
             "tgfoid",
             "tgtype",
@@ -52,6 +61,7 @@ fn pg_trigger(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         builder.push([
             int(trigger.id),
             int(relation.oid()),
+            int(parent_trigger(cx, &relation, trigger).unwrap_or_default()),
             text(&trigger.name),
             int(trigger.function),
             int(trigger.type_bits()),

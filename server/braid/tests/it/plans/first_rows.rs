@@ -78,7 +78,8 @@ impl Query<'_> {
             "TABLE x JOIN groups g ON g.b = x.b LEFT JOIN names n ON n.name = g.name",
             "names n JOIN groups g ON g.name = n.name JOIN TABLE x ON g.b = x.b",
         ];
-        self.random.pick(&sources)
+        let source: &&'static str = self.random.pick(&sources);
+        source
     }
 
     /// A query of a table that is named `TABLE`.

@@ -114,11 +114,18 @@ pub(crate) struct Seen {
     pub lines: Vec<Line>,
 }
 
-/// Takes along the sequences of a table's columns.
+/// Takes along the sequences of a table's columns, and its partitions with theirs.
 pub(crate) fn take_owned(catalog: &Catalog, id: Id, doomed: &mut Doomed) -> Vec<Id> {
-    let columns = catalog.table(id).into_iter().flat_map(|table| &table.columns);
-    let owned = columns.filter_map(|column| column.owned_sequence);
-    owned.filter(|sequence| doomed.relations.insert(*sequence)).collect()
+    let Some(table) = catalog.table(id) else { return Vec::new() };
+    let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
+    let mut taken: Vec<Id> = owned.filter(|sequence| doomed.relations.insert(*sequence)).collect();
+    for partition in table.partitioning.iter().flat_map(|keys| &keys.partitions) {
+        if doomed.relations.insert(*partition) {
+            taken.push(*partition);
+        }
+        taken.extend(take_owned(catalog, *partition, doomed));
+    }
+    taken
 }
 
 /// Takes along what needs a relation, and what needs that. As in PostgreSQL the newest is followed

@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined, wrong_kind};
+use crate::partitions::detach::forget_partition;
 use crate::rows::delete::{delete_index_entries, delete_rows, forget_interleaving};
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::trigger::without_triggers;
@@ -184,6 +185,11 @@ pub(crate) fn drop_doomed(
                         parent.referenced_by.retain(|child| child != id);
                     })?;
                 }
+            }
+            if let Some(part) = &table.partition_of
+                && !doomed.relations.contains(&part.parent)
+            {
+                forget_partition(cx, part.parent, *id)?;
             }
             for other in without_triggers(&cx.catalog(), *id) {
                 cx.draft()?.put(other);

@@ -9,6 +9,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::online::index::build_index;
+use crate::partitions::indexes::spread_index;
 use crate::rows::rewrite::fill_index;
 use crate::table::constraints::{KeySpec, add_key};
 use crate::table::descriptor::wanted_name;
@@ -78,6 +79,9 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result
         return Err(Error::new(SqlState::ActiveSqlTransaction, message));
     }
     let Some((table, spec)) = prepare(cx, create)? else { return Ok(()) };
+    if table.partitioning.is_some() {
+        return add_to_partitioned(cx, &table, &spec, create).await;
+    }
     let mut changed = Table::clone(&table);
     let number = add(cx, &mut changed, &spec, create)?;
     let shape = Arc::new(changed.clone());
@@ -86,6 +90,27 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result
     }
     cx.draft()?.put(changed);
     Ok(())
+}
+
+/// Each partition gets the index, too, unless ONLY is written.
+async fn add_to_partitioned(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    spec: &KeySpec,
+    create: &CreateIndex,
+) -> Result<()> {
+    if create.concurrently {
+        let message =
+            format!("cannot create index on partitioned table \"{}\" concurrently", table.name);
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    if create.interleave.is_some() {
+        return Err(Error::unsupported("an interleaved index of a partitioned table"));
+    }
+    let mut changed = table.clone();
+    let number = add_key(cx, &mut changed, spec)?;
+    cx.draft()?.put(changed);
+    if create.only { Ok(()) } else { spread_index(cx, table.id, number).await }
 }
 
 /// As a transaction of its own: announced, filled in batches beside writers, then made public.

@@ -6,6 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{lacks_schema, parts, skip, wrong_kind};
+use crate::partitions::propagate::collect_parts;
 use crate::rows::delete::delete_index_entries;
 use crate::table::descriptor::free_index;
 
@@ -60,6 +61,26 @@ fn drop_index(
         );
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .hint(format!("You can drop constraint {name} on table {relation} instead.")));
+    }
+    if let Some(part) = index.part_of {
+        let catalog = cx.catalog();
+        let upper = catalog.index(part).map(|(_, upper)| upper.name.clone()).unwrap_or_default();
+        let name = &index.name;
+        let message = format!("cannot drop index {name} because index {upper} requires it");
+        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+            .hint(format!("You can drop index {upper} instead.")));
+    }
+    let mut parts = Vec::new();
+    collect_parts(cx, table, index.id, &mut parts);
+    for (id, name) in parts {
+        let Some(part) = cx.catalog().table(id).cloned() else { continue };
+        let Some(own) = part.indexes.iter().find(|own| own.name == name).cloned() else { continue };
+        let mut changed = Table::clone(&part);
+        free_index(cx, &mut changed, &own, behavior)?;
+        changed.indexes.retain(|other| other.number != own.number);
+        changed.forget_key_exprs();
+        delete_index_entries(cx, &part, &own)?;
+        cx.draft()?.put(changed);
     }
     let mut changed = Table::clone(table);
     free_index(cx, &mut changed, &index, behavior)?;

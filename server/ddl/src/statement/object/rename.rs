@@ -168,9 +168,14 @@ fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Re
                 let message = format!("column \"{to}\" of relation \"{relation}\" already exists");
                 return Err(Error::new(SqlState::DuplicateColumn, message));
             }
+            check_not_inherited(cx, table, from, "column")?;
             changed.columns[place].name = to.to_owned();
             change_expressions(&mut changed, |text| rename_column(text, from, to));
             cx.draft()?.put(changed);
+            for id in partitions_of(table) {
+                let Some(heir) = cx.catalog().table(id).cloned() else { continue };
+                rename_in(cx, &heir, from, to)?;
+            }
         }
         Relation::View(view) => {
             let mut changed = View::clone(view);
@@ -185,8 +190,67 @@ fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Re
     Ok(())
 }
 
+fn partitions_of(table: &Table) -> Vec<Id> {
+    table.partitioning.iter().flat_map(|keys| keys.partitions.clone()).collect()
+}
+
+/// Renames a column of a partition, and of those below it.
+fn rename_in(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
+    store_views(cx, |view| view.depends_on.contains(&table.id), false)?;
+    let mut changed = table.clone();
+    if let Some(column) = changed.columns.iter_mut().find(|c| c.name == from && !c.hidden) {
+        column.name = to.to_owned();
+    }
+    change_expressions(&mut changed, |text| rename_column(text, from, to));
+    cx.draft()?.put(changed);
+    for id in partitions_of(table) {
+        let Some(heir) = cx.catalog().table(id).cloned() else { continue };
+        rename_in(cx, &heir, from, to)?;
+    }
+    Ok(())
+}
+
+/// 42P16 for a column or constraint that a partition has from its parent.
+fn check_not_inherited(cx: &DdlContext<'_>, table: &Table, name: &str, what: &str) -> Result<()> {
+    let Some(part) = &table.partition_of else { return Ok(()) };
+    let catalog = cx.catalog();
+    let Some(parent) = catalog.table(part.parent) else { return Ok(()) };
+    let inherited = match what {
+        "column" => parent.visible_columns().any(|column| column.name == name),
+        _ => {
+            parent.checks.iter().any(|check| check.name == name)
+                || parent.foreign_keys.iter().any(|key| key.name == name)
+        }
+    };
+    if !inherited {
+        return Ok(());
+    }
+    let message = format!("cannot rename inherited {what} \"{name}\"");
+    Err(Error::new(SqlState::InvalidTableDefinition, message))
+}
+
 fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Result<()> {
     let Relation::Table(table) = found else { return Err(wrong_kind(found.name(), "table")) };
+    check_not_inherited(cx, table, from, "constraint")?;
+    rename_constraint(cx, table, from, to)?;
+    rename_inherited(cx, table, from, to)
+}
+
+/// Renames a constraint of the partitions of a table.
+fn rename_inherited(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
+    for id in partitions_of(table) {
+        let Some(heir) = cx.catalog().table(id).cloned() else { continue };
+        let has = heir.checks.iter().any(|check| check.name == from)
+            || heir.foreign_keys.iter().any(|key| key.name == from);
+        if has {
+            rename_constraint(cx, &heir, from, to)?;
+        }
+        rename_inherited(cx, &heir, from, to)?;
+    }
+    Ok(())
+}
+
+fn rename_constraint(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
     check_constraint_name(table, to)?;
     let mut changed = Table::clone(table);
     let check = changed.checks.iter_mut().find(|check| check.name == from);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, StoredDatum, Table, is_temporary};
+use braid_catalog::{ColumnId, Id, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -11,6 +11,12 @@ use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{folded, parts};
+use crate::partitions::attach::attach;
+use crate::partitions::create::current;
+use crate::partitions::detach::detach;
+use crate::partitions::indexes::{shown_indexes, spread_index};
+use crate::partitions::propagate::{heirs, named_constraint, parts_of_dropped};
+use crate::partitions::refuse::check_action;
 use crate::rows::delete::delete_index_entries;
 use crate::rows::domain_values::{checked, column_check, default_of};
 use crate::rows::messages::contains_nulls;
@@ -51,7 +57,41 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
         }
         let table = cx.own_table(&alter.name)?;
         cx.refuse_if_owed(&table, "ALTER TABLE")?;
-        apply(cx, table, action).await?;
+        check_action(cx, &table, action, alter.only)?;
+        apply_down(cx, table, action, alter.only).await?;
+    }
+    Ok(())
+}
+
+/// Carries out an action on a table and, where it concerns them, on its partitions.
+async fn apply_down(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    action: &AlterAction,
+    only: bool,
+) -> Result<()> {
+    if table.partitioning.is_none() {
+        return apply(cx, table, action).await;
+    }
+    let heirs = heirs(cx, table.id, action, only);
+    let id = table.id;
+    let known: Vec<Id> = table.all_indexes().map(|index| index.id).collect();
+    let parts = parts_of_dropped(cx, &table, action);
+    apply(cx, table, action).await?;
+    let Some(changed) = cx.catalog().table(id).cloned() else { return Ok(()) };
+    let action = named_constraint(action, &changed);
+    for heir in heirs {
+        Box::pin(apply_down(cx, current(cx, heir)?, &action, false)).await?;
+    }
+    for (part, name) in parts {
+        let table = current(cx, part)?;
+        drop_constraint(cx, table, &name, true, DropBehavior::Restrict).await?;
+    }
+    let new = shown_indexes(&changed).find(|index| !known.contains(&index.id));
+    if let Some(index) =
+        new.filter(|_| !only && !matches!(action, AlterAction::DropConstraint { .. }))
+    {
+        spread_index(cx, id, index.number).await?;
     }
     Ok(())
 }
@@ -91,6 +131,10 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         }
         AlterAction::Interleave(_) => Err(not_in_block("ALTER TABLE ... INTERLEAVE")),
         AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
+        AlterAction::AttachPartition(name, bound) => attach(cx, table, name, bound).await,
+        AlterAction::DetachPartition { name, concurrently, finalize } => {
+            detach(cx, &table, name, (*concurrently, *finalize))
+        }
         AlterAction::Trigger(choice, state) => set_state(cx, &table, choice, *state),
         AlterAction::Unsupported(what) => {
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))

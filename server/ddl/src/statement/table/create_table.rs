@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, DefaultKind, Index, OnCommit, Table, is_temporary};
+use braid_catalog::{ColumnId, DefaultKind, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind, UniqueRules,
@@ -13,17 +13,20 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, folded};
 use crate::names::temporary::{qualified_name, target_of, warn_of_global};
 use crate::names::types::check_free_type;
+use crate::partitions::create::define_partition;
+use crate::partitions::indexes::spec_like;
+use crate::partitions::keys::partitioning;
 use crate::roles::default_privileges::new_grants;
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
     push_column,
 };
 use crate::table::constraints::{
-    KeySpec, SpecKey, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
+    KeySpec, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
     set_families, set_family,
 };
 use crate::table::descriptor::new_table;
-use crate::table::exprs::{index_key_expr, index_predicate, restate_expr, stored_expr};
+use crate::table::exprs::{restate_expr, stored_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::interleave_in_parent;
 use crate::table::key_spec::index_spec;
@@ -57,6 +60,10 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
     if let Some(query) = &create.as_query {
         return create_as(cx, create, table, query).await;
     }
+    if let Some(clause) = &create.partition_of {
+        define_partition(cx, table, create, clause).await?;
+        return Ok("CREATE TABLE".to_owned());
+    }
     define(cx, &mut table, create)?;
     cx.draft()?.put(table);
     Ok("CREATE TABLE".to_owned())
@@ -71,6 +78,15 @@ fn check_supported(create: &CreateTable) -> Result<()> {
     }
     if create.interleave.is_some() && create.as_query.is_some() {
         return not_yet("INTERLEAVE in CREATE TABLE AS is");
+    }
+    let is_partitioned = create.partition_by.is_some() || create.partition_of.is_some();
+    let interleaves = create.interleave.is_some()
+        || create.indexes.iter().any(|index| index.interleave.is_some());
+    if is_partitioned && interleaves {
+        return not_yet("INTERLEAVE of partitioned tables is");
+    }
+    if is_partitioned && create.as_query.is_some() {
+        return not_yet("PARTITION BY in CREATE TABLE AS is");
     }
     Ok(())
 }
@@ -104,6 +120,9 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
             set_family(table, *id, family)?;
         }
         finish_column(cx, table, *id, column)?;
+    }
+    if let Some(by) = &create.partition_by {
+        table.partitioning = Some(Box::new(partitioning(cx, table, by)?));
     }
     let column_name =
         |table: &Table, id| Ok::<_, Error>(table.columns[table.place_of(id)?].name.clone());
@@ -205,7 +224,6 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     if included("generated") {
         copy_generated(cx, table, &source)?;
     }
-    let name_of = |id: ColumnId| Ok(source.columns[source.place_of(id)?].name.clone());
     if included("constraints") {
         for check in &source.checks {
             let expr = braid_sql::parse_expr(restate_expr(cx, &source, &check.expr).sql())?;
@@ -214,61 +232,11 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     }
     if included("indexes") {
         for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
-            let keys = copied_keys(cx, table, &source, index)?;
-            let spec = KeySpec {
-                name: None,
-                primary: index.number == source.primary.number,
-                unique: index.declares_unique(),
-                rules: UniqueRules {
-                    nulls_not_distinct: index.nulls_not_distinct,
-                    deferrable: index.deferrable,
-                    initially_deferred: index.initially_deferred,
-                },
-                constraint: index.constraint.is_some(),
-                keys,
-                storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
-                predicate: match &index.predicate {
-                    Some(predicate) => {
-                        let expr =
-                            braid_sql::parse_expr(restate_expr(cx, &source, predicate).sql())?;
-                        index_predicate(cx, &Arc::new(table.clone()), &expr)?
-                    }
-                    None => None,
-                },
-            };
+            let spec = spec_like(cx, table, &source, index)?;
             add_key(cx, table, &spec)?;
         }
     }
     Ok(())
-}
-
-/// The keys of an index of another table, over the columns that were copied.
-fn copied_keys(
-    cx: &DdlContext<'_>,
-    table: &Table,
-    source: &Table,
-    index: &Index,
-) -> Result<Vec<SpecKey>> {
-    let mut keys = Vec::with_capacity(index.keys.len());
-    for key in &index.keys {
-        let column = &source.columns[source.place_of(key.column)?];
-        let expr = match &column.generated {
-            Some(expr) if column.is_key_expr => {
-                let expr = restate_expr(cx, source, expr);
-                Some(index_key_expr(cx, &Arc::new(table.clone()), expr.sql())?)
-            }
-            _ => None,
-        };
-        keys.push(SpecKey {
-            column: column.label().to_owned(),
-            expr,
-            descending: key.descending,
-            nulls_opposed: key.nulls_opposed,
-            operator_class: key.operator_class,
-            collation: key.collation.clone(),
-        });
-    }
-    Ok(keys)
 }
 
 /// The expressions of generated columns, over the columns that were copied.

@@ -7,6 +7,7 @@ use braid_sql::ast::{DropBehavior, Truncate};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
+use crate::partitions::create::current;
 use crate::rows::delete::empty_table;
 use crate::statement::trigger::{TruncateTriggers, fire_truncate};
 use crate::table::descriptor::{change_table, child_of};
@@ -16,8 +17,23 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for name in &statement.tables {
         let table = cx.table(name)?;
+        if braid_sql::is_only(name) && table.partitioning.is_some() {
+            let message = "cannot truncate only a partitioned table";
+            return Err(Error::new(SqlState::WrongObjectType, message).hint(
+                "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
+            ));
+        }
         if !tables.iter().any(|other| other.id == table.id) {
             tables.push(table);
+        }
+    }
+    let mut place = 0;
+    while let Some(table) = tables.get(place).cloned() {
+        place += 1;
+        for id in table.partitioning.iter().flat_map(|keys| &keys.partitions) {
+            if tables.iter().all(|other| other.id != *id) {
+                tables.push(current(cx, *id)?);
+            }
         }
     }
     for table in &tables {

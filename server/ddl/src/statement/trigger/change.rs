@@ -7,7 +7,7 @@ use braid_sql::ast::{self, ObjectName, RenameKind, TriggerChoice};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::find::{check_owner, duplicate, find_trigger, missing, put_triggers};
+use super::find::{check_owner, duplicate, find_trigger, inherited_from, missing, put_triggers};
 use crate::context::DdlContext;
 
 /// `ALTER TRIGGER … RENAME TO`
@@ -24,6 +24,11 @@ pub(crate) fn rename(
     let new = fold(new);
     let (relation, trigger) = find_trigger(cx, name, table)?;
     cx.check_owner(Object::from(&relation))?;
+    if let Some(parent) = inherited_from(cx, &relation, name) {
+        let message = format!("cannot rename trigger \"{name}\" on table \"{}\"", relation.name());
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .hint(format!("Rename the trigger on the partitioned table \"{parent}\" instead.")));
+    }
     let mut triggers = relation.triggers().to_vec();
     if triggers.iter().any(|other| other.name == new) {
         return Err(duplicate(&new, relation.name()));

@@ -36,6 +36,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateTrigger) -> Result<
     }
     check_form(create)?;
     check_transitions(&relation, create)?;
+    check_partitioned(&relation, create)?;
     let Some(table) = relation.row_table() else {
         return Err(Error::internal("a relation with triggers has no rows"));
     };
@@ -81,6 +82,25 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateTrigger) -> Result<
     triggers.retain(|other| other.id != id);
     triggers.push(trigger);
     put_triggers(cx, &relation, triggers)
+}
+
+/// 0A000 for a trigger that a partitioned table cannot have.
+fn check_partitioned(relation: &Relation, create: &CreateTrigger) -> Result<()> {
+    let Relation::Table(table) = relation else { return Ok(()) };
+    if table.partitioning.is_none() {
+        return Ok(());
+    }
+    if create.for_each_row && !create.transitions.is_empty() {
+        let message = format!("\"{}\" is a partitioned table", table.name);
+        return Err(unsupported(&message).detail(
+            "ROW triggers with transition tables are not supported on partitioned tables.",
+        ));
+    }
+    if create.for_each_row {
+        return Ok(());
+    }
+    Err(Error::unsupported("a trigger FOR EACH STATEMENT on a partitioned table")
+        .hint("Use a trigger FOR EACH ROW, or triggers on the partitions."))
 }
 
 fn timing(written: ast::TriggerTiming) -> TriggerTiming {

@@ -6,6 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined};
+use crate::partitions::triggers::spread_triggers;
 
 /// The relation of that name, which can have triggers. 42P01 if there is none, 42809 for one that
 /// has none.
@@ -57,7 +58,11 @@ pub(super) fn put_triggers(
 ) -> Result<()> {
     triggers.sort_by(|a, b| a.name.cmp(&b.name));
     match relation {
-        Relation::Table(table) => cx.draft()?.put(Table { triggers, ..Table::clone(table) }),
+        Relation::Table(table) => {
+            let changed = Table { triggers, ..Table::clone(table) };
+            cx.draft()?.put(changed.clone());
+            spread_triggers(cx, &changed, relation.triggers())?;
+        }
         Relation::View(view) => cx.draft()?.put(View { triggers, ..View::clone(view) }),
         other => {
             let message = format!("relation \"{}\" has triggers", other.name());
@@ -79,6 +84,18 @@ pub(super) fn find_trigger(
     let found = relation.triggers().iter().find(|trigger| trigger.name == name).cloned();
     let trigger = found.ok_or_else(|| missing(name, relation.name()))?;
     Ok((relation, trigger))
+}
+
+/// The partitioned table whose row trigger a partition's trigger is.
+pub(super) fn inherited_from(
+    cx: &DdlContext<'_>,
+    relation: &Relation,
+    name: &str,
+) -> Option<String> {
+    let Relation::Table(table) = relation else { return None };
+    let parent = cx.catalog().table(table.partition_of.as_ref()?.parent).cloned()?;
+    let is_same = |trigger: &Trigger| trigger.for_each_row && trigger.name == name;
+    parent.triggers.iter().any(is_same).then(|| parent.name.clone())
 }
 
 /// `DROP TRIGGER`
@@ -107,6 +124,14 @@ pub(crate) fn drop_trigger(
         return skip(cx, SqlState::UndefinedObject, message, true);
     }
     check_owner(cx, &relation)?;
+    if let Some(parent) = inherited_from(cx, &relation, name) {
+        let upper = format!("trigger {name} on table {parent}");
+        let relation = relation.name();
+        let message =
+            format!("cannot drop trigger {name} on table {relation} because {upper} requires it");
+        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+            .hint(format!("You can drop {upper} instead.")));
+    }
     triggers.retain(|trigger| trigger.name != name);
     put_triggers(cx, &relation, triggers)
 }

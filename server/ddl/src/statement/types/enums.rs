@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    DefaultKind, Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View,
+    Catalog, DefaultKind, Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View,
     enums_named, is_temporary, names,
 };
 use braid_sql::ast::{AlterType, AlterTypeAction, CreateType, LabelPlace, ObjectName, RenameKind};
@@ -207,6 +207,32 @@ fn renamed(literal: &str, is_array: bool, from: &str, to: &str) -> Option<String
 
 type Change<'a> = &'a dyn Fn(&str, bool) -> Option<String>;
 
+/// Changes the values of an enum in the bound of a partition; whether there was one.
+fn rename_in_bound(
+    catalog: &Catalog,
+    table: &mut Table,
+    id: Id,
+    change: Change<'_>,
+) -> Result<bool> {
+    let Some(part) = &mut table.partition_of else { return Ok(false) };
+    let Some(parent) = catalog.table(part.parent) else { return Ok(false) };
+    let keys = parent.partitioning.as_ref().map_or(&[][..], |keys| &keys.keys);
+    let mut is_changed = false;
+    for (place, key) in keys.iter().enumerate() {
+        let ty = key.ty(parent)?;
+        if ty.inner_enum().is_none_or(|of| of.oid != id) {
+            continue;
+        }
+        for StoredDatum(text) in part.bound.values_mut(place) {
+            if let Some(changed) = text.as_ref().and_then(|text| change(text, ty.is_array())) {
+                *text = Some(changed);
+                is_changed = true;
+            }
+        }
+    }
+    Ok(is_changed)
+}
+
 /// Changes the literals of an enum in everything that is kept as text.
 fn rename_in_texts(cx: &mut DdlContext<'_>, id: Id, change: Change<'_>) -> Result<()> {
     let catalog = cx.catalog();
@@ -226,6 +252,7 @@ fn rename_in_texts(cx: &mut DdlContext<'_>, id: Id, change: Change<'_>) -> Resul
                 is_changed = true;
             }
         }
+        is_changed |= rename_in_bound(&catalog, &mut changed, id, change)?;
         if is_changed {
             cx.draft()?.put(changed);
         }

@@ -1,5 +1,6 @@
 //! VALUES, projection, LIMIT, set operations and WITH.
 
+pub(crate) mod append;
 pub(crate) mod limit;
 pub(crate) mod project;
 pub(crate) mod set_op;

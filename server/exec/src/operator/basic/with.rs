@@ -193,18 +193,26 @@ pub struct WithOperator {
 /// The tables that the parts of a WITH change, the body last.
 fn changed_tables(node: &With) -> Vec<Id> {
     let parts = node.ctes.iter().map(|cte| &cte.plan).chain([&node.body]);
-    parts.filter_map(changed_table).collect()
+    parts.flat_map(tables_changed_by).collect()
 }
 
-fn changed_table(node: &Node) -> Option<Id> {
-    match node {
-        Node::Insert(insert) => Some(insert.table.id),
-        Node::Update(update) => Some(update.table.id),
-        Node::Delete(delete) => Some(delete.table.id),
-        Node::Merge(merge) => Some(merge.table.id),
-        Node::With(with) => changed_table(&with.body),
-        _ => None,
-    }
+/// The tables that one part changes, each once.
+fn tables_changed_by(node: &Node) -> Vec<Id> {
+    let mut tables = match node {
+        Node::Insert(insert) => {
+            let leaves = insert.routes.iter().flat_map(|routes| &routes.leaves);
+            leaves.flat_map(tables_changed_by).chain([insert.table.id]).collect()
+        }
+        Node::Update(update) => vec![update.table.id],
+        Node::Delete(delete) => vec![delete.table.id],
+        Node::Merge(merge) => vec![merge.table.id],
+        Node::With(with) => tables_changed_by(&with.body),
+        Node::Append(append) => append.inputs.iter().flat_map(tables_changed_by).collect(),
+        _ => Vec::new(),
+    };
+    tables.sort_unstable();
+    tables.dedup();
+    tables
 }
 
 impl WithOperator {
@@ -218,7 +226,7 @@ impl WithOperator {
         }
         // What the entries change beside it comes afterwards, as in PostgreSQL.
         let changes = node.ctes.iter().any(|cte| cte.changes_data);
-        let body_first = changes && changed_table(&node.body).is_some();
+        let body_first = changes && !tables_changed_by(&node.body).is_empty();
         let mut ctes = Vec::with_capacity(node.ctes.len());
         let mut again = false;
         for cte in &node.ctes {

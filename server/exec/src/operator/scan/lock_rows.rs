@@ -7,16 +7,14 @@
 
 use std::collections::VecDeque;
 
-use braid_kv::Key;
 use braid_plan::{Expr, LockRows, Recheck, Slot};
-use braid_rows::TableRows;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::reservation::broken;
-use crate::operator::scan::row_lock::RowLocker;
+use crate::operator::scan::lock_target::Target;
 use crate::operator::{BoxedOperator, Operator};
 
 /// Locks rows.
@@ -40,14 +38,6 @@ struct Locks {
     recheck: Vec<Step>,
 }
 
-struct Target {
-    rows: TableRows,
-    locker: RowLocker,
-    /// Places in the input of the primary key.
-    key: Vec<usize>,
-    width: usize,
-}
-
 enum Step {
     Holds(Exprs),
     NullUnless(Exprs, Vec<usize>),
@@ -68,15 +58,7 @@ impl LockRowsOperator {
         let mut targets = Vec::with_capacity(node.targets.len());
         let mut output = passed_slots.clone();
         for target in &node.targets {
-            let columns: Vec<usize> = target.columns.iter().map(|(_, place)| *place).collect();
-            let families = target.families.as_deref();
-            let locks = !target.implicit || implicit_locks;
-            targets.push(Target {
-                rows: TableRows::new(&target.table)?,
-                locker: RowLocker::new(&target.table, &columns, families, target.lock, locks)?,
-                key: places(&target.key)?,
-                width: columns.len(),
-            });
+            targets.push(Target::new(target, &places, !target.implicit || implicit_locks)?);
             output.extend(target.columns.iter().map(|(slot, _)| *slot));
         }
         // Slots that nobody reads are not there any more.
@@ -145,16 +127,11 @@ impl Locks {
             })
             .collect();
         for target in &self.targets {
-            let key_of = |row: &Row| {
-                let parts: Vec<Datum> = target.key.iter().map(|p| row[*p].clone()).collect();
-                target.rows.primary_key_of_parts(&parts)
-            };
-            let keys: Vec<Key> = open.iter().map(|(row, ..)| key_of(row)).collect();
-            let locked = target.locker.rows(&self.evaluator, &keys).await?;
+            let rows: Vec<&Row> = open.iter().map(|(row, ..)| row).collect();
+            let locked = target.lock(&self.evaluator, &rows).await?;
             let mut next = Vec::with_capacity(open.len());
             for ((row, mut given, stale), locked) in open.into_iter().zip(locked) {
                 if let Some(locked) = locked {
-                    debug_assert_eq!(locked.row.len(), target.width);
                     given.extend(locked.row);
                     next.push((row, given, stale || locked.stale));
                 }

@@ -9,7 +9,8 @@ use braid_types::{Error, Result};
 use super::triggers::{bind_triggers, may_rewrite, updated_places};
 use crate::bind::Binder;
 use crate::bind::domain::check_column;
-use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
+use crate::bind::partitions::condition::row_checks;
+use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::layout;
 use crate::tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 use crate::tree::expr::{Expr, Slot};
@@ -164,7 +165,7 @@ fn cascade_table<'s>(
     let triggers = bind_triggers(binder, table, &events, &updated)?;
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut generated = bind_generated(binder, table, &slots)?;
-    let mut checks = bind_checks(binder, table, &slots)?;
+    let mut checks = row_checks(binder, table, &slots)?;
     let mut index_exprs = index_exprs(binder, table, &slots)?;
     let mut defaults = Vec::new();
     for key in &table.foreign_keys {

@@ -10,10 +10,11 @@ use braid_types::Result;
 use super::cascade::{Change, bind_cascades};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
 use super::triggers::bind_triggers;
-use super::view::{change_target, shown_scan};
+use super::view::{ChangeTarget, change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
+use crate::bind::partitions::changes::bind_for_each;
 use crate::bind::query::lock::lock_rows;
 use crate::bind::stored::index_exprs;
 use crate::context::StatementKind;
@@ -26,14 +27,27 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
     refuse_current_of(delete.current_of.as_ref())?;
     let target = change_target(binder, &delete.table, "delete from")?;
     target.check(binder, "DELETE")?;
+    match target.partitioned() {
+        Some(root) => {
+            bind_for_each(binder, &root, |binder, target| delete_of(binder, delete, target))
+        }
+        None => delete_of(binder, delete, &target),
+    }
+}
+
+fn delete_of(
+    binder: &mut Binder<'_>,
+    delete: &AstDelete,
+    target: &ChangeTarget,
+) -> Result<BoundStatement> {
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = delete.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = shown_scan(binder, &target, alias.as_deref())?;
+    let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
     let target_slots: Vec<Slot> = node.slots();
     let (input, from_scope) = guarding(binder, &shown, &target_slots, |this| {
         target_input(this, node, &scope, &delete.using)
     })?;
-    let mut returned = match target.is_view() {
+    let mut returned = match target.reorders() {
         true => target.row(binder, alias.as_deref(), &target_slots)?,
         false => scope.clone(),
     };
@@ -49,6 +63,7 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
             bind_returning(this, &delete.returning, &returned)
         })?;
     let triggers = bind_triggers(binder, &table, &[TriggerEvent::Delete], &BTreeSet::new())?;
+    let triggers = target.own_triggers(triggers);
     let mut range = range_delete(binder.context().catalog, &table);
     if range.is_some() {
         let below = binder.context().catalog.interleaving().below(&table);

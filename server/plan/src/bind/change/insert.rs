@@ -24,6 +24,7 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
 use crate::bind::from::privileges::{check_select, guarding};
 use crate::bind::from::range_table::{enter_range, expand_rows};
+use crate::bind::partitions::routes::bind_routes;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
 use crate::bind::query::output::set_nodes;
@@ -32,9 +33,11 @@ use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
-use crate::context::StatementKind;
+use crate::context::{OutputColumn, StatementKind};
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Insert, Node, OnConflict, Project, TableTriggers, Values};
+use crate::tree::node::{
+    Insert, Node, OnConflict, Project, Routes, RowCheck, TableTriggers, Values,
+};
 
 /// A column that gets a value, or a part of it.
 pub(super) struct Target {
@@ -55,24 +58,60 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
     let (input, values) = insert_values(binder, insert, &shown, targets)?;
+    let into = Into { insert, target: &target, alias: alias.as_deref(), assigned: &places };
+    let (columns, mut plan) = insert_into(binder, &into, input, values)?;
+    if let Some(root) = target.partitioned() {
+        let row_slots = plan.row_slots.clone();
+        let routes = bind_routes(binder, &root, &row_slots, &mut |binder, leaf, input, values| {
+            let target = ChangeTarget::of_partition(&root, &leaf, None);
+            let into = Into { target: &target, ..into };
+            insert_into(binder, &into, input, values).map(|(_, plan)| plan)
+        })?;
+        plan = routed(plan, routes);
+    }
+    let is_write = !is_temporary(plan.table.id);
+    Ok(BoundStatement {
+        kind: StatementKind::Insert,
+        root: Node::Insert(Box::new(plan)),
+        columns,
+        is_write,
+        returning_nothing: matches!(insert.returning, Returning::Nothing),
+    })
+}
+
+/// What an INSERT says about one table.
+#[derive(Clone, Copy)]
+struct Into<'i> {
+    insert: &'i AstInsert,
+    target: &'i ChangeTarget,
+    alias: Option<&'i str>,
+    /// The places of the columns that get values.
+    assigned: &'i [usize],
+}
+
+/// The plan of an INSERT of whole rows into its target, and the columns of its result.
+fn insert_into(
+    binder: &mut Binder<'_>,
+    into: &Into<'_>,
+    input: Node,
+    values: Vec<Expr>,
+) -> Result<(Vec<OutputColumn>, Insert)> {
+    let Into { insert, target, alias, assigned } = *into;
+    let (table, shown) = (target.table.clone(), target.shown.clone());
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let on_conflict = if insert.upsert {
         target.check(binder, "UPDATE")?;
-        OnConflict::Upsert(places)
+        OnConflict::Upsert(target.own_places(assigned))
     } else {
         match &insert.on_conflict {
             None => OnConflict::Error,
-            Some(clause) => bind_on_conflict(
-                binder,
-                clause,
-                &target,
-                alias.as_deref(),
-                (&existing_slots, &row_slots),
-            )?,
+            Some(clause) => {
+                bind_on_conflict(binder, clause, target, alias, (&existing_slots, &row_slots))?
+            }
         }
     };
-    let mut scope = target.row(binder, alias.as_deref(), &row_slots)?;
+    let mut scope = target.row(binder, alias, &row_slots)?;
     // UPSERT need not look whether a row was there.
     let replaced = (!insert.upsert).then(|| binder.slot());
     scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
@@ -82,10 +121,13 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let read = slots_of(returning.iter().map(|(_, e)| e));
     let replaced = replaced.filter(|slot| read.contains(slot));
     let (triggers, change) = effects(binder, &table, &on_conflict)?;
-    let is_write = !is_temporary(table.id);
-    let root = Node::Insert(Box::new(Insert {
+    let triggers = target.own_triggers(triggers);
+    let plan = Insert {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: target.checks(binder, &row_slots)?,
+        checks: match &target.through {
+            Some(_) => target.routed_checks(binder, &row_slots, &triggers, &on_conflict)?,
+            None => target.checks(binder, &row_slots)?,
+        },
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         input,
         values,
@@ -96,16 +138,29 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         cascades: bind_cascades(binder, &table, change)?,
         triggers,
         instead: target.instead,
+        routes: None,
         returning,
         table,
-    }));
-    Ok(BoundStatement {
-        kind: StatementKind::Insert,
-        root,
-        columns,
-        is_write,
-        returning_nothing: matches!(insert.returning, Returning::Nothing),
-    })
+    };
+    Ok((columns, plan))
+}
+
+/// An INSERT whose rows go to partitions: they check, index and refer.
+fn routed(plan: Insert, routes: Box<Routes>) -> Insert {
+    let mut checks = plan.checks;
+    checks.retain(|(check, _)| *check == RowCheck::Partition);
+    Insert {
+        checks,
+        generated: Vec::new(),
+        index_exprs: Vec::new(),
+        replaced: None,
+        on_conflict: OnConflict::Error,
+        cascades: Arc::default(),
+        triggers: Arc::default(),
+        routes: Some(routes),
+        returning: plan.returning.into_iter().map(|(slot, e)| (slot, Expr::null(e.ty()))).collect(),
+        ..plan
+    }
 }
 
 /// The triggers that INSERT may fire, and what it may do to rows that are there.

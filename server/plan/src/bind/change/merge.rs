@@ -22,18 +22,23 @@ use super::insert::{
 };
 use super::target::{target_first, target_scan, target_table};
 use super::triggers::{bind_triggers, updated_places};
+use super::view::{ChangeTarget, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
-use crate::bind::from::items::{bind_from, find_relation, join_node};
+use crate::bind::from::items::{bind_from, find_relation, join_node, table_scan};
 use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::partitions::changes::routed_insert;
+use crate::bind::partitions::condition::row_checks;
+use crate::bind::partitions::leaves::leaves_of;
+use crate::bind::partitions::scan::mark_scans;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
-use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
+use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{JoinKind, Merge, MergeAction, Node, When};
+use crate::tree::node::{Append, Filter, Join, JoinKind, Merge, MergeAction, Node, RowCheck, When};
 use crate::tree::row_change::TableTriggers;
 
 pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<BoundStatement> {
@@ -47,32 +52,66 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         };
         check_select(binder, Object::Table(&table), privilege)?;
     }
-    let alias = merge.alias.as_ref().map(braid_sql::fold);
-    let (mut target, mut scope) = target_scan(binder, &table, alias.as_deref())?;
-    if let Node::Scan(scan) = &mut target {
-        scan.lock = None;
-        scan.implicit_lock = false;
-    }
+    let root = match table.partitioning {
+        Some(_) => merge_partitions(binder, merge, &table)?,
+        None => {
+            let alias = merge.alias.as_ref().map(braid_sql::fold);
+            let scanned = target_scan(binder, &table, alias.as_deref())?;
+            let checks = RowCheck::Partition;
+            let all: Vec<&MergeWhen> = merge.whens.iter().collect();
+            let target = MergeTarget { table: table.clone(), shown: table.clone(), checks };
+            merge_of(binder, merge, &all, target, scanned)?
+        }
+    };
+    Ok(BoundStatement {
+        kind: StatementKind::Merge,
+        root,
+        columns: Vec::new(),
+        is_write: !is_temporary(table.id),
+        returning_nothing: false,
+    })
+}
+
+/// The table whose rows a MERGE changes.
+struct MergeTarget {
+    table: Arc<Table>,
+    /// What the statement knows of it.
+    shown: Arc<Table>,
+    /// What a row is that leaves the partition.
+    checks: RowCheck,
+}
+
+/// The clauses of a MERGE on one table, whose scan and scope are given.
+fn merge_of(
+    binder: &mut Binder<'_>,
+    merge: &AstMerge,
+    clauses: &[&MergeWhen],
+    MergeTarget { table, shown, checks: outside }: MergeTarget,
+    (mut target, mut scope): (Node, Scope),
+) -> Result<Node> {
+    mark_scans(&mut target, None, false);
     let slots: Vec<Slot> = target.slots();
     let from = std::slice::from_ref(&merge.source);
     let (source, source_scope) = bind_from(binder, from, None)?;
     scope.merge(source_scope.clone())?;
     let on =
-        guarding(binder, &table, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
-    let is_outer = merge.whens.iter().any(|when| !when.matched);
+        guarding(binder, &shown, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
+    let is_outer = clauses.iter().any(|when| !when.matched);
     let kind = if is_outer { JoinKind::Left } else { JoinKind::Inner };
     let input = target_first(join_node(kind, source, target, vec![on.clone()]), from, &scope);
-    let mut whens = Vec::with_capacity(merge.whens.len());
-    for when in &merge.whens {
+    let mut whens = Vec::with_capacity(clauses.len());
+    for when in clauses {
         let visible = if when.matched { &scope } else { &source_scope };
         whens
-            .push(guarding(binder, &table, &slots, |this| bind_when(this, when, &table, visible))?);
+            .push(guarding(binder, &shown, &slots, |this| bind_when(this, when, &shown, visible))?);
     }
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    let is_write = !is_temporary(table.id);
-    let root = Node::Merge(Box::new(Merge {
+    let mut checks = row_checks(binder, &table, &row_slots)?;
+    let bounds = checks.iter_mut().filter(|(check, _)| *check == RowCheck::Partition);
+    bounds.for_each(|(check, _)| check.clone_from(&outside));
+    Ok(Node::Merge(Box::new(Merge {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: bind_checks(binder, &table, &row_slots)?,
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
         triggers: merge_triggers(binder, &table, &whens)?,
@@ -81,14 +120,72 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         on,
         whens,
         row_slots,
-    }));
-    Ok(BoundStatement {
-        kind: StatementKind::Merge,
-        root,
-        columns: Vec::new(),
-        is_write,
-        returning_nothing: false,
-    })
+    })))
+}
+
+/// A MERGE into a partitioned table: for each partition one of the rows that match, and an INSERT
+/// for each clause of those that match nothing.
+fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>) -> Result<Node> {
+    binder.fires_triggers = true;
+    let alias = merge.alias.as_ref().map(braid_sql::fold);
+    let (matched, others): (Vec<&MergeWhen>, Vec<&MergeWhen>) =
+        merge.whens.iter().partition(|when| when.matched);
+    let mut inputs = Vec::new();
+    let leaves = leaves_of(binder, root)?;
+    for leaf in leaves.iter().filter(|_| !matched.is_empty()) {
+        let target = ChangeTarget::of_partition(root, &leaf.table, Some(leaf.scanned()));
+        let scanned = shown_scan(binder, &target, alias.as_deref())?;
+        let (table, shown) = (leaf.table.clone(), target.assigned());
+        let target = MergeTarget { table, shown, checks: RowCheck::SamePartition };
+        inputs.push(merge_of(binder, merge, &matched, target, scanned)?);
+    }
+    for place in 0..others.len() {
+        inputs.extend(insert_unmatched(binder, merge, root, &others[..=place])?);
+    }
+    Ok(Node::Append(Box::new(Append { inputs, slots: Vec::new(), scanned: None })))
+}
+
+/// The INSERT of the last of these clauses, for source rows that none of those before it takes.
+fn insert_unmatched(
+    binder: &mut Binder<'_>,
+    merge: &AstMerge,
+    root: &Arc<Table>,
+    clauses: &[&MergeWhen],
+) -> Result<Option<Node>> {
+    let alias = merge.alias.as_ref().map(braid_sql::fold);
+    let (target, mut scope) = table_scan(binder, root, alias.as_deref().unwrap_or(&root.name))?;
+    let from = std::slice::from_ref(&merge.source);
+    let (source, source_scope) = bind_from(binder, from, None)?;
+    if source.is_volatile() {
+        let what = "MERGE of a volatile source into a partitioned table";
+        return Err(Error::unsupported(what));
+    }
+    scope.merge(source_scope.clone())?;
+    let on = condition(binder, &merge.on, &scope, "JOIN/ON")?;
+    let join = Join::new(JoinKind::Anti, (source, target), vec![on]);
+    let mut predicates = Vec::new();
+    let mut values = None;
+    for (place, when) in clauses.iter().enumerate() {
+        let When { condition, action, .. } = bind_when(binder, when, root, &source_scope)?;
+        let is_last = place + 1 == clauses.len();
+        match (condition, is_last) {
+            (None, false) => return Ok(None),
+            (Some(e), false) => {
+                predicates.push(Expr::Not(Box::new(Expr::IsBool(Box::new(e), Some(true)))));
+            }
+            (condition, true) => {
+                predicates.extend(condition);
+                if let MergeAction::Insert(given) = action {
+                    values = Some(given);
+                }
+            }
+        }
+    }
+    let Some(values) = values else { return Ok(None) };
+    let input = Node::Filter(Box::new(Filter { input: Node::Join(Box::new(join)), predicates }));
+    let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
+    let insert = routed_insert(binder, root, (input, values), row_slots)?;
+    Ok(Some(Node::Insert(Box::new(insert))))
 }
 
 /// The table of a MERGE; 0A000 for a relation of another kind.

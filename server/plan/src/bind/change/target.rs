@@ -11,6 +11,7 @@ use crate::bind::binder::Refresh;
 use crate::bind::from::items::{bind_from, cross_join, find_relation, table_scan};
 use crate::bind::from::presence::passed_columns;
 use crate::bind::from::range_table::enter_range;
+use crate::bind::partitions::scan::mark_scans;
 use crate::bind::query::select::returning_items;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -68,10 +69,8 @@ pub(crate) fn target_scan(
 
 /// The scan, whose rows are locked while they are read.
 pub(super) fn locked(mut node: Node) -> Node {
-    if let Node::Scan(scan) = &mut node {
-        scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
-        scan.implicit_lock = true;
-    }
+    let lock = RowLock { strength: LockStrength::Update, wait: LockWait::Block };
+    mark_scans(&mut node, Some(lock), true);
     node
 }
 

@@ -9,10 +9,11 @@ use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
 use super::triggers::{bind_triggers, updated_places};
-use super::view::{change_target, shown_scan};
+use super::view::{ChangeTarget, change_target, shown_scan};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
+use crate::bind::partitions::changes::{bind_for_each, moves_of};
 use crate::bind::query::lock::{lock_rows, slots_of};
 use crate::bind::stored::{bind_generated, index_exprs};
 use crate::context::StatementKind;
@@ -24,9 +25,22 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     refuse_current_of(update.current_of.as_ref())?;
     let target = change_target(binder, &update.table, "update")?;
     target.check(binder, "UPDATE")?;
+    match target.partitioned() {
+        Some(root) => {
+            bind_for_each(binder, &root, |binder, target| update_of(binder, update, target))
+        }
+        None => update_of(binder, update, &target),
+    }
+}
+
+fn update_of(
+    binder: &mut Binder<'_>,
+    update: &AstUpdate,
+    target: &ChangeTarget,
+) -> Result<BoundStatement> {
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = update.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = shown_scan(binder, &target, alias.as_deref())?;
+    let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
     let slots = node.slots();
     let (input, from_scope) =
         guarding(binder, &shown, &slots, |this| target_input(this, node, &scope, &update.from))?;
@@ -48,14 +62,21 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let assigned = || assignments.iter().map(|(place, _)| *place);
     let change = Change::update(&table, assigned());
     let updated = updated_places(&table, assigned());
-    let triggers = bind_triggers(binder, &table, &[TriggerEvent::Update], &updated)?;
+    let mut checks = target.checks(binder, &row_slots)?;
+    let moves = moves_of(binder, target, &mut checks, &updated)?;
+    let (events, change) = match moves {
+        Some(_) => (&[TriggerEvent::Update, TriggerEvent::Delete][..], change.or(Change::delete())),
+        None => (&[TriggerEvent::Update][..], change),
+    };
+    let triggers = bind_triggers(binder, &table, events, &updated)?;
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: target.checks(binder, &row_slots)?,
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, change)?,
-        triggers,
+        triggers: target.own_triggers(triggers),
         instead: target.instead,
+        moves,
         table,
         input: Node::one_row(),
         assignments,
@@ -84,7 +105,8 @@ fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
     let table = &update.table;
     let [target] = &mut lock.targets[..] else { return Ok(()) };
     let checked = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
-    if table.families.len() < 2 || checked || !update.triggers.is_empty() {
+    let is_whole = !update.triggers.is_empty() || update.moves.is_some();
+    if table.families.len() < 2 || checked || is_whole {
         return Ok(());
     }
     let mut read = slots_of(
@@ -94,6 +116,7 @@ fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
             .chain(update.assignments.iter().chain(&update.generated).map(|(_, e)| e))
             .chain(update.checks.iter().map(|(_, e)| e))
             .chain(update.index_exprs.iter().map(|(_, e)| e))
+            .chain(update.moves.iter().map(|moves| &moves.stays))
             .chain(update.returning.iter().map(|(_, e)| e)),
     );
     walk::slots_read(&mut lock.input, &mut read);

@@ -6,24 +6,29 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    CheckOption, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming, View,
-    ViewLayer, WritableView,
+    CheckOption, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming,
+    View, ViewLayer, WritableView,
 };
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
 use super::target::{locked, target_scan, target_table};
 use crate::bind::Binder;
-use crate::bind::from::items::{expand_view, find_relation, name_parts, table_scan};
+use crate::bind::from::items::{expand_view, find_relation, name_parts};
 use crate::bind::from::privileges::check_select;
 use crate::bind::from::range_table::enter_range;
+use crate::bind::from::stored_table::plain_scan;
 use crate::bind::from::table_function::refuse_transition;
+use crate::bind::partitions::condition::row_checks;
+use crate::bind::partitions::leaves::place_in;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::bind_condition;
-use crate::bind::stored::{bind_checks, row_scope, target_row};
+use crate::bind::stored::{row_scope, target_row};
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Filter, Node, Project, RowCheck};
+use crate::tree::node::{
+    Filter, Node, OnConflict, Project, RowCheck, ScannedPartition, TableTriggers,
+};
 
 /// The target of a change.
 pub(crate) struct ChangeTarget {
@@ -39,6 +44,12 @@ pub(crate) struct ChangeTarget {
     /// The target is a view whose INSTEAD OF triggers change what it shows; `table` is the view as
     /// a table.
     pub(crate) instead: bool,
+    /// `table` is changed as a partition of this one, which the statement names.
+    pub(crate) through: Option<Arc<Table>>,
+    /// A partitioned table without its partitions.
+    only: bool,
+    /// What a scan of the partition knows of the keys of its rows.
+    partition: Option<Arc<ScannedPartition>>,
 }
 
 /// The target of a change; `action` is `update`, `insert into` or `delete from`. 55000 for a view
@@ -54,13 +65,17 @@ pub(crate) fn change_target(
             let table = Arc::new(view.as_table());
             let places = (0..table.columns.len()).collect();
             let (shown, layers) = (table.clone(), Vec::new());
-            return Ok(ChangeTarget { shown, table, places, layers, instead: true });
+            return Ok(ChangeTarget {
+                instead: true,
+                ..ChangeTarget::new(table, shown, places, layers)
+            });
         }
         return view_target(binder, &view, action);
     }
     let table = target_table(binder, name, action)?;
+    let only = braid_sql::is_only(name) && table.partitioning.is_some();
     let places = (0..table.columns.len()).filter(|place| !table.columns[*place].hidden).collect();
-    Ok(ChangeTarget { shown: table.clone(), table, places, layers: Vec::new(), instead: false })
+    Ok(ChangeTarget { only, ..ChangeTarget::new(table.clone(), table, places, Vec::new()) })
 }
 
 /// Whether a view has a trigger that does the work of an action.
@@ -106,7 +121,11 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
     shown.name.clone_from(&view.name);
     shown.grants.clone_from(&view.grants);
     let (table, layers) = (found.table, found.layers);
-    Ok(ChangeTarget { table, shown: Arc::new(shown), places, layers, instead: false })
+    if table.partitioning.is_some() {
+        let message = format!("changing view \"{}\" over a partitioned table", view.name);
+        return Err(Error::unsupported(message).hint("Change the table itself."));
+    }
+    Ok(ChangeTarget::new(table, Arc::new(shown), places, layers))
 }
 
 /// 55000 with PostgreSQL's advice.
@@ -127,6 +146,60 @@ fn not_writable(view: &View, action: &str, why: NotWritable) -> Error {
 }
 
 impl ChangeTarget {
+    fn new(
+        table: Arc<Table>,
+        shown: Arc<Table>,
+        places: Vec<usize>,
+        layers: Vec<ViewLayer>,
+    ) -> Self {
+        let (instead, only, through, partition) = (false, false, None, None);
+        Self { table, shown, places, layers, instead, through, only, partition }
+    }
+
+    /// A partition under the name and with the privileges of the table that the statement names.
+    pub(crate) fn of_partition(
+        root: &Arc<Table>,
+        leaf: &Arc<Table>,
+        partition: Option<Arc<ScannedPartition>>,
+    ) -> Self {
+        let mut shown = Table::clone(leaf);
+        (shown.id, shown.schema, shown.owner) = (root.id, root.schema, root.owner);
+        shown.name.clone_from(&root.name);
+        shown.grants.clone_from(&root.grants);
+        for column in &mut shown.columns {
+            let upper = root.visible_columns().find(|upper| upper.name == column.name);
+            column.hidden = upper.is_none();
+            if let Some(upper) = upper {
+                column.default.clone_from(&upper.default);
+                (column.identity, column.owned_sequence) = (upper.identity, upper.owned_sequence);
+            }
+        }
+        // ON CONFLICT names the constraints of the root.
+        let upper = |index: &Index| {
+            let upper = root.all_indexes().find(|upper| Some(upper.id) == index.part_of);
+            upper.map(|upper| upper.name.clone())
+        };
+        for index in std::iter::once(&mut shown.primary).chain(&mut shown.indexes) {
+            if let Some(name) = upper(index) {
+                index.name = name;
+            }
+        }
+        let places = root.visible_columns().filter_map(|upper| place_in(leaf, &upper.name));
+        let target = Self::new(leaf.clone(), Arc::new(shown), places.collect(), Vec::new());
+        Self { through: Some(root.clone()), partition, ..target }
+    }
+
+    /// The table that the statement names, if it is partitioned.
+    pub(crate) fn partitioned(&self) -> Option<Arc<Table>> {
+        let is_root = self.through.is_none() && self.table.partitioning.is_some() && !self.only;
+        is_root.then(|| self.table.clone())
+    }
+
+    /// Whether columns have another order than those of the table.
+    pub(crate) fn reorders(&self) -> bool {
+        self.is_view() || self.through.is_some()
+    }
+
     /// 42501 unless the session's user has a privilege on the target, and the owner of each view
     /// has it on what that view is over.
     pub(crate) fn check(&self, binder: &Binder<'_>, privilege: &str) -> Result<()> {
@@ -156,6 +229,11 @@ impl ChangeTarget {
         if !self.layers.is_empty() {
             // A view's rows have no system columns, and its columns have their own order.
             scope.sources.clear();
+        }
+        for source in scope.sources.iter_mut().filter(|_| self.through.is_some()) {
+            source.relation = self.table.id;
+        }
+        if self.reorders() {
             let order = |slot: Slot| {
                 let place = slots.iter().position(|known| *known == slot);
                 self.places.iter().position(|known| Some(*known) == place)
@@ -176,6 +254,49 @@ impl ChangeTarget {
             column.default = None;
         }
         Arc::new(assigned)
+    }
+
+    /// The places in the table of columns that are at these places of the table that the
+    /// statement names.
+    pub(crate) fn own_places(&self, places: &[usize]) -> Vec<usize> {
+        match &self.through {
+            None => places.to_vec(),
+            Some(root) => {
+                let names = places.iter().filter_map(|place| root.columns.get(*place));
+                names.filter_map(|column| place_in(&self.table, &column.name)).collect()
+            }
+        }
+    }
+
+    /// The triggers that fire for it: those of statements only for the table that is named.
+    pub(crate) fn own_triggers(&self, triggers: Arc<TableTriggers>) -> Arc<TableTriggers> {
+        if self.through.is_none() {
+            return triggers;
+        }
+        let rows = triggers.list.iter().filter(|planned| planned.trigger.for_each_row);
+        let list = rows.cloned().collect();
+        Arc::new(TableTriggers { list, adjusted: triggers.adjusted.clone() })
+    }
+
+    /// The checks of rows that were routed to a partition: its bound only if something may change
+    /// them afterwards.
+    pub(crate) fn routed_checks(
+        &self,
+        binder: &mut Binder<'_>,
+        slots: &[Slot],
+        triggers: &TableTriggers,
+        on_conflict: &OnConflict,
+    ) -> Result<Vec<(RowCheck, Expr)>> {
+        let mut checks = self.checks(binder, slots)?;
+        let is_final = triggers.is_empty()
+            && matches!(on_conflict, OnConflict::Error | OnConflict::Nothing(_));
+        if is_final {
+            checks.retain(|(check, _)| *check != RowCheck::Partition);
+        } else {
+            let bound = checks.iter_mut().filter(|(check, _)| *check == RowCheck::Partition);
+            bound.for_each(|(check, _)| *check = RowCheck::SamePartition);
+        }
+        Ok(checks)
     }
 
     /// Whether it is a view.
@@ -200,7 +321,7 @@ impl ChangeTarget {
         binder: &mut Binder<'_>,
         slots: &[Slot],
     ) -> Result<Vec<(RowCheck, Expr)>> {
-        let mut checks = bind_checks(binder, &self.table, slots)?;
+        let mut checks = row_checks(binder, &self.table, slots)?;
         let own = checks.len();
         let mut cascades = false;
         for layer in &self.layers {
@@ -254,13 +375,19 @@ pub(crate) fn shown_scan(
     if target.instead {
         return instead_scan(binder, target, alias);
     }
-    if !target.is_view() {
+    if !target.reorders() && !target.only {
         return target_scan(binder, &target.table, alias);
     }
-    let (node, _) = table_scan(binder, &target.table, alias.unwrap_or(&target.shown.name))?;
+    let mut scan = plain_scan(binder, &target.table, alias.unwrap_or(&target.shown.name))?;
+    scan.partition.clone_from(&target.partition);
+    let node = Node::Scan(Box::new(scan));
     let slots = node.slots();
     let mut scope = target_row(binder, &target.shown, alias, &slots)?;
-    scope.sources.clear();
+    match target.through {
+        Some(_) => scope.sources.iter_mut().for_each(|source| source.relation = target.table.id),
+        None if target.only => {}
+        None => scope.sources.clear(),
+    }
     enter_range(binder, &scope);
     let predicates = target.conditions(binder, &slots)?;
     let node = locked(node);

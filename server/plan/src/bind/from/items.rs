@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
-use braid_sql::UsingColumn;
 use braid_sql::ast::{
     Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
 };
+use braid_sql::{UsingColumn, is_only};
 use braid_types::{Error, Result, SqlState};
 
 use super::aliases::{rename_columns, rename_item_columns, shown_name};
@@ -15,7 +15,8 @@ use super::presence::mark_sides;
 use super::privileges::check_select;
 use super::range_table::enter_range;
 use super::sample::bind_sample;
-use super::system_columns::{table_source, virtual_source};
+use super::stored_table::{plain_scan, table_row};
+use super::system_columns::virtual_source;
 use super::table_function::{
     bind_rows_from, bind_table_function, function_factor, transition_scan,
 };
@@ -25,6 +26,7 @@ use crate::bind::binder::Refresh;
 use crate::bind::expr::arguments::{Arguments, arguments, listed};
 use crate::bind::expr::function::{function_name, set_call};
 use crate::bind::expr::scalar::bind_expr;
+use crate::bind::partitions::scan::{append_scan, mark_scans};
 use crate::bind::query::lock::{lock_of, push_locks, refuse_lock};
 use crate::bind::query::ordered::{BoundQuery, bind_query, plain_column};
 use crate::bind::query::with::cte_scan;
@@ -33,14 +35,10 @@ use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::names;
 use crate::bind::scope::notes::NamedItem;
 use crate::bind::scope::places::{bind_condition, first_part};
-use crate::bind::stored::{index_predicates, key_exprs};
 use crate::context::OutputColumn;
-use crate::memo::Memo;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{
-    Access, FunctionCall, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan,
-};
+use crate::tree::node::{FunctionCall, Join, JoinKind, JoinMethod, Node, VirtualScan};
 
 /// All of FROM; without one it is a single row.
 pub(crate) fn bind_from(
@@ -278,6 +276,9 @@ fn bind_named_relation(
                 let view = table.as_view().ok_or_else(|| no_query(&table))?;
                 expand_view(binder, &view, &shown)?
             }
+            Relation::Table(table) if is_only(name) && table.partitioning.is_some() => {
+                only_table(binder, &table, &shown, alias.is_some())?
+            }
             Relation::Table(table) => named_table(binder, &table, &shown, alias.is_some())?,
             Relation::View(view) => {
                 check_select(binder, Object::View(&view), "SELECT")?;
@@ -329,10 +330,27 @@ fn named_table(
     let (mut node, scope) = table_scan(binder, table, shown)?;
     let schema = binder.cx.catalog.schema_name(table.schema);
     let scope = scope.of_relation(&schema, &table.name, has_alias);
-    if let Node::Scan(scan) = &mut node {
-        scan.lock = lock;
-    }
+    mark_scans(&mut node, lock, false);
     Ok((node, scope))
+}
+
+/// A partitioned table without its partitions: it has no rows.
+fn only_table(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    shown: &str,
+    has_alias: bool,
+) -> Result<(Node, Scope)> {
+    if binder.notes.is_some() {
+        return Err(Error::unsupported("ONLY with a partitioned table in a stored query"));
+    }
+    check_select(binder, Object::Table(table), "SELECT")?;
+    lock_of(binder, shown);
+    let scan = plain_scan(binder, table, shown)?;
+    let slots: Vec<_> = scan.columns.iter().map(|(slot, _)| *slot).collect();
+    let scope = table_row(table, shown, &slots)?;
+    let schema = binder.cx.catalog.schema_name(table.schema);
+    Ok((Node::Scan(Box::new(scan)), scope.of_relation(&schema, &table.name, has_alias)))
 }
 
 /// Notes that a materialized view without rows is read; 42809 if its rows were to be locked.
@@ -388,53 +406,19 @@ pub(crate) fn find_relation(binder: &Binder<'_>, name: &ObjectName) -> Result<Re
     found.ok_or_else(|| undefined_relation(&parts).position(first_part(name)))
 }
 
-/// A scan of all of a table's columns by its primary key.
+/// A scan of all of a table's columns by its primary key; of a partitioned table one of each
+/// partition.
 pub(crate) fn table_scan(
     binder: &mut Binder<'_>,
     table: &Arc<Table>,
     alias: &str,
 ) -> Result<(Node, Scope)> {
-    binder.tables.insert(table.id);
-    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
-    let mut columns = Vec::with_capacity(table.columns.len());
-    for (place, column) in table.columns.iter().enumerate() {
-        let slot = binder.slot();
-        columns.push((slot, place));
-        scope.columns.push(ScopeColumn {
-            table: alias.to_owned(),
-            schema: None,
-            name: column.name.clone(),
-            slot,
-            ty: column.ty.clone(),
-            hidden: column.hidden,
-            merged: false,
-            is_row: false,
-            origin: (table.id, column.id),
-            item: (0, 0),
-        });
+    if table.partitioning.is_some() {
+        return append_scan(binder, table, alias);
     }
-    let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
-    scope.sources.push(table_source(table, alias, &slots)?);
-    let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
-    let scan = Scan {
-        table: table.clone(),
-        alias: alias.to_owned(),
-        columns,
-        key_exprs: key_exprs(binder, table)?,
-        predicates: index_predicates(binder, table)?,
-        wants_literals: false,
-        wants_values: false,
-        guesses: Arc::default(),
-        filter: Vec::new(),
-        access,
-        lock: None,
-        implicit_lock: false,
-        families: None,
-        unrecorded: false,
-        rows: 0.0,
-        gap_keys: None,
-        memo: Memo::default(),
-    };
+    let scan = plain_scan(binder, table, alias)?;
+    let slots: Vec<_> = scan.columns.iter().map(|(slot, _)| *slot).collect();
+    let scope = table_row(table, alias, &slots)?;
     Ok((Node::Scan(Box::new(scan)), scope))
 }
 

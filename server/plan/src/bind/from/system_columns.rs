@@ -50,6 +50,7 @@ pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> Result
         table: alias.to_owned(),
         schema: None,
         relation: table.id,
+        oid: None,
         key,
         has_place: true,
         replaced: None,
@@ -68,6 +69,7 @@ pub(crate) fn virtual_source(
         table: alias.to_owned(),
         schema: None,
         relation: table.oid,
+        oid: None,
         // The first column of a catalog table is never NULL.
         key: vec![(*slot, table.columns.get(*place)?.1.clone())],
         has_place: false,
@@ -125,10 +127,17 @@ fn column_of_source(binder: &mut Binder<'_>, name: &str, source: &RowSource) -> 
         ));
     }
     if name == PLACE && !source.has_place {
-        return Err(Error::unsupported("the system column ctid of a catalog"));
+        let what = match source.oid {
+            Some(_) => "the system column ctid of a partitioned table",
+            None => "the system column ctid of a catalog",
+        };
+        return Err(Error::unsupported(what));
     }
     for (slot, _) in &source.key {
         check_guarded(binder, *slot)?;
+    }
+    if let Some(slot) = source.oid.filter(|_| name == TABLE_OID) {
+        return Ok(Expr::Column(slot, SqlType::Oid));
     }
     let relation = Expr::Const(Datum::Int(i64::from(source.relation)), SqlType::Oid);
     let mut args = vec![relation];

@@ -13,14 +13,15 @@
 //! only filters and joins leaves its marks to the query around it; one with a LIMIT, an ORDER BY
 //! or a clause of its own locks its rows itself.
 
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
 use crate::bind::scope::lock_clause::LockClause;
 use crate::rules::{rejects_null, walk};
 use crate::tree::expr::{Expr, Slot, conjuncts};
 use crate::tree::node::{
-    Join, JoinKind, LockRows, LockWait, LockedTable, Node, Project, Recheck, RowLock, Scan,
+    Append, Join, JoinKind, LockRows, LockWait, LockedPart, LockedTable, Node, OID_PLACE, Project,
+    Recheck, RowLock, Scan,
 };
 
 /// The lock that the clauses of the select being bound put on a relation of this name. Of
@@ -88,6 +89,7 @@ pub(crate) fn lock_rows(mut node: Node) -> Result<Node> {
 fn collect(node: &mut Node, found: &mut Collected) -> Result<()> {
     match node {
         Node::Scan(scan) => found.targets.extend(target(scan)?),
+        Node::Append(append) => found.targets.extend(partitions(append)?),
         Node::Sort(sort) => collect(&mut sort.input, found)?,
         Node::Filter(filter) => {
             let before = found.targets.len();
@@ -124,6 +126,7 @@ fn target(scan: &mut Scan) -> Result<Option<LockedTable>> {
     }
     Ok(Some(LockedTable {
         key,
+        parts: None,
         table: scan.table.clone(),
         alias: scan.alias.clone(),
         columns: scan.columns.clone(),
@@ -131,6 +134,45 @@ fn target(scan: &mut Scan) -> Result<Option<LockedTable>> {
         implicit: std::mem::take(&mut scan.implicit_lock),
         families: scan.families.clone(),
     }))
+}
+
+/// The marked partitions of a table, as one target.
+fn partitions(append: &mut Append) -> Result<Option<LockedTable>> {
+    let Some((table, oid)) = append.scanned.clone() else { return Ok(None) };
+    let mut whole: Option<LockedTable> = None;
+    let mut parts = Vec::with_capacity(append.inputs.len());
+    for input in &mut append.inputs {
+        let Node::Project(project) = input else { continue };
+        let Node::Scan(scan) = &mut project.input else { continue };
+        let Some(own) = target(scan)? else { return Ok(None) };
+        if own.key.iter().any(|slot| !append.slots.contains(slot)) {
+            let message = format!(
+                "locking rows of \"{}\" through \"{}\", whose primary key it lacks,",
+                own.table.name, table.name
+            );
+            return Err(Error::unsupported(message));
+        }
+        let place = |slot: &Slot| {
+            own.columns.iter().find(|(known, _)| known == slot).map(|(_, place)| *place)
+        };
+        let places = append.slots.iter().map(place).collect();
+        parts.push(LockedPart { table: own.table.clone(), key: own.key.clone(), places });
+        let whole = whole.get_or_insert_with(|| LockedTable {
+            table: table.clone(),
+            key: vec![oid],
+            columns: Vec::new(),
+            ..own.clone()
+        });
+        let new: Vec<Slot> =
+            own.key.iter().filter(|slot| !whole.key.contains(slot)).copied().collect();
+        whole.key.extend(new);
+    }
+    let Some(mut whole) = whole else { return Ok(None) };
+    let places = append.slots.iter().enumerate();
+    whole.columns =
+        places.map(|(place, slot)| (*slot, if *slot == oid { OID_PLACE } else { place })).collect();
+    whole.parts = Some((oid, parts));
+    Ok(Some(whole))
 }
 
 fn collect_join(join: &mut Join, found: &mut Collected) -> Result<()> {
@@ -170,6 +212,7 @@ fn collect_join(join: &mut Join, found: &mut Collected) -> Result<()> {
 fn marked(node: &Node) -> Option<RowLock> {
     match node {
         Node::Scan(scan) => scan.lock,
+        Node::Append(append) => append.inputs.first().and_then(marked),
         Node::Sort(_) | Node::Filter(_) | Node::Project(_) | Node::Join(_) => {
             let mut found = None;
             node.for_each_child(&mut |child| found = found.or_else(|| marked(child)));
@@ -197,12 +240,14 @@ fn computed(project: &Project) -> Vec<(Slot, Expr)> {
 /// Makes a projection give what locking above it needs: the keys of locked tables, and whatever
 /// is read when a row is looked at again and is no column of a locked table.
 fn pass_through(project: &mut Project, found: &Collected) {
-    let mut wanted: Vec<(Slot, braid_types::SqlType)> = Vec::new();
+    let mut wanted: Vec<(Slot, SqlType)> = Vec::new();
     for target in &found.targets {
         for slot in &target.key {
             let place = target.columns.iter().find(|(s, _)| s == slot).map(|(_, place)| *place);
-            if let Some(place) = place {
-                wanted.push((*slot, target.table.columns[place].ty.clone()));
+            match place {
+                Some(OID_PLACE) => wanted.push((*slot, SqlType::Oid)),
+                Some(place) => wanted.push((*slot, target.column_type(place))),
+                None => {}
             }
         }
     }

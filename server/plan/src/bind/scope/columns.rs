@@ -67,6 +67,8 @@ pub struct RowSource {
     pub schema: Option<String>,
     /// Its oid.
     pub relation: Id,
+    /// Where the oid of a row's own table is, if the rows are of several partitions.
+    pub oid: Option<Slot>,
     /// Its primary key. Of a catalog, a column that is never NULL.
     pub key: Vec<(Slot, SqlType)>,
     /// Whether it has a `ctid`.

@@ -81,6 +81,7 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
         }
         Node::Distinct(distinct) => different(distinct, catalog),
         Node::SetOp(op) => rows(&op.left, catalog) + rows(&op.right, catalog),
+        Node::Append(append) => append.inputs.iter().map(|input| rows(input, catalog)).sum(),
         Node::With(with) => rows(&with.body, catalog),
         Node::CteScan(scan) if scan.rows > 0.0 => scan.rows,
         Node::CteScan(_) => 1000.0,

@@ -188,7 +188,7 @@ fn never_fails(node: &Node) -> bool {
         Node::Join(join) => !join.lateral,
         Node::Aggregate(node) => node.aggregates.iter().all(|(_, call)| is_safe(call)),
         Node::Values(_) | Node::Filter(_) | Node::Project(_) => true,
-        Node::Distinct(_) | Node::SetOp(_) => true,
+        Node::Distinct(_) | Node::SetOp(_) | Node::Append(_) => true,
         _ => false,
     };
     let mut is_safe = is_known;

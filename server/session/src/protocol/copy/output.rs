@@ -116,6 +116,11 @@ async fn copy_query(
         return Ok((inner, None));
     };
     match copy_relation(session, name).await? {
+        Relation::Table(table) if table.partitioning.is_some() => {
+            let message = format!("cannot copy from partitioned table \"{}\"", table.name);
+            Err(Error::new(SqlState::WrongObjectType, message)
+                .hint("Try the COPY (SELECT ...) TO variant."))
+        }
         Relation::Table(table) if table.materialized.is_none() => {
             let columns = table_columns(&table, columns)?;
             let names: Vec<String> =

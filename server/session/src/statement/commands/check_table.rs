@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_catalog::partitions::leaves;
 use braid_catalog::{Object, Relation};
 use braid_dml::check_table;
 use braid_sql::ast::ObjectName;
@@ -40,7 +41,11 @@ pub(crate) async fn check_named_table(
     let user = catalog.names().role(&session.derived().user).map(|role| role.id);
     catalog.privileges().check_owner(user.unwrap_or_default(), Object::Table(&table))?;
     let cx = exec_context(session, seq, catalog, env);
-    check_table(&cx, &table).await.map(VecDeque::from)
+    let mut findings = VecDeque::new();
+    for part in leaves(&cx.catalog, &table)? {
+        findings.extend(check_table(&cx, &part).await?);
+    }
+    Ok(findings)
 }
 
 /// The columns of its answer.

@@ -9,6 +9,7 @@ use super::create_table::{
 };
 use super::domains::parse_alter_domain;
 use super::grant::parse_default_privileges;
+use super::partitions::parse_partition_action;
 use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
 use super::types::parse_alter_type;
 use super::users::{parse_alter_user, parse_stored_setting};
@@ -61,6 +62,7 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
 fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     let if_exists = take_if_exists(cursor);
+    let only = cursor.take("only");
     let name = parse_object_name(cursor)?;
     cursor.take_symbol(&Token::Mul);
     if let Some(kind) = parse_rename_kind(cursor, true)? {
@@ -68,7 +70,7 @@ fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
         return Ok(Statement::Rename(Rename { target, if_exists, kind }));
     }
     let actions = cursor.list(parse_alter_action)?;
-    Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })))
+    Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, only, actions })))
 }
 
 /// `ALTER INDEX`, `VIEW`, `SEQUENCE`, `SCHEMA` and `DATABASE`.
@@ -96,6 +98,10 @@ fn parse_alter_named(
                     AlterAction::Interleave(clause) => AlterIndexAction::Interleave(clause),
                     _ => AlterIndexAction::Uninterleave,
                 };
+                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
+            }
+            if cursor.take_all(&["attach", "partition"]) {
+                let action = AlterIndexAction::Attach(parse_object_name(cursor)?);
                 return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
             }
             if cursor.take_all(&["set", "tablespace"]) {
@@ -151,6 +157,9 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     if let Some(action) = parse_trigger_action(cursor)? {
         return Ok(action);
     }
+    if let Some(action) = parse_partition_action(cursor)? {
+        return Ok(action);
+    }
     if cursor.take("add") {
         return parse_alter_add(cursor);
     }
@@ -190,8 +199,6 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
                 | "inherit"
                 | "of"
                 | "not"
-                | "attach"
-                | "detach"
                 | "cluster"
                 | "replica"
                 | "set"

@@ -24,6 +24,7 @@ pub(crate) fn parse_create_index(cursor: &mut Cursor<'_>, unique: bool) -> Resul
     let if_not_exists = take_if_not_exists(cursor);
     let name = if cursor.is("on") { None } else { Some(parse_ident(cursor)?) };
     cursor.expect("on")?;
+    let only = cursor.take("only");
     let table = parse_object_name(cursor)?;
     let mut method = if cursor.take("using") { Some(parse_ident(cursor)?) } else { None };
     let keys = cursor.parens(parse_index_key)?;
@@ -43,6 +44,7 @@ pub(crate) fn parse_create_index(cursor: &mut Cursor<'_>, unique: bool) -> Resul
         unique,
         if_not_exists,
         concurrently,
+        only,
         table,
         method,
         keys,

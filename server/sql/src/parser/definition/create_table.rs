@@ -6,11 +6,12 @@ use sqlparser::tokenizer::Token;
 use braid_types::{Error, Result, SqlState};
 
 use super::create_index::{parse_index_key, parse_nulls_not_distinct};
+use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
-    ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateTable, CreateTableLike, Family,
-    ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind, ReferenceAction, Statement,
-    TableConstraint, TableConstraintKind, UniqueRules,
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable, CreateTableLike,
+    Family, ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind, PartitionOfClause,
+    ReferenceAction, Statement, TableConstraint, TableConstraintKind, UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -42,10 +43,9 @@ pub(crate) fn parse_create_table(
     if cursor.is("of") {
         return Err(cursor.unsupported("CREATE TABLE OF a type"));
     }
-    if cursor.is("partition") {
-        return Err(cursor.unsupported("PARTITION OF"));
-    }
-    if *cursor.peek() == Token::LParen {
+    if cursor.take("partition") {
+        parse_partition_of(cursor, &mut table)?;
+    } else if *cursor.peek() == Token::LParen {
         if is_name_list(cursor) {
             table.as_columns = parse_columns(cursor)?;
         } else {
@@ -56,6 +56,40 @@ pub(crate) fn parse_create_table(
     }
     parse_table_tail(cursor, &mut table)?;
     Ok(Statement::CreateTable(Box::new(table)))
+}
+
+/// What follows `PARTITION` in `CREATE TABLE p PARTITION OF parent …`.
+fn parse_partition_of(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    cursor.expect("of")?;
+    let parent = parse_object_name(cursor)?;
+    let mut columns = Vec::new();
+    if cursor.take_symbol(&Token::LParen) {
+        loop {
+            if at_table_constraint(cursor) {
+                table.constraints.push(parse_table_constraint(cursor)?);
+            } else {
+                columns.push(parse_column_options(cursor)?);
+            }
+            if !cursor.take_symbol(&Token::Comma) {
+                break;
+            }
+        }
+        cursor.expect_symbol(&Token::RParen)?;
+    }
+    let bound = parse_bound(cursor)?;
+    table.partition_of = Some(PartitionOfClause { parent, columns, bound });
+    Ok(())
+}
+
+/// `column [WITH OPTIONS] constraints`.
+fn parse_column_options(cursor: &mut Cursor<'_>) -> Result<ColumnOptions> {
+    let name = parse_ident(cursor)?;
+    cursor.take_all(&["with", "options"]);
+    let mut constraints = Vec::new();
+    while !at_end_of_column(cursor) {
+        parse_behind_column(cursor, &mut constraints)?;
+    }
+    Ok(ColumnOptions { name, constraints })
 }
 
 /// Whether the list is `(a, b)` of names only, as before `AS query`.
@@ -159,25 +193,42 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
     let name = parse_ident(cursor)?;
     let data_type = next_data_type(cursor)?;
     let mut column = ColumnDef { name, data_type, collation: None, constraints: Vec::new() };
-    while !matches!(cursor.peek(), Token::Comma | Token::RParen) && !cursor.at_end() {
+    while !at_end_of_column(cursor) {
         if cursor.take("collate") {
             column.collation = Some(parse_any_name(cursor)?);
-        } else if at_characteristics(cursor) {
-            parse_column_characteristics(cursor, &mut column)?;
-        } else if !parse_column_constraint(cursor, &mut column)? {
-            return Err(cursor.unexpected());
+        } else {
+            parse_behind_column(cursor, &mut column.constraints)?;
         }
     }
     Ok(column)
+}
+
+/// Whether nothing more follows behind a column.
+fn at_end_of_column(cursor: &Cursor<'_>) -> bool {
+    matches!(cursor.peek(), Token::Comma | Token::RParen) || cursor.at_end()
+}
+
+/// One constraint behind a column, or what speaks of the one before.
+fn parse_behind_column(cursor: &mut Cursor<'_>, into: &mut Vec<ColumnConstraint>) -> Result<()> {
+    if at_characteristics(cursor) {
+        return parse_column_characteristics(cursor, into);
+    }
+    if !parse_column_constraint(cursor, into)? {
+        return Err(cursor.unexpected());
+    }
+    Ok(())
 }
 
 /// What is named when a primary key is declared DEFERRABLE.
 const DEFERRABLE_PRIMARY_KEY: &str = "a deferrable primary key";
 
 /// `DEFERRABLE` and the like speak of the constraint before them.
-fn parse_column_characteristics(cursor: &mut Cursor<'_>, column: &mut ColumnDef) -> Result<()> {
+fn parse_column_characteristics(
+    cursor: &mut Cursor<'_>,
+    constraints: &mut [ColumnConstraint],
+) -> Result<()> {
     let error = cursor.unexpected();
-    let Some(last) = column.constraints.last_mut() else {
+    let Some(last) = constraints.last_mut() else {
         return Err(error);
     };
     match &mut last.kind {
@@ -200,13 +251,16 @@ fn parse_column_characteristics(cursor: &mut Cursor<'_>, column: &mut ColumnDef)
 }
 
 /// One constraint of a column; false when none is next.
-fn parse_column_constraint(cursor: &mut Cursor<'_>, column: &mut ColumnDef) -> Result<bool> {
+fn parse_column_constraint(
+    cursor: &mut Cursor<'_>,
+    into: &mut Vec<ColumnConstraint>,
+) -> Result<bool> {
     let span = cursor.span();
     let name = if cursor.take("constraint") { Some(parse_ident(cursor)?) } else { None };
     let Some(kind) = parse_column_constraint_kind(cursor)? else {
         return Ok(false);
     };
-    column.constraints.push(ColumnConstraint { name, kind, span });
+    into.push(ColumnConstraint { name, kind, span });
     Ok(true)
 }
 
@@ -449,7 +503,7 @@ fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<
         } else if cursor.is("inherits") {
             return Err(cursor.unsupported("INHERITS"));
         } else if cursor.is("partition") {
-            return Err(cursor.unsupported("PARTITION BY"));
+            table.partition_by = Some(parse_partition_by(cursor)?);
         } else if cursor.take("using") {
             parse_ident(cursor)?;
         } else if cursor.take("with") {

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use braid_catalog::partitions::leaves;
 use braid_catalog::{
     ColumnStatistics, GroupStatistics, Object, Relation, Table, TableStatistics, ValueStatistics,
     is_temporary,
@@ -34,7 +35,13 @@ pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec
     let mut tables = Vec::new();
     for name in names {
         match cx.find(name)? {
-            Some(Relation::Table(table)) => tables.push(table),
+            Some(Relation::Table(table)) => {
+                // The rows are those of the partitions.
+                if table.partitioning.is_some() {
+                    tables.extend(leaves(&cx.catalog(), &table)?);
+                }
+                tables.push(table);
+            }
             Some(_) => {}
             None => return Err(undefined("relation", &parts(name))),
         }

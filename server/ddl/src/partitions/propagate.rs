@@ -1,0 +1,94 @@
+//! Which actions of ALTER TABLE on a partitioned table go on to its partitions.
+
+use braid_catalog::{Id, Table};
+use braid_sql::ast::{AlterAction, AlterColumnAction, Ident, TableConstraintKind};
+use braid_sql::fold;
+
+use crate::context::DdlContext;
+
+/// The partitions of a table to which an action goes on as it is written.
+pub(crate) fn heirs(cx: &DdlContext<'_>, table: Id, action: &AlterAction, only: bool) -> Vec<Id> {
+    let goes_on = match action {
+        AlterAction::AddColumn { .. }
+        | AlterAction::DropColumn { .. }
+        | AlterAction::ValidateConstraint(_)
+        | AlterAction::AlterConstraint { .. } => true,
+        // An identity belongs to the parent alone.
+        AlterAction::AlterColumn { action, .. } => !matches!(
+            action,
+            AlterColumnAction::AddIdentity { .. }
+                | AlterColumnAction::SetIdentity { .. }
+                | AlterColumnAction::DropIdentity { .. }
+        ),
+        AlterAction::AddConstraint(constraint) => matches!(
+            constraint.kind,
+            TableConstraintKind::Check(_) | TableConstraintKind::ForeignKey(_)
+        ),
+        AlterAction::Trigger(..) => true,
+        // Constraints with indexes have names of their own in partitions.
+        AlterAction::DropConstraint { name, .. } => {
+            let name = fold(name);
+            let catalog = cx.catalog();
+            catalog.table(table).is_some_and(|table| {
+                table.checks.iter().any(|check| check.name == name)
+                    || table.foreign_keys.iter().any(|key| key.name == name)
+            })
+        }
+        _ => false,
+    };
+    let catalog = cx.catalog();
+    match catalog.table(table).and_then(|table| table.partitioning.as_ref()) {
+        Some(keys) if goes_on && !only => keys.partitions.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// A constraint that was added without a name has the same name on partitions.
+pub(crate) fn named_constraint(action: &AlterAction, table: &Table) -> AlterAction {
+    let mut action = action.clone();
+    if let AlterAction::AddConstraint(constraint) = &mut action
+        && constraint.name.is_none()
+    {
+        let name = match &constraint.kind {
+            TableConstraintKind::Check(_) => table.checks.last().map(|check| &check.name),
+            TableConstraintKind::ForeignKey(_) => table.foreign_keys.last().map(|key| &key.name),
+            _ => None,
+        };
+        constraint.name = name.map(|name| Ident::with_quote('"', name));
+    }
+    action
+}
+
+/// The constraints of partitions that go with an index constraint of the table: each partition and
+/// the name of its constraint.
+pub(crate) fn parts_of_dropped(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    action: &AlterAction,
+) -> Vec<(Id, String)> {
+    let AlterAction::DropConstraint { name, .. } = action else { return Vec::new() };
+    let name = fold(name);
+    let index = table.all_indexes().find(|index| index.name == name && index.constraint.is_some());
+    let mut found = Vec::new();
+    if let Some(index) = index {
+        collect_parts(cx, table, index.id, &mut found);
+    }
+    found
+}
+
+/// The indexes of partitions that are parts of an index: each partition and the index's name.
+pub(crate) fn collect_parts(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    index: Id,
+    into: &mut Vec<(Id, String)>,
+) {
+    let catalog = cx.catalog();
+    let partitions = table.partitioning.iter().flat_map(|keys| &keys.partitions);
+    for child in partitions.filter_map(|id| catalog.table(*id)) {
+        if let Some(own) = child.all_indexes().find(|own| own.part_of == Some(index)) {
+            into.push((child.id, own.name.clone()));
+            collect_parts(cx, child, own.id, into);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What ALTER TABLE cannot do to partitioned tables and to partitions.
+
+use braid_catalog::{ColumnId, KeyPart, Table};
+use braid_sql::ast::{AlterAction, AlterColumnAction};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::table::expr_text::columns_used;
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::InvalidTableDefinition, message)
+}
+
+/// Whether a partition key reads a column.
+pub(crate) fn is_in_key(table: &Table, column: ColumnId) -> bool {
+    table.partitioning.iter().flat_map(|keys| &keys.keys).any(|key| match &key.part {
+        KeyPart::Column(id) => *id == column,
+        KeyPart::Expr(expr, _) => columns_used(table, expr).contains(&column),
+    })
+}
+
+/// 42P16, 42809 or 0A000 for an action on a partition that belongs to its parent, or on a
+/// partitioned table alone.
+pub(crate) fn check_action(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    action: &AlterAction,
+    only: bool,
+) -> Result<()> {
+    let has_partitions =
+        table.partitioning.as_ref().is_some_and(|keys| !keys.partitions.is_empty());
+    if only && has_partitions {
+        check_only(action)?;
+    }
+    if table.partitioning.is_some() {
+        check_partitioned(table, action)?;
+    }
+    let parent =
+        table.partition_of.as_ref().and_then(|part| cx.catalog().table(part.parent).cloned());
+    match parent {
+        Some(parent) => check_partition(table, &parent, action),
+        None => Ok(()),
+    }
+}
+
+fn check_only(action: &AlterAction) -> Result<()> {
+    let what = match action {
+        AlterAction::AddColumn { .. } => "column must be added to child tables too".to_owned(),
+        AlterAction::DropColumn { .. } => {
+            let message =
+                "cannot drop column from only the partitioned table when partitions exist";
+            return Err(invalid(message.to_owned()).hint("Do not specify the ONLY keyword."));
+        }
+        AlterAction::AddConstraint(constraint)
+            if matches!(constraint.kind, braid_sql::ast::TableConstraintKind::Check(_)) =>
+        {
+            "constraint must be added to child tables too".to_owned()
+        }
+        AlterAction::AlterColumn { name, action: AlterColumnAction::SetType { .. } } => format!(
+            "type of inherited column \"{}\" must be changed in child tables too",
+            fold(name)
+        ),
+        AlterAction::AlterColumn { action: AlterColumnAction::SetNotNull, .. } => {
+            "constraint must be added to child tables too".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(invalid(what))
+}
+
+fn check_partitioned(table: &Table, action: &AlterAction) -> Result<()> {
+    let (name, verb) = match action {
+        AlterAction::DropColumn { name, .. } => (name, "drop"),
+        AlterAction::AlterColumn { name, action: AlterColumnAction::SetType { .. } } => {
+            (name, "alter")
+        }
+        AlterAction::AlterPrimaryKey(_)
+        | AlterAction::Interleave(_)
+        | AlterAction::Uninterleave => {
+            return Err(Error::unsupported("this action of ALTER TABLE on a partitioned table")
+                .hint("Change the partitions one by one."));
+        }
+        AlterAction::AddColumn { column, .. } if makes_sequence(column) => {
+            return Err(Error::unsupported("ADD COLUMN with a sequence on a partitioned table")
+                .hint("Create the sequence first, and use nextval() as the default."));
+        }
+        _ => return Ok(()),
+    };
+    let name = fold(name);
+    match table.columns.iter().find(|column| column.name == name) {
+        Some(column) if is_in_key(table, column.id) => Err(invalid(format!(
+            "cannot {verb} column \"{name}\" because it is part of the partition key of relation \
+             \"{}\"",
+            table.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn makes_sequence(column: &braid_sql::ast::ColumnDef) -> bool {
+    crate::table::columns::serial_type(&column.data_type).is_some()
+        || column.constraints.iter().any(|constraint| {
+            matches!(constraint.kind, braid_sql::ast::ColumnConstraintKind::Identity { .. })
+        })
+}
+
+fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Result<()> {
+    let upper = |name: &str| parent.visible_columns().find(|column| column.name == name);
+    match action {
+        AlterAction::AddColumn { .. } => {
+            let message = "cannot add column to a partition";
+            Err(Error::new(SqlState::WrongObjectType, message))
+        }
+        AlterAction::DropColumn { name, .. } if upper(&fold(name)).is_some() => {
+            Err(invalid(format!("cannot drop inherited column \"{}\"", fold(name))))
+        }
+        AlterAction::AlterColumn { name, action } => {
+            let name = fold(name);
+            match (action, upper(&name)) {
+                (AlterColumnAction::SetType { .. }, Some(_)) => {
+                    Err(invalid(format!("cannot alter inherited column \"{name}\"")))
+                }
+                (AlterColumnAction::DropNotNull, Some(column)) if !column.nullable => {
+                    let message = format!("column \"{name}\" is marked NOT NULL in parent table");
+                    Err(invalid(message))
+                }
+                _ => Ok(()),
+            }
+        }
+        AlterAction::DropConstraint { name, .. } => {
+            let name = fold(name);
+            let inherited = parent.checks.iter().any(|check| check.name == name)
+                || parent.foreign_keys.iter().any(|key| key.name == name)
+                || table.all_indexes().any(|index| index.name == name && index.part_of.is_some());
+            match inherited {
+                true => Err(invalid(format!(
+                    "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
+                    table.name
+                ))),
+                false => Ok(()),
+            }
+        }
+        AlterAction::AlterPrimaryKey(_)
+        | AlterAction::Interleave(_)
+        | AlterAction::Uninterleave => {
+            Err(Error::unsupported("this action of ALTER TABLE on a partition"))
+        }
+        _ => Ok(()),
+    }
+}
