@@ -9,14 +9,15 @@ use braid_exec::{
     Reader, key_bytes, row_bytes,
 };
 use braid_kv::{Isolation, Key, LockRequest};
-use braid_plan::{Expr, Firing, Insert, OnConflict};
+use braid_plan::{Expr, Firing, Insert, OnConflict, PolicyUse};
 use braid_rows::{IndexEntry, IndexRows, keys_are_exact, replaced_places};
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
+use crate::policy_checks::has_policies;
 use crate::queues::Queues;
-use crate::table_writer::{TableWriter, UniqueKey};
+use crate::table_writer::{TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
 /// Rows whose keys are looked at in one wait.
@@ -424,6 +425,7 @@ impl InsertOperator {
             {
                 continue;
             }
+            self.writer.check_policies(PolicyUse::Conflict, &old).await?;
             let mut new = old.clone();
             for (place, e) in &assignments {
                 new[*place] = self.evaluator.eval(e, &both).await?;
@@ -451,6 +453,7 @@ impl InsertOperator {
                 split.insert(p);
                 continue;
             };
+            self.writer.check_policies(PolicyUse::Conflict, &old).await?;
             let mut new = old.clone();
             for place in &targets {
                 new[*place] = p.row[*place].clone();
@@ -572,6 +575,7 @@ fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
         && matches!(plan.on_conflict, OnConflict::Error)
         && plan.returning.is_empty()
         && plan.triggers.is_empty()
+        && !has_policies(plan)
         && keys_are_exact(&plan.table)
 }
 
@@ -583,14 +587,8 @@ fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
     evaluator.run.cx.txn.isolation() == Isolation::Serializable
         && plan.table.indexes.is_empty()
         && plan.triggers.is_empty()
+        && !has_policies(plan)
         && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
-}
-
-fn second_time(what: &str) -> Error {
-    let message = format!("{what} command cannot affect row a second time");
-    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
-                constrained values.";
-    Error::new(SqlState::CardinalityViolation, message).hint(hint)
 }
 
 impl Operator for InsertOperator {

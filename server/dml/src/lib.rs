@@ -27,6 +27,7 @@ mod delete;
 mod foreign_keys;
 mod insert;
 mod merge;
+mod policy_checks;
 mod queues;
 mod range_delete;
 mod statement;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record};
-use braid_plan::{Expr, IndexPart, RowCheck, eval};
+use braid_plan::{Expr, IndexPart, PolicyUse, RowCheck, eval};
 use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
 use crate::deferrable_keys::owe_checks;
+use crate::policy_checks::check_policies;
 
 /// Writes rows of one table.
 pub struct TableWriter {
@@ -26,6 +27,8 @@ pub struct TableWriter {
     index_exprs: Vec<IndexExprs>,
     generated: Vec<(usize, Expr)>,
     checks: Vec<(RowCheck, Expr)>,
+    /// Whether policies hold for the rows.
+    has_policies: bool,
     /// Whether generated columns or checks call functions that wait.
     waits: bool,
     evaluator: Evaluator,
@@ -63,6 +66,7 @@ impl TableWriter {
                 .collect(),
             generated: generated.to_vec(),
             checks: checks.to_vec(),
+            has_policies: checks.iter().any(|(check, _)| check.is_policy()),
             waits: generated.iter().any(|(_, e)| e.waits())
                 || checks.iter().any(|(_, e)| e.waits()),
             counts: WriteCounts::new(&evaluator.run, table),
@@ -98,13 +102,13 @@ impl TableWriter {
 
     /// Computes the generated columns of a new row, then checks NOT NULL and CHECK.
     pub async fn complete(&self, row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |_| true).await
+        self.complete_columns(row, PolicyUse::Insert, |_| true).await
     }
 
     /// The same for a changed row. A column that was null in the old row is not checked for NOT
     /// NULL: it is in a column family that the change neither read nor writes.
     pub async fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |place| !old[place].is_null()).await
+        self.complete_columns(row, PolicyUse::Update, |place| !old[place].is_null()).await
     }
 
     /// The value of an expression of the table's definition. Functions of users wait.
@@ -118,11 +122,13 @@ impl TableWriter {
     async fn complete_columns(
         &self,
         row: &mut Row,
+        written: PolicyUse,
         must_have_value: impl Fn(usize) -> bool,
     ) -> Result<()> {
         for (place, e) in &self.generated {
             row[*place] = self.value(e, row).await?;
         }
+        self.check_policies(written, row).await?;
         let table = self.table();
         for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
             if value.is_null() && !column.nullable && must_have_value(place) {
@@ -134,12 +140,12 @@ impl TableWriter {
                         column.name, table.name
                     ),
                 )
-                .detail(self.failing_row(row))
+                .details(failing_row(self, row))
                 .table(&self.schema(), &table.name)
                 .column(&column.name));
             }
         }
-        for (check, e) in &self.checks {
+        for (check, e) in self.checks.iter().filter(|(check, _)| !check.is_policy()) {
             let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
@@ -148,7 +154,7 @@ impl TableWriter {
                 RowCheck::View(name) if holds != Some(true) => {
                     let message = format!("new row violates check option for view \"{name}\"");
                     return Err(Error::new(SqlState::WithCheckOptionViolation, message)
-                        .detail(self.failing_row(row)));
+                        .details(failing_row(self, row)));
                 }
                 _ => {}
             }
@@ -163,21 +169,21 @@ impl TableWriter {
             SqlState::CheckViolation,
             format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
         )
-        .detail(self.failing_row(row))
+        .details(failing_row(self, row))
         .table(&self.schema(), &table.name)
         .constraint(name)
     }
 
-    fn schema(&self) -> String {
-        self.evaluator.run.cx.catalog.schema_name(self.table().schema)
+    /// 42501 for a row that does not meet the policies of this use.
+    pub(crate) async fn check_policies(&self, wanted: PolicyUse, row: &[Datum]) -> Result<()> {
+        if !self.has_policies {
+            return Ok(());
+        }
+        check_policies((&self.evaluator, &self.table().name), &self.checks, wanted, row).await
     }
 
-    fn failing_row(&self, row: &[Datum]) -> String {
-        let settings = self.evaluator.run.cx.env.settings();
-        let shown = self.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
-        let values: Vec<String> =
-            shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
-        format!("Failing row contains ({}).", values.join(", "))
+    fn schema(&self) -> String {
+        self.evaluator.run.cx.catalog.schema_name(self.table().schema)
     }
 
     /// The row's index entries; none where a partial index leaves it out.
@@ -250,7 +256,8 @@ impl TableWriter {
             Some(Ok(None)) | None => row.into(),
         };
         let run = &self.evaluator.run.cx;
-        duplicate_row(&run.catalog, table, index, &row, run.env.settings())
+        let error = duplicate_row(&run.catalog, table, index, &row, run.env.settings());
+        if self.has_policies { error.without_detail() } else { error }
     }
 
     /// Notes the keys of deferrable constraints that a row gets.
@@ -407,6 +414,18 @@ impl TableWriter {
     }
 }
 
+/// The values of a row; none where policies may hide them.
+fn failing_row(writer: &TableWriter, row: &[Datum]) -> Option<String> {
+    if writer.has_policies {
+        return None;
+    }
+    let settings = writer.evaluator.run.cx.env.settings();
+    let shown = writer.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
+    let values: Vec<String> =
+        shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
+    Some(format!("Failing row contains ({}).", values.join(", ")))
+}
+
 /// `(a, b)=(1, x)` of columns.
 pub fn columns_text(
     table: &Table,
@@ -418,4 +437,12 @@ pub fn columns_text(
     let values: Vec<String> =
         places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
     format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+/// 21000: a statement would change a row that it has written.
+pub(crate) fn second_time(what: &str) -> Error {
+    let message = format!("{what} command cannot affect row a second time");
+    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
+                constrained values.";
+    Error::new(SqlState::CardinalityViolation, message).hint(hint)
 }

@@ -31,6 +31,7 @@ pub use expr::data_type::{
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
+pub(crate) use from::security::{bind_policy_to_store, check_policy};
 pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;

@@ -24,7 +24,7 @@ mod queries;
 mod stored_exprs;
 mod syntax;
 
-pub use stored_exprs::{identify_expr, identify_when};
+pub use stored_exprs::{identify_expr, identify_policy, identify_when};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,12 +1,14 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! NULLs that decide → unnest subqueries → factor ORs → push filters down
+//! plain policies into their scans → NULLs that decide → unnest subqueries → factor ORs
+//!   → push filters down, leaky conditions not through barriers
 //!   → semi joins with one match become inner → prune, if the plan only reads → order joins
 //!   → choose indexes and methods → use order → lock while scanning
 //!   → drop what a partial index implies → prune
 //! ```
 
+mod barriers;
 mod choose_index;
 mod conditions;
 mod cost;
@@ -37,6 +39,7 @@ use crate::tree::node::Node;
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = root;
     // These look into subqueries by themselves.
+    barriers::settle(&mut root);
     prune_columns::drop_unread_markers(&mut root);
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
     let catalog = binder.context().catalog.clone();
@@ -62,7 +65,7 @@ fn choose(root: Node, catalog: &Catalog) -> Node {
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);
     let root = order_joins::apply(root, catalog);
-    let root = choose_index::apply(root, catalog);
+    let root = choose_index::apply(barriers::drop_empty(root), catalog);
     let root = join_methods::apply(root, catalog);
     let root = interleave_joins::finish(root);
     let root = use_order::apply(root);

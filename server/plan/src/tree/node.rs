@@ -12,8 +12,8 @@ use braid_types::SqlType;
 pub use super::access::{Access, Bound};
 use super::expr::{Expr, Slot};
 pub use super::row_change::{
-    Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, RowCheck,
-    TableTriggers, Update, When,
+    Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, PolicyUse,
+    RowCheck, TableTriggers, Update, When,
 };
 pub use super::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
 use crate::memo::Memo;
@@ -168,6 +168,15 @@ pub struct Filter {
     pub input: Node,
     /// The predicates.
     pub predicates: Vec<Expr>,
+    /// The input hides rows: no condition from above that could reveal them moves into it.
+    pub barrier: bool,
+}
+
+impl Filter {
+    /// A filter that hides nothing.
+    pub fn of(input: Node, predicates: Vec<Expr>) -> Box<Self> {
+        Box::new(Self { input, predicates, barrier: false })
+    }
 }
 
 /// Expressions over rows.

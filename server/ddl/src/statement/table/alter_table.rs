@@ -18,6 +18,7 @@ use crate::rows::rewrite::fill_index;
 use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
 use crate::statement::object::rename::{change_owner, set_table_owner};
 use crate::statement::object::view::store_views;
+use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
 use crate::statement::table::key_from_index::{become_primary, usable_index, use_index};
@@ -92,6 +93,7 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         AlterAction::Interleave(_) => Err(not_in_block("ALTER TABLE ... INTERLEAVE")),
         AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
         AlterAction::Trigger(choice, state) => set_state(cx, &table, choice, *state),
+        AlterAction::RowSecurity(change) => set_security(cx, &table, *change),
         AlterAction::Unsupported(what) => {
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
         }

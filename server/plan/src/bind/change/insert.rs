@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Table, TriggerEvent, is_temporary};
+use braid_catalog::{Identity, PolicyCommand, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
@@ -22,8 +22,9 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::domain::check_column;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
-use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::privileges::{check_some_column, guarding};
 use crate::bind::from::range_table::{enter_range, expand_rows};
+use crate::bind::from::security::Secured;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
 use crate::bind::query::output::set_nodes;
@@ -34,7 +35,7 @@ use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Insert, Node, OnConflict, Project, TableTriggers, Values};
+use crate::tree::node::{Insert, Node, OnConflict, Project, RowCheck, TableTriggers, Values};
 
 /// A column that gets a value, or a part of it.
 pub(super) struct Target {
@@ -45,15 +46,16 @@ pub(super) struct Target {
 
 pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result<BoundStatement> {
     let target = change_target(binder, &insert.table, "insert into")?;
-    target.check(binder, "INSERT")?;
+    let secured = target.secured(binder)?;
+    let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
     binder.tables.insert(table.id);
     let alias = insert.alias.as_ref().map(braid_sql::fold);
-    let unread = vec![0; table.columns.len()];
-    let unread = target.row(binder, alias.as_deref(), &unread)?;
+    let unread = target.row(binder, alias.as_deref(), &vec![0; table.columns.len()])?;
     enter_range(binder, &unread);
     let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
+    target.check_columns(binder, "INSERT", &places)?;
     let (input, values) = insert_values(binder, insert, &shown, targets)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
@@ -81,11 +83,16 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     })?;
     let read = slots_of(returning.iter().map(|(_, e)| e));
     let replaced = replaced.filter(|slot| read.contains(slot));
+    let reads = binder.reads_target.replace(read_before);
+    let mut checks = target.checks(binder, &row_slots)?;
+    if let Some(secured) = &secured {
+        checks.extend(policy_checks(binder, secured, (&on_conflict, reads), &row_slots)?);
+    }
     let (triggers, change) = effects(binder, &table, &on_conflict)?;
     let is_write = !is_temporary(table.id);
     let root = Node::Insert(Box::new(Insert {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: target.checks(binder, &row_slots)?,
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         input,
         values,
@@ -106,6 +113,20 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         is_write,
         returning_nothing: matches!(insert.returning, Returning::Nothing),
     })
+}
+
+/// What policies say of the rows that INSERT writes and changes.
+fn policy_checks(
+    binder: &mut Binder<'_>,
+    secured: &Secured,
+    (on_conflict, reads): (&OnConflict, bool),
+    slots: &[Slot],
+) -> Result<Vec<(RowCheck, Expr)>> {
+    let mut checks = secured.written(binder, (PolicyCommand::Insert, reads), slots)?;
+    if matches!(on_conflict, OnConflict::Update { .. } | OnConflict::Upsert(_)) {
+        checks.extend(secured.replaced(binder, reads, slots)?);
+    }
+    Ok(checks)
 }
 
 /// The triggers that INSERT may fire, and what it may do to rows that are there.
@@ -371,7 +392,8 @@ fn bind_on_conflict(
     let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
     if !matches!(clause.target, ConflictTarget::Any) {
         // The answer would reveal which keys exist.
-        check_select(binder, object(binder, table), "SELECT")?;
+        binder.reads_target.set(true);
+        check_some_column(binder, object(binder, table), "SELECT")?;
     }
     let ConflictAction::Update { assignments, selection } = &clause.action else {
         return Ok(OnConflict::Nothing(indexes));
@@ -383,7 +405,6 @@ fn bind_on_conflict(
         )
         .hint("For example, ON CONFLICT (column_name)."));
     }
-    target.check(binder, "UPDATE")?;
     let mut scope = target.row(binder, alias, existing_slots)?;
     let mut excluded = target.row(binder, Some("excluded"), row_slots)?;
     excluded.sources.clear();
@@ -396,6 +417,8 @@ fn bind_on_conflict(
         let e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
         Ok((assignments, Some(e)))
     })?;
+    let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
+    target.check_columns(binder, "UPDATE", &places)?;
     Ok(OnConflict::Update { indexes, assignments, filter })
 }
 

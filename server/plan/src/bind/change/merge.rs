@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table, TriggerEvent, is_temporary};
+use braid_catalog::{Object, PolicyCommand, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen, ObjectName, Overriding,
 };
@@ -27,12 +27,13 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{bind_from, find_relation, join_node};
 use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::security::Secured;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
-use crate::tree::expr::{Expr, Slot};
+use crate::tree::expr::{Expr, Slot, conjunction};
 use crate::tree::node::{JoinKind, Merge, MergeAction, Node, When};
 use crate::tree::row_change::TableTriggers;
 
@@ -47,6 +48,7 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         };
         check_select(binder, Object::Table(&table), privilege)?;
     }
+    let secured = Secured::of(binder, &table, binder.view_owner)?;
     let alias = merge.alias.as_ref().map(braid_sql::fold);
     let (mut target, mut scope) = target_scan(binder, &table, alias.as_deref())?;
     if let Node::Scan(scan) = &mut target {
@@ -61,7 +63,14 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         guarding(binder, &table, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
     let is_outer = merge.whens.iter().any(|when| !when.matched);
     let kind = if is_outer { JoinKind::Left } else { JoinKind::Inner };
-    let input = target_first(join_node(kind, source, target, vec![on.clone()]), from, &scope);
+    let mut input = join_node(kind, source, target, vec![on.clone()]);
+    let mut again = vec![on];
+    if let Some(secured) = &secured {
+        // A row that has changed before it was locked must be one that is seen as well.
+        let hidden = secured.hide(binder, &mut input, (PolicyCommand::Select, true), &slots)?;
+        again.splice(0..0, hidden);
+    }
+    let input = target_first(input, from, &scope);
     let mut whens = Vec::with_capacity(merge.whens.len());
     for when in &merge.whens {
         let visible = if when.matched { &scope } else { &source_scope };
@@ -69,16 +78,20 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
             .push(guarding(binder, &table, &slots, |this| bind_when(this, when, &table, visible))?);
     }
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut checks = bind_checks(binder, &table, &row_slots)?;
+    if let Some(secured) = &secured {
+        checks.extend(secured.merged(binder, &row_slots)?);
+    }
     let is_write = !is_temporary(table.id);
     let root = Node::Merge(Box::new(Merge {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: bind_checks(binder, &table, &row_slots)?,
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
         triggers: merge_triggers(binder, &table, &whens)?,
         table,
         input,
-        on,
+        on: conjunction(again),
         whens,
         row_slots,
     }));

@@ -1,6 +1,6 @@
 //! UPDATE.
 
-use braid_catalog::{TriggerEvent, is_temporary};
+use braid_catalog::{PolicyCommand, TriggerEvent, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
@@ -23,7 +23,8 @@ use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
     refuse_current_of(update.current_of.as_ref())?;
     let target = change_target(binder, &update.table, "update")?;
-    target.check(binder, "UPDATE")?;
+    let secured = target.secured(binder)?;
+    let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = update.alias.as_ref().map(braid_sql::fold);
     let (node, mut scope) = shown_scan(binder, &target, alias.as_deref())?;
@@ -31,13 +32,14 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let (input, from_scope) =
         guarding(binder, &shown, &slots, |this| target_input(this, node, &scope, &update.from))?;
     scope.merge(from_scope.clone())?;
-    let input = guarding(binder, &shown, &slots, |this| {
+    let mut input = guarding(binder, &shown, &slots, |this| {
         filtered(this, input, update.selection.as_ref(), &scope)
     })?;
-    let mut input = lock_rows(input)?;
     let assignments = guarding(binder, &shown, &slots, |this| {
         bind_assignments(this, &update.assignments, &target.assigned(), &scope)
     })?;
+    let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
+    target.check_columns(binder, "UPDATE", &places)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     // RETURNING sees the new row, and FROM's columns as they were.
     let mut after = target.row(binder, alias.as_deref(), &row_slots)?;
@@ -45,13 +47,20 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &update.returning, &after)
     })?;
+    let reads = binder.reads_target.replace(read_before);
+    let mut checks = target.checks(binder, &row_slots)?;
+    if let Some(secured) = &secured {
+        secured.hide(binder, &mut input, (PolicyCommand::Update, reads), &slots)?;
+        checks.extend(secured.written(binder, (PolicyCommand::Update, reads), &row_slots)?);
+    }
+    let mut input = lock_rows(input)?;
     let assigned = || assignments.iter().map(|(place, _)| *place);
     let change = Change::update(&table, assigned());
     let updated = updated_places(&table, assigned());
     let triggers = bind_triggers(binder, &table, &[TriggerEvent::Update], &updated)?;
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: target.checks(binder, &row_slots)?,
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, change)?,
         triggers,

@@ -8,6 +8,7 @@ pub(crate) mod domains;
 pub(crate) mod drop;
 mod drop_other;
 pub(crate) mod grant;
+mod policies;
 pub(crate) mod sequence;
 pub(crate) mod types;
 pub(crate) mod users;
