@@ -58,9 +58,13 @@ fn on_column(
         Some(number) => Some(i16::try_from(number.as_int().unwrap_or(0)).unwrap_or(0)),
     };
     let mut answer = Datum::Bool(false);
-    for privilege in privileges.split(',') {
-        let privilege = privilege.trim().to_uppercase();
+    for written in privileges.split(',').map(str::trim) {
+        let privilege = written.to_uppercase();
         let plain = privilege.strip_suffix(" WITH GRANT OPTION").unwrap_or(&privilege);
+        if !["SELECT", "INSERT", "UPDATE", "REFERENCES"].contains(&plain) {
+            let message = format!("unrecognized privilege type: \"{written}\"");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
         match lookup.has_column_privilege(role, (oid, column), plain)? {
             Some(true) => return Ok(Datum::Bool(true)),
             Some(false) => {}

@@ -276,8 +276,10 @@ fn each(
         let mut grants = object.grants().to_vec();
         // An owner has every privilege anyway.
         let roles: Vec<Id> = roles.iter().filter(|role| **role != owner).copied().collect();
-        for role in &roles {
-            change(&mut grants, *role, &names, statement.grant_option);
+        if !names.is_empty() {
+            roles.iter().for_each(|role| {
+                change(&mut grants, *role, &names, statement.grant_option);
+            });
         }
         let on_column = |column: ColumnId, grants: &mut Vec<Grant>| {
             let own = of_columns.iter().filter(|(of, _)| *of == column);

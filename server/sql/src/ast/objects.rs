@@ -105,7 +105,7 @@ pub enum AlterViewAction {
         /// The column.
         column: Ident,
         /// The default.
-        default: Option<super::Expr>,
+        default: Option<Box<super::Expr>>,
     },
 }
 

@@ -205,7 +205,8 @@ impl Lookup for CatalogLookup {
     ) -> Result<Option<bool>> {
         let role = self.catalog.names().role(role).map_or(PUBLIC, |role| role.id);
         let Some(found) = self.catalog.relation(relation) else { return Ok(None) };
-        object_privileges::has_on_column(&self.catalog, role, (&found, column), privilege)
+        let column = (&found, column);
+        Ok(object_privileges::has_on_column(&self.catalog, role, column, privilege))
     }
 
     fn column_number(&self, relation: u32, name: &str) -> Option<i16> {

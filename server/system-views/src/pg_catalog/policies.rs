@@ -1,5 +1,7 @@
 //! `pg_policy` and `pg_policies`: row-level security.
 
+use std::collections::BTreeSet;
+
 use braid_catalog::{PUBLIC, Policy, PolicyExpr, Table};
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -85,11 +87,12 @@ fn pg_policies(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
-/// The names of a policy's roles.
+/// The names of a policy's roles, each once.
 fn roles(cx: &VirtualContext<'_>, policy: &Policy) -> Datum {
     let name = |role: &braid_catalog::Id| match *role {
-        PUBLIC => text("public"),
-        role => text(cx.catalog.role_name(role)),
+        PUBLIC => "public".to_owned(),
+        role => cx.catalog.role_name(role),
     };
-    Datum::array(SqlType::Name, policy.roles.iter().map(name).collect())
+    let names: BTreeSet<String> = policy.roles.iter().map(name).collect();
+    Datum::array(SqlType::Name, names.iter().map(text).collect())
 }

@@ -187,9 +187,7 @@ await step('requests', async () => {
 });
 
 await step('changes', async () => {
-  await request('authenticated', bob, () =>
-    query(`UPDATE todos SET is_done = true RETURNING id`),
-  );
+  await request('authenticated', bob, () => query(`UPDATE todos SET is_done = true RETURNING id`));
   await request('authenticated', ann, () =>
     query(`UPDATE todos SET is_done = true WHERE id = 1 RETURNING id, is_done`),
   );
@@ -204,10 +202,15 @@ await step('changes', async () => {
   );
   await request('anon', {}, () => query('SELECT username FROM profiles'));
   await request('anon', {}, () => query(`DELETE FROM todos RETURNING id`));
-  await request('authenticated', ann, () => query(`DELETE FROM todos RETURNING id`));
+  await request('authenticated', ann, () =>
+    query(`WITH gone AS (DELETE FROM todos RETURNING id) SELECT id FROM gone ORDER BY id`),
+  );
   await request('authenticated', bob, () =>
-    query(`INSERT INTO profiles (id, username) VALUES ($1, 'annie')
-      ON CONFLICT (id) DO UPDATE SET username = excluded.username`, [ANN]),
+    query(
+      `INSERT INTO profiles (id, username) VALUES ($1, 'annie')
+      ON CONFLICT (id) DO UPDATE SET username = excluded.username`,
+      [ANN],
+    ),
   );
   await query('SELECT id, author = $1 AS of_bob, is_done FROM todos ORDER BY id', [BOB]);
 });
@@ -215,7 +218,9 @@ await step('changes', async () => {
 await step('cleanup', async () => {
   await client.query('DELETE FROM auth.users');
   await query('SELECT (SELECT count(*) FROM profiles) AS profiles, (SELECT count(*) FROM members)');
-  await client.query('DROP SCHEMA auth CASCADE; DROP TABLE todos, members, teams, profiles CASCADE');
+  await client.query(
+    'DROP SCHEMA auth CASCADE; DROP TABLE todos, members, teams, profiles CASCADE',
+  );
   await client.query(`
     DROP FUNCTION teams_of_user, handle_new_user;
     DROP OWNED BY anon, authenticated, service_role;

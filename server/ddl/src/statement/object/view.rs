@@ -8,7 +8,9 @@ use braid_catalog::{
     View, ViewOptions, WritableView, is_temporary,
 };
 use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
-use braid_sql::ast::{self, AlterView, AlterViewAction, CreateView, Query, Statement};
+use braid_sql::ast::{
+    self, AlterAction, AlterColumnAction, AlterView, AlterViewAction, CreateView, Query, Statement,
+};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -128,11 +130,30 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, alter: &AlterView) -> Result<()> {
             }
         }
         AlterViewAction::Default { column, default } => {
-            set_default(cx, &mut changed, &fold(column), default.as_ref())?;
+            set_default(cx, &mut changed, &fold(column), default.as_deref())?;
         }
     }
     cx.draft()?.put(changed);
     Ok(())
+}
+
+/// `ALTER TABLE … ALTER COLUMN … SET DEFAULT` of a view; false if the action is another one.
+pub(crate) fn alter_default(
+    cx: &mut DdlContext<'_>,
+    view: &View,
+    action: &AlterAction,
+) -> Result<bool> {
+    let AlterAction::AlterColumn { name, action } = action else { return Ok(false) };
+    let default = match action {
+        AlterColumnAction::SetDefault(expr) => Some(expr),
+        AlterColumnAction::DropDefault => None,
+        _ => return Ok(false),
+    };
+    cx.check_owner(Object::View(view))?;
+    let mut changed = View::clone(view);
+    set_default(cx, &mut changed, &fold(name), default)?;
+    cx.draft()?.put(changed);
+    Ok(true)
 }
 
 /// Gives a column of a view a default, or takes it away.

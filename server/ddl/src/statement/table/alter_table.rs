@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, StoredDatum, Table, is_temporary};
+use braid_catalog::{ColumnId, Relation, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -17,7 +17,7 @@ use crate::rows::messages::contains_nulls;
 use crate::rows::rewrite::fill_index;
 use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
 use crate::statement::object::rename::{change_owner, set_table_owner};
-use crate::statement::object::view::store_views;
+use crate::statement::object::view::{alter_default, store_views};
 use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
@@ -48,6 +48,11 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
             && matches!(found.kind(), "view" | "materialized view" | "sequence")
         {
             change_owner(cx, &found, role)?;
+            continue;
+        }
+        if let Some(Relation::View(view)) = cx.find(&alter.name)?
+            && alter_default(cx, &view, action)?
+        {
             continue;
         }
         let table = cx.own_table(&alter.name)?;

@@ -55,8 +55,8 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     enter_range(binder, &unread);
     let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
-    target.check_columns(binder, "INSERT", &places)?;
     let (input, values) = insert_values(binder, insert, &shown, targets)?;
+    check_given(binder, &target, insert, (&places, &input))?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let on_conflict = if insert.upsert {
@@ -113,6 +113,18 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         is_write,
         returning_nothing: matches!(insert.returning, Returning::Nothing),
     })
+}
+
+/// 42501 unless the user may insert into the columns that get values.
+fn check_given(
+    binder: &Binder<'_>,
+    target: &ChangeTarget,
+    insert: &AstInsert,
+    (places, input): (&[usize], &Node),
+) -> Result<()> {
+    let named = !insert.columns.is_empty();
+    let width = if named { places.len() } else { input.slots().len().min(places.len()) };
+    target.check_columns(binder, "INSERT", &places[..width])
 }
 
 /// What policies say of the rows that INSERT writes and changes.

@@ -197,7 +197,7 @@ impl ChangeTarget {
 
     /// The role whose privileges count below the first views of the way, `depth` of them.
     fn reader(&self, binder: &Binder<'_>, depth: usize) -> Option<Id> {
-        let last = self.layers.iter().take(depth).last();
+        let last = depth.checked_sub(1).and_then(|last| self.layers.get(last));
         last.map_or(binder.view_owner, |layer| layer.view.reader())
     }
 

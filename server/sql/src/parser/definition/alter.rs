@@ -155,7 +155,7 @@ fn parse_view_action(cursor: &mut Cursor<'_>) -> Result<AlterViewAction> {
     let default = match cursor.take_one(&["set", "drop"]) {
         Some(0) => {
             cursor.expect("default")?;
-            Some(next_expr(cursor)?)
+            Some(Box::new(next_expr(cursor)?))
         }
         Some(_) => {
             cursor.expect("default")?;
