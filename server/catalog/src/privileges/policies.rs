@@ -18,12 +18,7 @@ impl Privileges<'_> {
     }
 
     /// The policies of a table for a role and one kind of statement, by name.
-    pub fn policies_for(
-        self,
-        role: Id,
-        table: &Table,
-        command: PolicyCommand,
-    ) -> Vec<&Policy> {
+    pub fn policies_for(self, role: Id, table: &Table, command: PolicyCommand) -> Vec<&Policy> {
         let is_meant = |policy: &&Policy| {
             let is_for = policy.command == PolicyCommand::All || policy.command == command;
             let mut roles = policy.roles.iter();
