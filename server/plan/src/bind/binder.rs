@@ -57,6 +57,9 @@ pub struct Binder<'a> {
     pub(super) narrowed: HashMap<Slot, (Id, ColumnId)>,
     /// An expression of the statement has read the target of the change being bound.
     pub(super) reads_target: Cell<bool>,
+    /// The statement is the query of a view that is being defined: it is not run, and no policies
+    /// are added to it.
+    pub(super) is_definition: bool,
     /// The tables whose policies are being bound, the innermost last.
     pub(super) secured: Vec<Id>,
     /// Where what was bound stands in the text.
@@ -134,6 +137,7 @@ impl<'a> Binder<'a> {
             guarded: None,
             narrowed: HashMap::new(),
             reads_target: Cell::new(false),
+            is_definition: false,
             secured: Vec::new(),
             places: Places::default(),
             range: Vec::new(),
@@ -165,6 +169,7 @@ impl<'a> Binder<'a> {
         self.depth = outer.depth;
         self.views.clone_from(&outer.views);
         self.secured.clone_from(&outer.secured);
+        self.is_definition = outer.is_definition;
     }
 
     /// Takes over what a binder has found that has followed this one.
@@ -237,4 +242,9 @@ impl<'a> Binder<'a> {
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }
+}
+
+/// The binder for the query of a view that is being defined.
+pub(crate) fn defining(binder: Binder<'_>) -> Binder<'_> {
+    Binder { is_definition: true, ..binder }
 }

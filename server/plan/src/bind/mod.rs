@@ -17,8 +17,8 @@ mod scope;
 mod statement;
 mod stored;
 
-pub(crate) use binder::Binder;
 pub use binder::Refresh;
+pub(crate) use binder::{Binder, defining};
 pub(crate) use bound_statement::BoundStatement;
 pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};

@@ -36,7 +36,10 @@ fn pg_policy(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let node = |condition: &Option<PolicyExpr>| {
             optional(condition.as_ref().map(|found| names.node_text(table, &[&found.expr])))
         };
-        for policy in &table.security.policies {
+        // In the order in which they were made, as PostgreSQL's catalog has them.
+        let mut policies: Vec<&Policy> = table.security.policies.iter().collect();
+        policies.sort_by_key(|policy| policy.id);
+        for policy in policies {
             builder.push([
                 int(policy.id),
                 text(&policy.name),

@@ -7,7 +7,9 @@ use braid_catalog::{
     Catalog, CheckOption, Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery,
     View, ViewOptions, WritableView, is_temporary,
 };
-use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
+use braid_plan::{
+    NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan_definition,
+};
 use braid_sql::ast::{
     self, AlterAction, AlterColumnAction, AlterView, AlterViewAction, CreateView, Query, Statement,
 };
@@ -26,7 +28,7 @@ use crate::table::exprs::bind_default_expr;
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
     warn_of_global(cx, create.global);
     let statement = Statement::Query(create.query.clone());
-    let planned = cx.plan(|context| plan(&statement, context))?;
+    let planned = cx.plan(|context| plan_definition(&statement, context))?;
     let DefinedQuery { query, stored, depends_on } = define_query(cx, create, &planned)?;
     let (schema, name) = target(cx, create, &depends_on)?;
     let catalog = cx.catalog();

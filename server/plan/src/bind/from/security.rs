@@ -56,7 +56,7 @@ impl Secured {
         table: &Arc<Table>,
         owner: Option<Id>,
     ) -> Result<Option<Self>> {
-        if !table.security.enabled {
+        if !table.security.enabled || binder.is_definition {
             return Ok(None);
         }
         let role = owner.unwrap_or_else(|| role_of(binder));
