@@ -202,7 +202,7 @@ fn names_of(table: &Table) -> impl Iterator<Item = (&str, Named)> {
     std::iter::once((&*table.name, Named::Table(table.id))).chain(indexes)
 }
 
-/// The oids of a table's indexes, constraints and triggers.
+/// The oids of a table's indexes, constraints, triggers and policies.
 fn parts_of(table: &Table) -> impl Iterator<Item = Id> {
     let indexes = table.all_indexes().flat_map(|index| [Some(index.id), index.constraint]);
     let checks = table.checks.iter().map(|check| check.id);
@@ -210,5 +210,6 @@ fn parts_of(table: &Table) -> impl Iterator<Item = Id> {
     let triggers = table.triggers.iter().flat_map(|trigger| {
         [Some(trigger.id), trigger.constraint.as_ref().map(|constraint| constraint.id)]
     });
-    indexes.flatten().chain(checks).chain(foreign_keys).chain(triggers.flatten())
+    let policies = table.security.policies.iter().map(|policy| policy.id);
+    indexes.flatten().chain(checks).chain(foreign_keys).chain(triggers.flatten()).chain(policies)
 }

@@ -80,6 +80,12 @@ pub const ROOT: Id = 10;
 pub const DATABASE_OWNER: Id = 6171;
 /// The predefined role whose members see the statements of all.
 pub const READ_ALL_STATS: Id = 3375;
+/// The predefined role whose members may cancel statements of others and end their sessions.
+pub const SIGNAL_BACKEND: Id = 4200;
+/// The predefined role whose members may read all tables, views and sequences.
+const READ_ALL_DATA: Id = 6181;
+/// The predefined role whose members may change all tables, views and sequences.
+const WRITE_ALL_DATA: Id = 6182;
 const READ_ALL_SETTINGS: Id = 3374;
 const STAT_SCAN_TABLES: Id = 3377;
 /// The predefined roles: numbers, names, and the roles that they are members of.
@@ -89,6 +95,13 @@ pub(crate) const PREDEFINED: &[(Id, &str, &[Id])] = &[
     (READ_ALL_SETTINGS, "pg_read_all_settings", &[]),
     (READ_ALL_STATS, "pg_read_all_stats", &[]),
     (STAT_SCAN_TABLES, "pg_stat_scan_tables", &[]),
+    (SIGNAL_BACKEND, "pg_signal_backend", &[]),
+    (4544, "pg_checkpoint", &[]),
+    (4569, "pg_read_server_files", &[]),
+    (4570, "pg_write_server_files", &[]),
+    (4571, "pg_execute_server_program", &[]),
+    (READ_ALL_DATA, "pg_read_all_data", &[]),
+    (WRITE_ALL_DATA, "pg_write_all_data", &[]),
 ];
 
 /// Whether a role is there from the start and can be neither changed nor dropped.

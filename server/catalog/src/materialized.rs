@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Catalog, Draft, Id, Table, View};
+use crate::{Catalog, Draft, Id, Table, View, ViewOptions};
 
 impl Table {
     /// A materialized view as the view that its query would be.
@@ -24,7 +24,10 @@ impl Table {
             stored: materialized.stored.clone(),
             depends_on: materialized.depends_on.clone(),
             check_option: None,
+            options: ViewOptions::default(),
+            defaults: Vec::new(),
             triggers: Vec::new(),
+            column_grants: Vec::new(),
             grants: self.grants.clone(),
             comment: self.comment.clone(),
         })

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use braid_sql::{quote_ident, quote_literal};
 
 use crate::names::{Names, Relation, qualified};
-use crate::{Catalog, CatalogNames, Column, Id, StoredExpr, Table, Trigger, TriggerEvent, View};
+use crate::{
+    Catalog, CatalogNames, Column, Id, Object, StoredExpr, Table, Trigger, TriggerEvent, View,
+};
 
 /// The triggers of a catalog.
 #[derive(Clone, Copy)]
@@ -81,7 +83,12 @@ impl View {
     /// it.
     pub fn as_table(&self) -> Table {
         let columns = (1..).zip(&self.columns);
-        let columns = columns.map(|(id, (name, ty))| Column::plain(id, name, ty.clone()));
+        let default = |id| self.defaults.iter().find(|(known, _)| *known == id);
+        let columns = columns.map(|(id, (name, ty))| Column {
+            default: default(id).map(|(_, default)| default.clone()),
+            grants: Object::View(self).column_grants(id).to_vec(),
+            ..Column::plain(id, name, ty.clone())
+        });
         let first = Column::plain(1, "", braid_types::SqlType::Void);
         let place = (self.database, self.schema);
         Table {

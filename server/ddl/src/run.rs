@@ -14,6 +14,7 @@ use crate::statement::index::create_index;
 use crate::statement::object::{
     comment, create_schema, database, materialized, rename, sequence, view,
 };
+use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
 use crate::statement::trigger;
@@ -93,6 +94,10 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             view::create(cx, create)?;
             "CREATE VIEW"
         }
+        Statement::AlterView(alter) => {
+            view::alter(cx, alter)?;
+            "ALTER VIEW"
+        }
         Statement::CreateSequence(create) => {
             sequence::create(cx, create)?;
             "CREATE SEQUENCE"
@@ -131,7 +136,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
     Ok(tag.to_owned())
 }
 
-/// Statements about types, routines and triggers of users.
+/// Statements about types, routines, triggers and policies of users.
 async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
         Statement::CreateType(create) => {
@@ -155,6 +160,14 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
         Statement::CreateTrigger(create) => {
             trigger::create(cx, create)?;
             "CREATE TRIGGER"
+        }
+        Statement::CreatePolicy(create) => {
+            policy::create(cx, create)?;
+            "CREATE POLICY"
+        }
+        Statement::AlterPolicy(alter) => {
+            policy::alter(cx, alter)?;
+            "ALTER POLICY"
         }
         other => return dispatch_rights(other, cx).await,
     };

@@ -9,15 +9,15 @@ use braid_exec::{
     key_bytes, row_bytes,
 };
 use braid_kv::{Key, LockRequest};
-use braid_plan::{Expr, Firing, Insert, OnConflict};
+use braid_plan::{Expr, Firing, Insert, OnConflict, PolicyUse};
 use braid_rows::{IndexEntry, IndexRows, replaced_places};
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
 use crate::insert_rules::{is_blind, puts_off};
 use crate::queues::Queues;
-use crate::table_writer::{Part, TableWriter, UniqueKey};
+use crate::table_writer::{Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
 /// Rows whose keys are looked at in one wait.
@@ -435,6 +435,7 @@ impl InsertOperator {
             {
                 continue;
             }
+            self.writer.check_policies(PolicyUse::Conflict, &old).await?;
             let mut new = old.clone();
             for (place, e) in &assignments {
                 new[*place] = self.evaluator.eval(e, &both).await?;
@@ -462,6 +463,7 @@ impl InsertOperator {
                 split.insert(p);
                 continue;
             };
+            self.writer.check_policies(PolicyUse::Conflict, &old).await?;
             let mut new = old.clone();
             for place in &targets {
                 new[*place] = p.row[*place].clone();
@@ -577,13 +579,6 @@ fn entry_bytes(entry: &Option<IndexEntry>) -> usize {
 /// Whether the values of a row are the columns of the input, in order.
 fn is_whole_row(values: &[Expr]) -> bool {
     values.iter().enumerate().all(|(i, e)| matches!(e, Expr::Input(place, _) if *place == i))
-}
-
-fn second_time(what: &str) -> Error {
-    let message = format!("{what} command cannot affect row a second time");
-    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
-                constrained values.";
-    Error::new(SqlState::CardinalityViolation, message).hint(hint)
 }
 
 impl Operator for InsertOperator {

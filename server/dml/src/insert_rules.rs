@@ -5,6 +5,8 @@ use braid_kv::Isolation;
 use braid_plan::{Insert, OnConflict};
 use braid_rows::keys_are_exact;
 
+use crate::policy_checks::has_policies;
+
 /// Whether an INSERT may look later whether its keys are free.
 pub(crate) fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
     let cx = &evaluator.run.cx;
@@ -18,6 +20,7 @@ pub(crate) fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
         && matches!(plan.on_conflict, OnConflict::Error)
         && plan.returning.is_empty()
         && plan.triggers.is_empty()
+        && !has_policies(plan)
         && keys_are_exact(&plan.table)
 }
 
@@ -29,5 +32,6 @@ pub(crate) fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
     evaluator.run.cx.txn.isolation() == Isolation::Serializable
         && plan.table.indexes.is_empty()
         && plan.triggers.is_empty()
+        && !has_policies(plan)
         && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
 }

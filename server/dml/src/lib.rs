@@ -30,6 +30,7 @@ mod insert;
 mod insert_rules;
 mod merge;
 mod partitions;
+mod policy_checks;
 mod queues;
 mod range_delete;
 mod statement;

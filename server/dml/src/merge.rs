@@ -17,7 +17,7 @@ use braid_exec::{
     BoxedOperator, Evaluator, MemoryReservation, Operator, Reader, key_bytes, row_bytes,
 };
 use braid_kv::{Key, LockRequest};
-use braid_plan::{Expr, Firing, Merge, MergeAction, When};
+use braid_plan::{Expr, Firing, Merge, MergeAction, PolicyUse, When};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
@@ -239,10 +239,12 @@ impl MergeOperator {
         match action {
             MergeAction::Nothing => {}
             MergeAction::Delete => {
+                self.writer.check_policies(PolicyUse::MergeDelete, old).await?;
                 bytes += row_bytes(old);
                 changes.steps.push(Step::Delete(old.to_vec()));
             }
             MergeAction::Update(assignments) => {
+                self.writer.check_policies(PolicyUse::MergeUpdate, old).await?;
                 let mut new = old.to_vec();
                 for (place, e) in assignments {
                     new[*place] = self.evaluator.eval(e, row).await?;

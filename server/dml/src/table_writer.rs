@@ -7,12 +7,13 @@ use std::sync::Arc;
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record};
-use braid_plan::{Expr, IndexPart, RowCheck, eval};
+use braid_plan::{Expr, IndexPart, PolicyUse, RowCheck, eval};
 use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
 use crate::deferrable_keys::owe_checks;
+use crate::policy_checks::check_policies;
 
 /// Writes rows of one table.
 pub struct TableWriter {
@@ -26,6 +27,8 @@ pub struct TableWriter {
     index_exprs: Vec<IndexExprs>,
     generated: Vec<(usize, Expr)>,
     checks: Vec<(RowCheck, Expr)>,
+    /// Whether policies hold for the rows.
+    has_policies: bool,
     /// Whether generated columns or checks call functions that wait.
     waits: bool,
     evaluator: Evaluator,
@@ -74,6 +77,7 @@ impl TableWriter {
                 .collect(),
             generated: generated.to_vec(),
             checks: checks.to_vec(),
+            has_policies: checks.iter().any(|(check, _)| check.is_policy()),
             waits: generated.iter().any(|(_, e)| e.waits())
                 || checks.iter().any(|(_, e)| e.waits()),
             counts: WriteCounts::new(&evaluator.run, table),
@@ -109,13 +113,13 @@ impl TableWriter {
 
     /// Computes the generated columns of a new row, then checks NOT NULL and CHECK.
     pub async fn complete(&self, row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |_| true).await
+        self.complete_columns(row, PolicyUse::Insert, |_| true).await
     }
 
     /// The same for a changed row. A column that was null in the old row is not checked for NOT
     /// NULL: it is in a column family that the change neither read nor writes.
     pub async fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
-        self.complete_columns(row, |place| !old[place].is_null()).await
+        self.complete_columns(row, PolicyUse::Update, |place| !old[place].is_null()).await
     }
 
     /// The value of an expression of the table's definition. Functions of users wait.
@@ -129,9 +133,11 @@ impl TableWriter {
     async fn complete_columns(
         &self,
         row: &mut Row,
+        written: PolicyUse,
         must_have_value: impl Fn(usize) -> bool,
     ) -> Result<()> {
         self.generate(row).await?;
+        self.check_policies(written, row).await?;
         let table = self.table();
         for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
             if value.is_null() && !column.nullable && must_have_value(place) {
@@ -143,7 +149,7 @@ impl TableWriter {
                         column.name, table.name
                     ),
                 )
-                .detail(failing_row(self, row))
+                .details(failing_row(self, row))
                 .table(&self.schema(), &table.name)
                 .column(&column.name));
             }
@@ -153,11 +159,11 @@ impl TableWriter {
 
     /// Checks CHECK constraints, the conditions of views, and the bound of a partition.
     pub(crate) async fn check(&self, row: &[Datum]) -> Result<()> {
-        for (check, e) in &self.checks {
+        for (check, e) in self.checks.iter().filter(|(check, _)| !check.is_policy()) {
             let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
-                    return Err(violated(self, name, row));
+                    return Err(self.violated(name, row));
                 }
                 RowCheck::Partition if holds != Some(true) => {
                     return Err(outside_of_partition(self, row));
@@ -166,7 +172,7 @@ impl TableWriter {
                 RowCheck::View(name) if holds != Some(true) => {
                     let message = format!("new row violates check option for view \"{name}\"");
                     return Err(Error::new(SqlState::WithCheckOptionViolation, message)
-                        .detail(failing_row(self, row)));
+                        .details(failing_row(self, row)));
                 }
                 _ => {}
             }
@@ -180,6 +186,26 @@ impl TableWriter {
             row[*place] = self.value(e, row).await?;
         }
         Ok(())
+    }
+
+    /// 23514 for a row that does not meet a CHECK constraint.
+    fn violated(&self, name: &str, row: &[Datum]) -> Error {
+        let table = self.table();
+        Error::new(
+            SqlState::CheckViolation,
+            format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
+        )
+        .details(failing_row(self, row))
+        .table(&self.schema(), &table.name)
+        .constraint(name)
+    }
+
+    /// 42501 for a row that does not meet the policies of this use.
+    pub(crate) async fn check_policies(&self, wanted: PolicyUse, row: &[Datum]) -> Result<()> {
+        if !self.has_policies {
+            return Ok(());
+        }
+        check_policies((&self.evaluator, &self.table().name), &self.checks, wanted, row).await
     }
 
     fn schema(&self) -> String {
@@ -256,7 +282,8 @@ impl TableWriter {
             Some(Ok(None)) | None => row.into(),
         };
         let run = &self.evaluator.run.cx;
-        duplicate_row(&run.catalog, table, index, &row, run.env.settings())
+        let error = duplicate_row(&run.catalog, table, index, &row, run.env.settings());
+        if self.has_policies { error.without_detail() } else { error }
     }
 
     /// Notes the keys of deferrable constraints that a row gets.
@@ -428,33 +455,25 @@ impl TableWriter {
     }
 }
 
-/// 23514 for a row that does not meet a CHECK constraint.
-fn violated(writer: &TableWriter, name: &str, row: &[Datum]) -> Error {
-    let table = writer.table();
-    Error::new(
-        SqlState::CheckViolation,
-        format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
-    )
-    .detail(failing_row(writer, row))
-    .table(&writer.schema(), &table.name)
-    .constraint(name)
-}
-
 /// 23514 for a row that does not belong to the partition.
 fn outside_of_partition(writer: &TableWriter, row: &[Datum]) -> Error {
     let table = writer.table();
     let message = format!("new row for relation \"{}\" violates partition constraint", table.name);
     Error::new(SqlState::CheckViolation, message)
-        .detail(failing_row(writer, row))
+        .details(failing_row(writer, row))
         .table(&writer.schema(), &table.name)
 }
 
-fn failing_row(writer: &TableWriter, row: &[Datum]) -> String {
+/// The values of a row; none where policies may hide them.
+fn failing_row(writer: &TableWriter, row: &[Datum]) -> Option<String> {
+    if writer.has_policies {
+        return None;
+    }
     let settings = writer.evaluator.run.cx.env.settings();
     let shown = writer.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
     let values: Vec<String> =
         shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
-    format!("Failing row contains ({}).", values.join(", "))
+    Some(format!("Failing row contains ({}).", values.join(", ")))
 }
 
 /// 0A000 for a row that would have to move to another partition.
@@ -475,4 +494,12 @@ pub fn columns_text(
     let values: Vec<String> =
         places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
     format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+/// 21000: a statement would change a row that it has written.
+pub(crate) fn second_time(what: &str) -> Error {
+    let message = format!("{what} command cannot affect row a second time");
+    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
+                constrained values.";
+    Error::new(SqlState::CardinalityViolation, message).hint(hint)
 }

@@ -37,9 +37,9 @@ pub use bind::{
 };
 pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};
 pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};
-pub use identify::{identify, identify_expr, identify_when};
+pub use identify::{identify, identify_expr, identify_policy, identify_when};
 pub use memo::Memo;
-pub use planned::{PlannedStatement, plan, plan_call, plan_for, plan_refresh};
+pub use planned::{PlannedStatement, plan, plan_call, plan_definition, plan_for, plan_refresh};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{

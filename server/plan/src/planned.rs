@@ -7,7 +7,7 @@ use braid_catalog::{Id, Routine};
 use braid_sql::ast::{Explain, Expr as Ast, LockStrength, Statement};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, BoundStatement, Refresh, bind_call, bind_statement};
+use crate::bind::{Binder, BoundStatement, Refresh, bind_call, bind_statement, defining};
 use crate::context::{OutputColumn, PlanContext, StatementKind};
 use crate::explain::ExplainOptions;
 use crate::tree::access::Bound;
@@ -107,6 +107,12 @@ pub fn plan_for(
         rules::put_values(&mut bound.root, values);
         finish(bound, binder, started)
     })
+}
+
+/// Plans the query of a view that is being defined, which is not run: policies are added to it
+/// when the view is read.
+pub fn plan_definition(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    braid_sql::deep_stack(|| plan_with(statement, defining(Binder::new(cx))))
 }
 
 /// Plans a part of REFRESH MATERIALIZED VIEW, with the privileges of the view's owner.

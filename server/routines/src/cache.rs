@@ -56,6 +56,8 @@ struct Kept {
     path: Arc<SearchPath>,
     /// The user whose privileges were checked.
     user: String,
+    /// `row_security`, which a routine around may have set.
+    row_security: Option<String>,
     compiled: Compiled,
 }
 
@@ -81,11 +83,12 @@ impl RoutineCache {
         make: impl FnOnce() -> Result<Compiled>,
     ) -> Result<Compiled> {
         let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
-        let user = cx.env.current_user();
+        let (user, row_security) = (cx.env.current_user(), cx.env.setting("row_security"));
         if let Some(kept) = self.0.lock().get(&key)
             && (kept.version, kept.settings) == (version, settings)
             && kept.path == cx.path
             && kept.user == user
+            && kept.row_security == row_security
         {
             return Ok(kept.compiled.clone());
         }
@@ -95,8 +98,8 @@ impl RoutineCache {
             kept.clear();
         }
         let (path, user, compiled) = (cx.path.clone(), user.to_owned(), compiled);
-        let entry = Kept { version, settings, path, user, compiled: compiled.clone() };
-        kept.insert(key, entry);
-        Ok(compiled)
+        let made = compiled.clone();
+        kept.insert(key, Kept { version, settings, path, user, row_security, compiled });
+        Ok(made)
     }
 }

@@ -50,7 +50,7 @@ fn allowed<'c>(wanted: &str, user: &Role, catalog: &'c Catalog) -> Result<Option
         let message = format!("role \"{wanted}\" does not exist");
         Error::new(SqlState::InvalidParameterValue, message)
     })?;
-    if !catalog.privileges().acts_as(user.id, role.id) {
+    if !catalog.privileges().is_member(user.id, role.id) {
         let message = format!("permission denied to set role \"{wanted}\"");
         return Err(Error::new(SqlState::InsufficientPrivilege, message));
     }

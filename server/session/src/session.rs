@@ -362,6 +362,10 @@ fn initial_state(mut start: BTreeMap<String, String>, login: &Login<'_>) -> Stat
     State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 }
 }
 
+/// The settings that planning reads: a plan is shared by sessions in which they are equal.
+const PLANNING_SETTINGS: [&str; 5] =
+    ["search_path", "timezone", "datestyle", "intervalstyle", "row_security"];
+
 fn derive(shared: &Shared, database: u32, name: &str) -> Derived {
     let user: Arc<str> = shared.current_user().into();
     let state = shared.state.lock();
@@ -375,11 +379,8 @@ fn derive(shared: &Shared, database: u32, name: &str) -> Derived {
         schemas: active.search_path.clone(),
         user: user.to_string(),
     };
-    let key = PlanKey {
-        database,
-        user: user.clone(),
-        settings: ["search_path", "timezone", "datestyle", "intervalstyle"].map(get).join("\n"),
-    };
+    let key =
+        PlanKey { database, user: user.clone(), settings: PLANNING_SETTINGS.map(get).join("\n") };
     let changes = settings.changes();
     let path = Arc::new(path);
     Derived { changes, active, path, user, session_user, key: Arc::new(key) }

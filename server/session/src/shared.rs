@@ -156,7 +156,7 @@ impl Shared {
             if name == "role" {
                 let from = state.settings.get("session_authorization").unwrap_or_default();
                 let from = catalog.names().role(&from);
-                if !from.is_some_and(|user| catalog.privileges().acts_as(user.id, role.id)) {
+                if !from.is_some_and(|user| catalog.privileges().is_member(user.id, role.id)) {
                     return denied(format!("permission denied to set role \"{wanted}\""));
                 }
             } else if !self.superuser && *wanted != *self.entry.user {

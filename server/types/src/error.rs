@@ -93,6 +93,19 @@ impl Error {
         self
     }
 
+    /// Adds a detail, if there is one.
+    #[must_use]
+    pub fn details(mut self, detail: Option<String>) -> Self {
+        self.0.detail = detail;
+        self
+    }
+
+    /// The error without its detail.
+    #[must_use]
+    pub fn without_detail(self) -> Self {
+        self.details(None)
+    }
+
     /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -205,3 +205,17 @@ CREATE TRIGGER always AFTER INSERT ON public.plain FOR EACH ROW EXECUTE FUNCTION
 ALTER TABLE public.plain DISABLE TRIGGER off, ENABLE ALWAYS TRIGGER always;
 ALTER TABLE shop.product ENABLE REPLICA TRIGGER told;
 COMMENT ON TRIGGER told ON shop.product IS 'a trigger';
+
+CREATE TABLE shop.guarded (id integer PRIMARY KEY, owner name DEFAULT CURRENT_USER, amount numeric);
+ALTER TABLE shop.guarded ENABLE ROW LEVEL SECURITY;
+ALTER TABLE shop.guarded FORCE ROW LEVEL SECURITY;
+INSERT INTO shop.guarded VALUES (1, 'dump_owner', 10.50), (2, 'dump_reader', NULL);
+CREATE POLICY "own rows" ON shop.guarded USING (owner = current_user);
+CREATE POLICY small ON shop.guarded AS RESTRICTIVE FOR INSERT TO dump_reader, dump_writer WITH CHECK (amount < 100);
+CREATE POLICY known ON shop.guarded FOR UPDATE TO dump_owner
+    USING (id IN (SELECT product.id FROM shop.product)) WITH CHECK (EXISTS (SELECT FROM shop.product p WHERE p.id = guarded.id));
+CREATE POLICY gone ON shop.guarded FOR DELETE TO dump_owner USING (amount IS NULL);
+CREATE POLICY nothing ON public.plain;
+COMMENT ON POLICY small ON shop.guarded IS 'a policy';
+CREATE VIEW shop.invoked WITH (security_barrier = true, security_invoker = true) AS SELECT id, owner FROM shop.guarded;
+ALTER VIEW shop.invoked ALTER COLUMN owner SET DEFAULT 'nobody';

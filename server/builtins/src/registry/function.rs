@@ -336,6 +336,20 @@ pub trait Lookup: Send + Sync {
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>>;
     /// Whether a role has a privilege on a relation; an unknown relation or privilege is an error.
     fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool>;
+    /// Whether a role has a privilege on a column of a relation, or, without one, on any column of
+    /// it; `None` if there is no such column.
+    fn has_column_privilege(
+        &self,
+        role: &str,
+        (relation, _column): (u32, Option<i16>),
+        privilege: &str,
+    ) -> Result<Option<bool>> {
+        self.has_table_privilege(role, relation, privilege).map(Some)
+    }
+    /// The number of a relation's column.
+    fn column_number(&self, _relation: u32, _name: &str) -> Option<i16> {
+        None
+    }
     /// Whether a role (or `public`) has one of these privileges, with commas between them, on an
     /// object that is no relation; `None` if there is none. 22023 for an unknown privilege.
     fn has_object_privilege(
@@ -354,8 +368,17 @@ pub trait Lookup: Send + Sync {
     fn database_size(&self, oid: u32) -> Option<i64>;
     /// The number of a database.
     fn database_oid(&self, name: &str) -> Option<u32>;
-    /// Whether a role may act as another one: it is a superuser, that role, or a member of it.
+    /// Whether the policies of a table hold for a role.
+    fn are_policies_for(&self, _role: &str, _relation: u32) -> bool {
+        false
+    }
+    /// Whether a role has the privileges of another one: it is a superuser, that role, or a member
+    /// of it that inherits.
     fn acts_as(&self, role: &str, other: &str) -> bool;
+    /// Whether a role may become another one: it is a superuser, that role, or a member of it.
+    fn is_member(&self, role: &str, other: &str) -> bool {
+        self.acts_as(role, other)
+    }
     /// A database's name.
     fn database_name(&self, oid: u32) -> Option<String>;
     /// A function or procedure of a user, as definitions and `regprocedure` show it.

@@ -40,6 +40,45 @@ fn relation(call: &Call<'_>, index: usize) -> Result<u32> {
     Ok(u32::try_from(oid.as_int().unwrap_or(0)).unwrap_or(0))
 }
 
+/// A column, by its name or number; any column without one.
+fn on_column(
+    call: &Call<'_>,
+    role: &str,
+    (oid, column): (u32, Option<&Datum>),
+    privileges: &str,
+) -> Result<Datum> {
+    let lookup = call.env.lookup();
+    let Some(relation) = lookup.relation_name(oid) else { return Ok(Datum::Null) };
+    let column = match column {
+        None => None,
+        Some(Datum::Text(name)) => Some(lookup.column_number(oid, name).ok_or_else(|| {
+            let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
+            Error::new(SqlState::UndefinedColumn, message)
+        })?),
+        Some(number) => Some(i16::try_from(number.as_int().unwrap_or(0)).unwrap_or(0)),
+    };
+    let mut answer = Datum::Bool(false);
+    for written in privileges.split(',').map(str::trim) {
+        let privilege = written.to_uppercase();
+        let plain = privilege.strip_suffix(" WITH GRANT OPTION").unwrap_or(&privilege);
+        if !["SELECT", "INSERT", "UPDATE", "REFERENCES"].contains(&plain) {
+            let message = format!("unrecognized privilege type: \"{written}\"");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        match lookup.has_column_privilege(role, (oid, column), plain)? {
+            Some(true) => return Ok(Datum::Bool(true)),
+            Some(false) => {}
+            None => answer = Datum::Null,
+        }
+    }
+    Ok(answer)
+}
+
+fn any_column(call: &Call<'_>) -> Result<Datum> {
+    let Some((role, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    on_column(call, &role, (relation(call, at)?, None), call.text(at + 1)?)
+}
+
 fn on_relation(call: &Call<'_>, role: &str, oid: u32, privileges: &str) -> Result<Datum> {
     let lookup = call.env.lookup();
     if lookup.relation_name(oid).is_none() {
@@ -63,7 +102,8 @@ fn table(call: &Call<'_>) -> Result<Datum> {
 
 fn column(call: &Call<'_>) -> Result<Datum> {
     let Some((role, at)) = role(call, 3)? else { return Ok(Datum::Null) };
-    on_relation(call, &role, relation(call, at)?, call.text(at + 2)?)
+    let column = Some(call.datum(at + 1));
+    on_column(call, &role, (relation(call, at)?, column), call.text(at + 2)?)
 }
 
 fn missing(state: SqlState, what: &str, name: &str) -> Error {
@@ -114,7 +154,28 @@ fn has_role(call: &Call<'_>) -> Result<Datum> {
     if lookup.role_oid(&wanted).is_none() {
         return Err(missing(SqlState::UndefinedObject, "role", &wanted));
     }
-    Ok(Datum::Bool(lookup.acts_as(&member, &wanted)))
+    let mut answer = false;
+    for written in call.text(at + 1)?.split(',').map(str::trim) {
+        let kind = written.to_uppercase();
+        let option = [" WITH GRANT OPTION", " WITH ADMIN OPTION"];
+        let plain = option.iter().find_map(|option| kind.strip_suffix(option));
+        answer |= match plain.unwrap_or(&kind) {
+            "MEMBER" => lookup.is_member(&member, &wanted),
+            "USAGE" => lookup.acts_as(&member, &wanted),
+            _ => {
+                let message = format!("unrecognized privilege type: \"{written}\"");
+                return Err(Error::new(SqlState::InvalidParameterValue, message));
+            }
+        };
+    }
+    Ok(Datum::Bool(answer))
+}
+
+/// Whether policies hide rows of a table from the user.
+fn row_security_active(call: &Call<'_>) -> Result<Datum> {
+    let relation = relation(call, 0)?;
+    let holds = call.env.lookup().are_policies_for(call.env.current_user(), relation);
+    Ok(Datum::Bool(holds))
 }
 
 pub(super) fn register(registry: &mut Registry) {
@@ -127,12 +188,8 @@ pub(super) fn register(registry: &mut Registry) {
             )*
         };
     }
-    privilege!(
-        "has_table_privilege|has_sequence_privilege|has_any_column_privilege",
-        table,
-        "text",
-        "oid"
-    );
+    privilege!("has_table_privilege|has_sequence_privilege", table, "text", "oid");
+    privilege!("has_any_column_privilege", any_column, "text", "oid");
     privilege!(
         "has_column_privilege",
         column,
@@ -153,6 +210,6 @@ pub(super) fn register(registry: &mut Registry) {
         "oid"
     );
     privilege!("pg_has_role", has_role, "name", "oid");
-    registry.add("row_security_active(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
-    registry.add("row_security_active(text) -> bool stable", |_| Ok(Datum::Bool(false)));
+    registry.add("row_security_active(oid) -> bool stable", row_security_active);
+    registry.add("row_security_active(text) -> bool stable", row_security_active);
 }

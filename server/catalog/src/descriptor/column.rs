@@ -4,7 +4,7 @@ use braid_types::datetime::typmod::{apply_typmod, type_name};
 use braid_types::{Datum, SqlType};
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnId, FamilyId, Id, StoredExpr};
+use super::{ColumnId, FamilyId, Grant, Id, StoredExpr};
 
 /// A column.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct Column {
     pub is_key_expr: bool,
     /// For rows stored before the column was added: its value there.
     pub missing: Option<StoredDatum>,
+    /// Privileges granted on it alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
     /// COMMENT ON COLUMN.
     pub comment: Option<String>,
 }
@@ -77,6 +80,7 @@ impl Column {
             hidden: false,
             is_key_expr: false,
             missing: None,
+            grants: Vec::new(),
             comment: None,
         }
     }

@@ -11,6 +11,7 @@ mod foreign_key;
 mod ids;
 mod index;
 mod objects;
+mod policy;
 mod routine;
 mod statistics;
 mod stored_expr;
@@ -25,8 +26,9 @@ pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
 pub use objects::{
     CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized,
-    Role, Schema, Sequence, StoredQuery, View,
+    Role, Schema, Sequence, StoredQuery, View, ViewOptions,
 };
+pub use policy::{Policy, PolicyCommand, PolicyExpr, RowSecurity};
 pub use routine::{
     Language, ParameterMode, Routine, RoutineParameter, RoutineResult, RoutineVolatility,
 };

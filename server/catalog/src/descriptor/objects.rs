@@ -3,7 +3,7 @@
 use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnId, Id, Trigger};
+use super::{ColumnId, Id, StoredExpr, Trigger};
 use crate::{DATABASE_OWNER, PUBLIC};
 
 /// A view.
@@ -34,13 +34,52 @@ pub struct View {
     /// WITH CHECK OPTION.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_option: Option<CheckOption>,
+    /// Its other options.
+    #[serde(default, skip_serializing_if = "ViewOptions::is_default")]
+    pub options: ViewOptions,
+    /// The defaults of its columns, by their numbers from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<(ColumnId, StoredExpr)>,
     /// Its triggers, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<Trigger>,
+    /// Privileges granted on single columns, by their numbers from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub column_grants: Vec<(ColumnId, Vec<Grant>)>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON VIEW.
     pub comment: Option<String>,
+}
+
+/// Options of a view, as far as they were set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewOptions {
+    /// `security_barrier`: conditions of the query around that may reveal rows come later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<bool>,
+    /// `security_invoker`: its tables are read with the privileges of its user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invoker: Option<bool>,
+}
+
+impl ViewOptions {
+    /// Whether the view is a security barrier.
+    pub fn is_barrier(self) -> bool {
+        self.barrier == Some(true)
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl View {
+    /// The role whose privileges count for what the view reads; `None` is the session's user, also
+    /// inside of another view.
+    pub fn reader(&self) -> Option<Id> {
+        (self.options.invoker != Some(true)).then_some(self.owner)
+    }
 }
 
 /// How far WITH CHECK OPTION of a view reaches.
@@ -235,6 +274,12 @@ pub struct Role {
     /// REPLICATION, which only the catalog shows: there is nothing to replicate by.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replication: bool,
+    /// BYPASSRLS: no policies hold for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bypass_policies: bool,
+    /// NOINHERIT: it has no privileges of the roles that it is a member of until it becomes them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_inherit: bool,
     /// The password is good until then, as text.
     #[serde(default)]
     pub valid_until: Option<String>,
@@ -275,6 +320,8 @@ impl Role {
             admin_of: Vec::new(),
             connection_limit: None,
             replication: false,
+            bypass_policies: false,
+            no_inherit: false,
             valid_until: None,
             settings: Vec::new(),
             everyone: Vec::new(),

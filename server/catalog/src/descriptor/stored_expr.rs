@@ -104,6 +104,7 @@ impl CatalogNames<'_> {
         let expr = braid_sql::parse_expr(&found.sql).ok()?;
         let row = table.map(|table| RowNames {
             table: self.relation(table.id, &[]).map(|(shown, _)| shown).unwrap_or_default(),
+            name: table.name.clone(),
             columns: columns(table),
         });
         let form = (pretty, found.is_cast);

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::column::Column;
 use super::index::{Index, Moving};
 use super::objects::{Grant, Materialized};
-use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr, Trigger, TriggerState};
+use super::{
+    ColumnId, FamilyId, ForeignKey, Id, IndexNumber, RowSecurity, StoredExpr, Trigger, TriggerState,
+};
 use crate::partitions::{PartitionOf, Partitioning};
 
 /// A table.
@@ -80,6 +82,9 @@ pub struct Table {
     /// When its foreign keys are checked and act, which PostgreSQL does by triggers.
     #[serde(default, skip_serializing_if = "TriggerState::is_origin")]
     pub key_triggers: TriggerState,
+    /// Row-level security.
+    #[serde(default, skip_serializing_if = "RowSecurity::is_default")]
+    pub security: RowSecurity,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
@@ -159,6 +164,7 @@ impl Table {
             partition_of: None,
             triggers: Vec::new(),
             key_triggers: TriggerState::Origin,
+            security: RowSecurity::default(),
             grants: Vec::new(),
             comment: None,
         }

@@ -4,7 +4,9 @@
 //! is a member of, directly or not; an owner has every privilege on its object. The catalog views
 //! are readable by all and writable by nobody.
 
+mod columns;
 mod defaults;
+mod policies;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +15,8 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::{
     Catalog, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum, Grant, Id,
-    Relation, Routine, Schema, Sequence, Table, View, VirtualTable, is_temporary,
+    READ_ALL_DATA, Relation, Role, Routine, Schema, Sequence, Table, View, VirtualTable,
+    WRITE_ALL_DATA, is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -167,12 +170,19 @@ impl<'c> Privileges<'c> {
         Privileges { catalog }
     }
 
-    /// The role and every role it is a member of.
+    /// The role and every role whose privileges it has: those that it is a member of, as far as
+    /// members inherit.
     pub fn memberships(self, role: Id) -> BTreeSet<Id> {
+        self.reached(role, |role| !role.no_inherit)
+    }
+
+    /// The role and every role that it is a member of and may become.
+    fn reached(self, role: Id, passes_on: impl Fn(&Role) -> bool) -> BTreeSet<Id> {
         let mut found = BTreeSet::from([role]);
         let mut open = vec![role];
         while let Some(next) = open.pop() {
-            for parent in self.catalog.role(next).map_or(&[][..], |role| &role.member_of) {
+            let next = self.catalog.role(next).filter(|role| passes_on(role));
+            for parent in next.map_or(&[][..], |role| &role.member_of) {
                 if found.insert(*parent) {
                     open.push(*parent);
                 }
@@ -186,7 +196,13 @@ impl<'c> Privileges<'c> {
         self.catalog.role(role).is_some_and(|role| role.superuser)
     }
 
-    /// Whether a role may act as another: it is a superuser, that role, or a member of it.
+    /// Whether a role may become another: it is a superuser, that role, or a member of it.
+    pub fn is_member(self, role: Id, other: Id) -> bool {
+        role == other || self.is_superuser(role) || self.reached(role, |_| true).contains(&other)
+    }
+
+    /// Whether a role has the privileges of another: it is a superuser, that role, or a member of
+    /// it that inherits.
     pub fn acts_as(self, role: Id, other: Id) -> bool {
         role == other || self.is_superuser(role) || self.memberships(role).contains(&other)
     }
@@ -221,10 +237,20 @@ impl<'c> Privileges<'c> {
             return true;
         }
         let roles = self.memberships(role);
+        if is_predefined_for(&roles, object, privilege) {
+            return true;
+        }
         object.grants().iter().any(|grant| {
             (grant.role == PUBLIC || roles.contains(&grant.role))
                 && grant.privileges.iter().any(|granted| granted == privilege)
         })
+    }
+
+    /// 42501 `permission denied for …`.
+    pub fn denied(self, object: Object<'_>) -> Error {
+        let (kind, name) = object.describe();
+        let message = format!("permission denied for {kind} {name}");
+        Error::new(SqlState::InsufficientPrivilege, message)
     }
 
     /// 42501 `permission denied for …` unless the role has the privilege on the object.
@@ -232,9 +258,7 @@ impl<'c> Privileges<'c> {
         if self.has(role, object, privilege) {
             return Ok(());
         }
-        let (kind, name) = object.describe();
-        let message = format!("permission denied for {kind} {name}");
-        Err(Error::new(SqlState::InsufficientPrivilege, message))
+        Err(self.denied(object))
     }
 
     /// 42501 `must be owner of …` unless the role acts as the owner.
@@ -295,6 +319,21 @@ impl<'c> Privileges<'c> {
             acl.push(format!("{role}={}/{owner}", letters(grants, grant.role)));
         }
         acl
+    }
+}
+
+/// Whether one of the roles is a predefined one that has a privilege on all objects of a kind.
+fn is_predefined_for(roles: &BTreeSet<Id>, object: Object<'_>, privilege: &str) -> bool {
+    let reads = roles.contains(&READ_ALL_DATA);
+    let writes = roles.contains(&WRITE_ALL_DATA);
+    match object {
+        Object::Table(_) | Object::View(_) | Object::Sequence(_) => match privilege {
+            "SELECT" => reads,
+            "INSERT" | "UPDATE" | "DELETE" => writes,
+            _ => false,
+        },
+        Object::Schema(_) => privilege == "USAGE" && (reads || writes),
+        _ => false,
     }
 }
 

@@ -39,6 +39,7 @@ pub fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         is_key_expr: false,
         hidden: false,
         missing: None,
+        grants: Vec::new(),
         comment: Some("a column".to_owned()),
     }
 }
@@ -99,6 +100,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         partition_of: None,
         triggers: Vec::new(),
         key_triggers: braid_catalog::TriggerState::Origin,
+        security: Default::default(),
         grants: vec![Grant {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],

@@ -12,7 +12,7 @@ pub(crate) fn check_new_owner(cx: &DdlContext<'_>, owner: Id) -> Result<()> {
     let catalog = cx.catalog();
     let is_own = owner == DATABASE_OWNER
         && catalog.privileges().owns_database(cx.user(), cx.path().database);
-    if is_own || catalog.privileges().acts_as(cx.user(), owner) {
+    if is_own || catalog.privileges().is_member(cx.user(), owner) {
         return Ok(());
     }
     let message = format!("must be member of role \"{}\"", cx.catalog().role_name(owner));

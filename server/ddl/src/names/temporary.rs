@@ -72,6 +72,9 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
         Statement::AlterIndex(alter) => names_temporary(cx, &alter.name),
         Statement::AlterSequence(alter) => names_temporary(cx, &alter.name),
         Statement::CreateTrigger(create) => names_temporary(cx, &create.table),
+        Statement::CreatePolicy(create) => names_temporary(cx, &create.table),
+        Statement::AlterPolicy(alter) => names_temporary(cx, &alter.table),
+        Statement::AlterView(alter) => names_temporary(cx, &alter.name),
         Statement::DropOther(drop) => match drop.items.as_slice() {
             [OtherObject::OnTable { table, .. }] => names_temporary(cx, table),
             _ => false,
@@ -84,7 +87,8 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | AlterTarget::View(name)
             | AlterTarget::MaterializedView(name)
             | AlterTarget::Sequence(name)
-            | AlterTarget::Trigger { table: name, .. } => names_temporary(cx, name),
+            | AlterTarget::Trigger { table: name, .. }
+            | AlterTarget::Policy { table: name, .. } => names_temporary(cx, name),
             AlterTarget::Type(_)
             | AlterTarget::Domain(_)
             | AlterTarget::Routine(_)
@@ -98,7 +102,8 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | CommentTarget::MaterializedView(name)
             | CommentTarget::Sequence(name)
             | CommentTarget::Constraint { table: name, .. }
-            | CommentTarget::Trigger { table: name, .. } => names_temporary(cx, name),
+            | CommentTarget::Trigger { table: name, .. }
+            | CommentTarget::Policy { table: name, .. } => names_temporary(cx, name),
             _ => false,
         },
         _ => false,

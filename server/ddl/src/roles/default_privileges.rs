@@ -72,7 +72,7 @@ fn owners(cx: &DdlContext<'_>, statement: &AlterDefaultPrivileges) -> Result<Vec
     let mut roles = Vec::with_capacity(statement.roles.len());
     for written in &statement.roles {
         let role = cx.role(written)?;
-        if !cx.catalog().privileges().acts_as(cx.user(), role) {
+        if !cx.catalog().privileges().is_member(cx.user(), role) {
             let message = format!("must be member of role \"{}\"", cx.role_name(written));
             return Err(Error::new(SqlState::InsufficientPrivilege, message));
         }

@@ -1,16 +1,17 @@
 //! GRANT and REVOKE of privileges.
 
 use braid_catalog::{
-    Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema, Sequence, Table,
-    View,
+    ColumnId, Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema,
+    Sequence, Table, View,
 };
 use braid_sql::ast::{
     GrantObjects, GrantPrivileges, Grantee, ObjectName, Privilege, PrivilegeGrant,
 };
+use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{content, last, parts, undefined, wrong_kind};
+use crate::names::lookup::{content, last, parts, undefined, undefined_column, wrong_kind};
 use crate::names::user_types::{UserType, find_domain, find_user_type};
 use crate::roles::role::grantee;
 use crate::statement::routine::find_to_grant;
@@ -145,13 +146,51 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
 
 /// The names of the privileges; all that the object can have if none was named.
 fn privileges(statement: &GrantPrivileges, object: Object<'_>) -> Result<Vec<String>> {
-    if statement.privileges.iter().any(|granted| !granted.columns.is_empty()) {
-        let message = "privileges on single columns are not supported yet";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    let written = &statement.privileges;
+    let whole: Vec<PrivilegeGrant> =
+        written.iter().filter(|granted| granted.columns.is_empty()).cloned().collect();
+    if whole.is_empty() && !written.is_empty() {
+        return Ok(Vec::new());
     }
     let (kind, _) = object.describe();
     let kind = if kind == "view" { "table" } else { kind };
-    names_of(&statement.privileges, object.all_privileges(), kind)
+    names_of(&whole, object.all_privileges(), kind)
+}
+
+/// The privileges on single columns. 0LP01 for one that columns do not have.
+fn column_privileges(
+    statement: &GrantPrivileges,
+    object: Object<'_>,
+) -> Result<Vec<(ColumnId, String)>> {
+    let mut found = Vec::new();
+    for granted in statement.privileges.iter().filter(|granted| !granted.columns.is_empty()) {
+        let privilege = name(granted.privilege);
+        if !matches!(object, Object::Table(_) | Object::View(_)) {
+            let message = "column privileges are only valid for relations";
+            return Err(Error::new(SqlState::InvalidGrantOperation, message));
+        }
+        if !["SELECT", "INSERT", "UPDATE", "REFERENCES"].contains(&privilege) {
+            let message = format!("invalid privilege type {privilege} for column");
+            return Err(Error::new(SqlState::InvalidGrantOperation, message));
+        }
+        for column in &granted.columns {
+            let column = fold(column);
+            let id = match object {
+                Object::Table(table) => {
+                    table.visible_columns().find(|found| found.name == column).map(|found| found.id)
+                }
+                Object::View(view) => {
+                    let mut columns = (1..).zip(&view.columns);
+                    columns.find(|(_, (name, _))| *name == column).map(|(id, _)| id)
+                }
+                _ => None,
+            };
+            let (_, relation) = object.describe();
+            let id = id.ok_or_else(|| undefined_column(relation, &column))?;
+            found.push((id, privilege.to_owned()));
+        }
+    }
+    Ok(found)
 }
 
 /// The names of privileges; all of that kind of object if none was named.
@@ -212,42 +251,79 @@ fn check_may_grant(cx: &DdlContext<'_>, object: Object<'_>, names: &[String]) ->
 }
 
 pub(crate) fn grant(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
-    each(cx, statement, Grant::add)
+    each(cx, statement, false, Grant::add)
 }
 
 pub(crate) fn revoke(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
-    each(cx, statement, Grant::take)
+    each(cx, statement, true, Grant::take)
 }
 
 fn each(
     cx: &mut DdlContext<'_>,
     statement: &GrantPrivileges,
+    revokes: bool,
     change: impl Fn(&mut Vec<Grant>, Id, &[String], bool),
 ) -> Result<()> {
     let roles = grantees(cx, &statement.grantees, statement.grant_option)?;
     for target in targets(cx, &statement.objects)? {
         let object = target.object();
         let names = privileges(statement, object)?;
-        check_may_grant(cx, object, &names)?;
+        let of_columns = column_privileges(statement, object)?;
+        let all: Vec<String> =
+            names.iter().chain(of_columns.iter().map(|(_, name)| name)).cloned().collect();
+        check_may_grant(cx, object, &all)?;
         let owner = object.owner();
         let mut grants = object.grants().to_vec();
         // An owner has every privilege anyway.
-        for role in roles.iter().filter(|role| **role != owner) {
-            change(&mut grants, *role, &names, statement.grant_option);
+        let roles: Vec<Id> = roles.iter().filter(|role| **role != owner).copied().collect();
+        if !names.is_empty() {
+            roles.iter().for_each(|role| {
+                change(&mut grants, *role, &names, statement.grant_option);
+            });
         }
-        put(cx, &target, grants)?;
+        let on_column = |column: ColumnId, grants: &mut Vec<Grant>| {
+            let own = of_columns.iter().filter(|(of, _)| *of == column);
+            let own = own.map(|(_, name)| name.clone());
+            // What is revoked on the relation is revoked on its columns.
+            let names: Vec<String> = match revokes {
+                true => own.chain(names.iter().cloned()).collect(),
+                false => own.collect(),
+            };
+            if !names.is_empty() {
+                roles.iter().for_each(|role| {
+                    change(grants, *role, &names, statement.grant_option);
+                });
+            }
+        };
+        put(cx, &target, grants, on_column)?;
     }
     Ok(())
 }
 
-fn put(cx: &mut DdlContext<'_>, target: &Target, grants: Vec<Grant>) -> Result<()> {
+fn put(
+    cx: &mut DdlContext<'_>,
+    target: &Target,
+    grants: Vec<Grant>,
+    on_column: impl Fn(ColumnId, &mut Vec<Grant>),
+) -> Result<()> {
     let draft = cx.draft()?;
     match target {
         Target::Relation(Relation::Table(table)) => {
-            draft.put(Table { grants, ..Table::clone(table) });
+            let mut table = Table { grants, ..Table::clone(table) };
+            for column in table.columns.iter_mut().filter(|column| !column.hidden) {
+                on_column(column.id, &mut column.grants);
+            }
+            draft.put(table);
         }
         Target::Relation(Relation::View(view)) => {
-            draft.put(View { grants, ..View::clone(view) });
+            let mut view = View { grants, ..View::clone(view) };
+            let columns = (1..).zip(&view.columns).map(|(column, _)| {
+                let mut grants = Object::View(&view).column_grants(column).to_vec();
+                on_column(column, &mut grants);
+                (column, grants)
+            });
+            view.column_grants = columns.filter(|(_, grants)| !grants.is_empty()).collect();
+            draft.put(view);
         }
         Target::Relation(Relation::Sequence(sequence)) => {
             draft.put(Sequence { grants, ..Sequence::clone(sequence) });

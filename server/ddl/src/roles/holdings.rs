@@ -6,6 +6,7 @@ use braid_catalog::{Catalog, Database, Grant, Id, Object};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
+use crate::statement::policy::describe_policy;
 
 /// What a role has, found by looking at one object after the other.
 struct Found {
@@ -51,6 +52,8 @@ pub(super) fn holdings(cx: &DdlContext<'_>, role: Id) -> Vec<String> {
     let mut found = Found { role, here, lines: Vec::new(), elsewhere: BTreeMap::new() };
     let name = |id: Id| describe(cx, &catalog, id);
     catalog.tables().iter().for_each(|t| found.look_at(t.id, Object::Table(t), || name(t.id)));
+    look_at_policies(cx, &catalog, &mut found);
+    look_at_columns(cx, &catalog, &mut found);
     catalog.views().iter().for_each(|v| found.look_at(v.id, Object::View(v), || name(v.id)));
     catalog.sequences().iter().for_each(|s| {
         found.look_at(s.id, Object::Sequence(s), || name(s.id));
@@ -87,5 +90,42 @@ fn look_at_defaults(catalog: &Catalog, database: &Database, found: &mut Found) {
             let schema = entry.schema.map(|schema| catalog.schema_name(schema));
             entry.describe(&catalog.role_name(entry.role), schema.as_deref())
         });
+    }
+}
+
+/// Policies that are for the role.
+fn look_at_policies(cx: &DdlContext<'_>, catalog: &Catalog, found: &mut Found) {
+    for table in catalog.tables().iter() {
+        let policies = table.security.policies.iter();
+        for policy in policies.filter(|policy| policy.roles.contains(&found.role)) {
+            match table.database == found.here {
+                true => {
+                    let line = format!("target of {}", describe_policy(cx, table, policy));
+                    found.lines.push((policy.id, line));
+                }
+                false => *found.elsewhere.entry(table.database).or_default() += 1,
+            }
+        }
+    }
+}
+
+/// Privileges on single columns.
+fn look_at_columns(cx: &DdlContext<'_>, catalog: &Catalog, found: &mut Found) {
+    let mut add = |id: Id, database: Id, grants: &[Grant], column: &str| {
+        // The owner of the relation is listed with that.
+        found.look(id, Some(database), (0, grants), || {
+            format!("column {column} of {}", describe(cx, catalog, id))
+        });
+    };
+    for table in catalog.tables().iter() {
+        for column in &table.columns {
+            add(table.id, table.database, &column.grants, &column.name);
+        }
+    }
+    for view in catalog.views().iter() {
+        for ((name, _), number) in view.columns.iter().zip(1..) {
+            let grants = Object::View(view).column_grants(number);
+            add(view.id, view.database, grants, name);
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Routine, Schema, Sequence,
-    Table, View,
+    Catalog, Database, Domain, Draft, Enum, Grant, Id, Object, ROOT, Relation, Routine,
+    RowSecurity, Schema, Sequence, Table, View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};
@@ -15,6 +15,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
+use crate::statement::policy::without_roles as policies_without_roles;
 use crate::statement::trigger::refuse_drop_of_function;
 use crate::statement::types::drop_type::drop_type;
 
@@ -155,9 +156,41 @@ fn without(grants: &[Grant], roles: &[Id]) -> Option<Vec<Grant>> {
         .then(|| grants.iter().filter(|grant| !is_theirs(grant)).cloned().collect())
 }
 
+/// Revokes what roles were granted on single columns.
+fn revoke_columns(draft: &mut Draft, database: Id, roles: &[Id]) {
+    let catalog = draft.catalog().clone();
+    for table in catalog.tables().in_database(database) {
+        if table.columns.iter().any(|column| without(&column.grants, roles).is_some()) {
+            let mut table = Table::clone(table);
+            for column in &mut table.columns {
+                column.grants.retain(|grant| !roles.contains(&grant.role));
+            }
+            draft.put(table);
+        }
+    }
+    for view in catalog.views().in_database(database) {
+        if view.column_grants.iter().any(|(_, grants)| without(grants, roles).is_some()) {
+            let mut view = View::clone(view);
+            for (_, grants) in &mut view.column_grants {
+                grants.retain(|grant| !roles.contains(&grant.role));
+            }
+            view.column_grants.retain(|(_, grants)| !grants.is_empty());
+            draft.put(view);
+        }
+    }
+}
+
 fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()> {
     let catalog = cx.catalog();
     let draft = cx.draft()?;
+    for table in catalog.tables().in_database(database) {
+        if let Some(policies) = policies_without_roles(table, roles) {
+            let security = RowSecurity { policies, ..table.security.clone() };
+            draft.put(Table { security, ..Table::clone(table) });
+        }
+    }
+    revoke_columns(draft, database, roles);
+    let catalog = draft.catalog().clone();
     for relation in relations_of(&catalog, database) {
         let Some(grants) = without(Object::from(&relation).grants(), roles) else { continue };
         match relation {

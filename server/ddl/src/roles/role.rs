@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_auth::{is_secret, salt, scram_secret};
-use braid_catalog::{DATABASE_OWNER, Database, Id, ROOT, Role, is_predefined};
+use braid_catalog::{Catalog, DATABASE_OWNER, Database, Id, ROOT, Role, is_predefined};
 use braid_sql::ast::{
     AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
 };
@@ -107,14 +107,23 @@ fn apply(cx: &mut DdlContext<'_>, role: &mut Role, options: &[UserOption]) -> Re
             UserOption::InRole(names) => members.in_roles.extend(ids(cx, names)?),
             UserOption::Role(names) => members.members.extend(ids(cx, names)?),
             UserOption::Admin(names) => members.admins.extend(ids(cx, names)?),
-            UserOption::Inherit(true) | UserOption::BypassRls(_) => {}
+            UserOption::Inherit(on) => role.no_inherit = !on,
+            UserOption::BypassRls(on) => {
+                if *on != role.bypass_policies && !is_superuser {
+                    let is_new = cx.catalog().role(role.id).is_none();
+                    return Err(denied(match is_new {
+                        true => "must be superuser to create bypassrls users",
+                        false => "must be superuser to change bypassrls attribute",
+                    }));
+                }
+                role.bypass_policies = *on;
+            }
             UserOption::Replication(on) => {
                 if *on && !is_superuser {
                     return Err(denied("must be superuser to create replication users"));
                 }
                 role.replication = *on;
             }
-            UserOption::Inherit(false) => return Err(Error::unsupported("NOINHERIT")),
         }
     }
     Ok(members)
@@ -293,7 +302,7 @@ fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()
             },
         ));
     }
-    if catalog.privileges().memberships(role).contains(&member) {
+    if is_inside(&catalog, role, member) {
         let (role, member) = (catalog.role_name(role), catalog.role_name(member));
         let message = format!("role \"{role}\" is a member of role \"{member}\"");
         return Err(Error::new(SqlState::InvalidObjectDefinition, message));
@@ -308,6 +317,14 @@ fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()
     }
     cx.draft()?.put(found);
     Ok(())
+}
+
+/// Whether a role is another one or a member of it, whatever it inherits.
+fn is_inside(catalog: &Catalog, role: Id, of: Id) -> bool {
+    role == of
+        || catalog
+            .role(role)
+            .is_some_and(|role| role.member_of.iter().any(|parent| is_inside(catalog, *parent, of)))
 }
 
 fn leave(cx: &mut DdlContext<'_>, role: Id, member: Id, only_admin: bool) -> Result<()> {

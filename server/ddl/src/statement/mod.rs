@@ -3,6 +3,7 @@
 pub(crate) mod drop;
 pub(crate) mod index;
 pub(crate) mod object;
+pub(crate) mod policy;
 pub(crate) mod routine;
 pub(crate) mod table;
 pub(crate) mod trigger;

@@ -292,6 +292,7 @@ pub(crate) fn push_column(
             hidden: false,
             is_key_expr: false,
             missing: None,
+            grants: Vec::new(),
             comment: None,
         },
     );

@@ -129,6 +129,7 @@ fn push_key_expr(table: &mut Table, label: &str, expr: &StoredExpr, ty: &SqlType
         hidden: true,
         is_key_expr: true,
         missing: None,
+        grants: Vec::new(),
         comment: None,
     });
     id

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Index, OnCommit, Table, TriggerState};
+use braid_catalog::{Catalog, Id, Index, OnCommit, RowSecurity, Table, TriggerState};
 use braid_sql::ast::{self, DropBehavior};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -185,6 +185,7 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         partition_of: None,
         triggers: Vec::new(),
         key_triggers: TriggerState::Origin,
+        security: RowSecurity::default(),
         grants: Vec::new(),
         comment: None,
     }

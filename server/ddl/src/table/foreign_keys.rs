@@ -133,7 +133,10 @@ fn foreign_key_parent(
         }
         None => error,
     })?;
-    cx.catalog().privileges().check(cx.user(), Object::Table(&parent), "REFERENCES")?;
+    let catalog = cx.catalog();
+    if !catalog.privileges().has_on_some_column(cx.user(), Object::Table(&parent), "REFERENCES") {
+        return Err(catalog.privileges().denied(Object::Table(&parent)));
+    }
     check_same_lifetime(table, &parent)?;
     if parent.partitioning.is_some() {
         return Err(Error::unsupported("a foreign key that refers to a partitioned table")
@@ -144,6 +147,18 @@ fn foreign_key_parent(
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
     }
     Ok(parent)
+}
+
+/// 42501 unless the user may refer to these columns.
+fn check_may_refer(cx: &DdlContext<'_>, parent: &Table, columns: &[ColumnId]) -> Result<()> {
+    let (catalog, object) = (cx.catalog(), Object::Table(parent));
+    let privileges = catalog.privileges();
+    let may =
+        |column: &ColumnId| privileges.has_on_column(cx.user(), object, *column, "REFERENCES");
+    match columns.iter().all(may) {
+        true => Ok(()),
+        false => Err(privileges.denied(object)),
+    }
 }
 
 fn foreign_key_columns(
@@ -199,6 +214,7 @@ pub(crate) fn define_foreign_key(
     let delete_columns = delete_columns(table, &ids, &folded(&key.delete_columns))?;
     let parent = foreign_key_parent(cx, table, key)?;
     let (parent_columns, parent_index) = foreign_key_columns(&parent, key)?;
+    check_may_refer(cx, &parent, &parent_columns)?;
     if ids.len() != parent_columns.len() {
         let message = "number of referencing and referenced columns for foreign key disagree";
         return Err(Error::new(SqlState::InvalidForeignKey, message));

@@ -33,6 +33,7 @@ pub(crate) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         hidden: true,
         is_key_expr: false,
         missing: None,
+        grants: Vec::new(),
         comment: None,
     });
     table.primary.id = cx.draft()?.allocate_id(table.id);

@@ -28,7 +28,7 @@ pub fn foreign_key_changed(
     if conflict.reason == RetryReason::ReadChanged {
         let stored = conflict.key.as_deref().unwrap_or_default();
         let values = values_of(stored, &link.parent, &found.parent_columns)?;
-        return Some(no_parent(Words { catalog, settings }, &link, &values));
+        return Some(no_parent(Words { catalog, settings, user: None }, &link, &values));
     }
     let message = format!(
         "a row that foreign key constraint \"{}\" of table \"{}\" depends on has changed",

@@ -15,20 +15,35 @@ pub struct Words<'a> {
     pub catalog: &'a Catalog,
     /// How values look.
     pub settings: &'a FormatSettings,
+    /// The user, from whom policies may hide values; none: nobody in particular.
+    pub user: Option<&'a str>,
+}
+
+impl Words<'_> {
+    /// Whether policies hide rows of a table from the user.
+    fn hides(&self, table: &Table) -> bool {
+        let role = self.user.and_then(|user| self.catalog.names().role(user));
+        role.is_some_and(|role| self.catalog.privileges().are_policies_for(role.id, table))
+    }
 }
 
 impl<'a> From<&'a ExecutionState> for Words<'a> {
     fn from(run: &'a ExecutionState) -> Self {
-        Words { catalog: &run.cx.catalog, settings: run.cx.env.settings() }
+        let (catalog, settings) = (&run.cx.catalog, run.cx.env.settings());
+        Words { catalog, settings, user: Some(run.cx.env.current_user()) }
     }
 }
 
+/// `Key (a)=(1)`, without columns and values where policies may hide them.
 fn key_text(words: Words<'_>, table: &Table, places: &[usize], key: &[Datum]) -> String {
+    if words.hides(table) {
+        return "Key".to_owned();
+    }
     let mut row = vec![Datum::Null; table.columns.len()];
     for (place, value) in places.iter().zip(key) {
         row[*place] = value.clone();
     }
-    columns_text(table, places, &row, words.settings)
+    format!("Key {}", columns_text(table, places, &row, words.settings))
 }
 
 fn violated(words: Words<'_>, link: &Link) -> Error {
@@ -51,7 +66,7 @@ fn of_constraint(words: Words<'_>, link: &Link, message: String) -> Error {
 pub fn no_parent<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
     let words = words.into();
     violated(words, link).detail(format!(
-        "Key {} is not present in table \"{}\".",
+        "{} is not present in table \"{}\".",
         key_text(words, &link.child, &link.child_places, values),
         link.parent.name
     ))
@@ -71,7 +86,7 @@ pub fn still_referenced<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[
         link.parent.name, link.key.name, link.child.name
     );
     of_constraint(words, link, message).detail(format!(
-        "Key {} is still referenced from table \"{}\".",
+        "{} is still referenced from table \"{}\".",
         key_text(words, &link.parent, &link.parent_places, values),
         link.child.name
     ))

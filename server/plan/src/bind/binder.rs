@@ -1,9 +1,10 @@
 //! What binding one statement knows and collects.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use braid_catalog::{Id, Table};
+use braid_catalog::{ColumnId, Id, Table};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::refusals::NestsTooDeep;
@@ -52,6 +53,15 @@ pub struct Binder<'a> {
     /// The target of the change being bound, with its slots: an expression of the statement that
     /// reads one of them needs SELECT on the table.
     pub(super) guarded: Option<(Arc<Table>, Vec<Slot>)>,
+    /// Columns of relations of which the role may read single columns only.
+    pub(super) narrowed: HashMap<Slot, (Id, ColumnId)>,
+    /// An expression of the statement has read the target of the change being bound.
+    pub(super) reads_target: Cell<bool>,
+    /// The statement is the query of a view that is being defined: it is not run, and no policies
+    /// are added to it.
+    pub(super) is_definition: bool,
+    /// The tables whose policies are being bound, the innermost last.
+    pub(super) secured: Vec<Id>,
     /// Where what was bound stands in the text.
     pub(super) places: Places,
     /// The FROM items of each query around this place, for hints; the innermost query is last.
@@ -125,6 +135,10 @@ impl<'a> Binder<'a> {
             view_owner: None,
             views: Vec::new(),
             guarded: None,
+            narrowed: HashMap::new(),
+            reads_target: Cell::new(false),
+            is_definition: false,
+            secured: Vec::new(),
             places: Places::default(),
             range: Vec::new(),
             notes: None,
@@ -154,6 +168,8 @@ impl<'a> Binder<'a> {
         self.next_id = outer.next_id;
         self.depth = outer.depth;
         self.views.clone_from(&outer.views);
+        self.secured.clone_from(&outer.secured);
+        self.is_definition = outer.is_definition;
     }
 
     /// Takes over what a binder has found that has followed this one.
@@ -226,4 +242,9 @@ impl<'a> Binder<'a> {
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }
+}
+
+/// The binder for the query of a view that is being defined.
+pub(crate) fn defining(binder: Binder<'_>) -> Binder<'_> {
+    Binder { is_definition: true, ..binder }
 }

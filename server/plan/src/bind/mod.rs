@@ -18,8 +18,8 @@ mod scope;
 mod statement;
 mod stored;
 
-pub(crate) use binder::Binder;
 pub use binder::Refresh;
+pub(crate) use binder::{Binder, defining};
 pub(crate) use bound_statement::BoundStatement;
 pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};
@@ -32,6 +32,7 @@ pub use expr::data_type::{
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
+pub(crate) use from::security::{bind_policy_to_store, check_policy};
 pub use partitions::condition::bind_partition_condition;
 pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};

@@ -18,6 +18,7 @@ impl Binder<'_> {
     /// A binder that notes what it finds out, with the privileges of a view's owner.
     pub fn noting(mut self, owner: Option<Id>) -> Self {
         self.view_owner = owner;
+        self.is_definition = true;
         self.notes = Some(Box::default());
         self
     }

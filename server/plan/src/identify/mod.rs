@@ -24,7 +24,7 @@ mod queries;
 mod stored_exprs;
 mod syntax;
 
-pub use stored_exprs::{identify_expr, identify_when};
+pub use stored_exprs::{identify_expr, identify_policy, identify_when};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -32,7 +32,7 @@ use braid_catalog::{Id, StoredQuery};
 use braid_sql::ast::Query;
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, NoStoredForm, Notes, bind_query};
+use crate::bind::{Binder, NoStoredForm, Notes, bind_query, defining};
 use crate::context::PlanContext;
 use crate::identify::queries::identify_query;
 
@@ -57,7 +57,7 @@ pub fn identify(query: &Query, cx: &PlanContext<'_>, owner: Option<Id>) -> Resul
 /// The stored form has to give columns of the same types.
 fn check(text: &str, cx: &PlanContext<'_>, owner: Option<Id>, types: &[&SqlType]) -> Result<()> {
     let query = braid_sql::parse_query(text)?;
-    let bound = bind_query(&mut Binder::of_stored(cx, owner), &query, None)?;
+    let bound = bind_query(&mut defining(Binder::of_stored(cx, owner)), &query, None)?;
     let same = bound.columns.len() == types.len()
         && bound.columns.iter().zip(types).all(|(column, ty)| column.ty.same_base(ty));
     if same { Ok(()) } else { Err(unstorable("a query whose types depend on its names")) }

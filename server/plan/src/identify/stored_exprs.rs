@@ -1,6 +1,6 @@
 //! Expressions of a table's definition with ids in place of names.
 
-use braid_catalog::{IdentifiedExpr, StoredExpr, Table};
+use braid_catalog::{ColumnId, Id, IdentifiedExpr, PolicyExpr, ROOT, StoredExpr, Table};
 use braid_sql::TABLE_ROW;
 use braid_sql::ast::{Expr as Ast, Value};
 use braid_types::{Result, SqlType};
@@ -9,7 +9,8 @@ use super::exprs::{identify_condition, identify_known, identify_value, unnested}
 use super::literals::null;
 use super::{Identifier, unstorable};
 use crate::bind::{
-    Binder, ConditionReads, TriggerRows, bind_to_store, condition_reads, stored_type,
+    Binder, ConditionReads, TriggerRows, bind_policy_to_store, bind_to_store, check_policy,
+    condition_reads, stored_type,
 };
 use crate::context::PlanContext;
 
@@ -71,6 +72,33 @@ pub fn identify_when(
         let sql = braid_sql::stored_expr_text(&syntax)?;
         let stored = IdentifiedExpr { sql, columns, relations, is_cast: false };
         Ok((StoredExpr::Identified(stored), reads))
+    })
+}
+
+/// The stored form of a policy's condition over the row of a table, and what its subqueries and
+/// calls name. 0A000 if it has a form that cannot be stored so.
+pub fn identify_policy(ast: &Ast, table: &Table, cx: &PlanContext<'_>) -> Result<PolicyExpr> {
+    braid_sql::deep_stack(|| {
+        let ast = &braid_sql::rows_by_name(ast);
+        // What the condition reads is looked at when a query is bound, with its user's privileges.
+        let mut binder = Binder::new(cx).noting(Some(ROOT));
+        bind_policy_to_store(&mut binder, ast, table)?;
+        let notes = binder.take_notes();
+        let mut identifier = Identifier::new(cx, &notes);
+        // The table's row is not among the relations that are named.
+        identifier.relations.insert(TABLE_ROW, 0);
+        let syntax = identify_condition(&mut identifier, ast)?;
+        let mut uses = identifier.uses;
+        let columns = uses.remove(&0).unwrap_or_default().into_iter().collect();
+        let sql = braid_sql::stored_expr_text(&syntax)?;
+        let uses = uses.into_iter().map(|(id, columns)| (id, columns.into_iter().collect()));
+        let uses: Vec<(Id, Vec<ColumnId>)> = uses.collect();
+        let relations = uses.iter().map(|(id, _)| *id).collect();
+        let expr =
+            StoredExpr::Identified(IdentifiedExpr { sql, columns, relations, is_cast: false });
+        let expr = PolicyExpr { expr, uses };
+        check_policy(&mut Binder::of_stored(cx, Some(ROOT)), table, &expr.expr)?;
+        Ok(expr)
     })
 }
 

@@ -1,13 +1,15 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! NULLs that decide → unnest subqueries → factor ORs → push filters down
+//! plain policies into their scans → NULLs that decide → unnest subqueries → factor ORs
+//!   → push filters down, leaky conditions not through barriers
 //!   → semi joins with one match become inner → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods
 //!   → use order → lock while scanning
 //!   → drop what a partial index implies → prune
 //! ```
 
+mod barriers;
 mod choose_index;
 mod conditions;
 mod cost;
@@ -40,6 +42,7 @@ use crate::tree::node::Node;
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = root;
     // These look into subqueries by themselves.
+    barriers::settle(&mut root);
     prune_columns::drop_unread_markers(&mut root);
     estimate::guesses::note(&mut root, binder.context().env);
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
@@ -68,7 +71,7 @@ fn choose(root: Node, catalog: &Catalog) -> Node {
     prune_columns::before_choices(&mut root);
     let root = order::joined::apply(root, catalog);
     let root = order_joins::apply(root, catalog);
-    let root = order::scans::apply(root, catalog);
+    let root = order::scans::apply(barriers::drop_empty(root), catalog);
     let root = join_methods::apply(root, catalog);
     let root = interleave_joins::finish(root);
     let root = order::use_order::apply(root);

@@ -9,7 +9,7 @@ use crate::Slot;
 use crate::tree::expr::{Expr, conjuncts};
 use crate::tree::node::{AggregateNode, Append, Filter, JoinKind, Node, Recheck};
 
-use super::walk;
+use super::{barriers, walk};
 
 pub fn apply(node: Node) -> Node {
     push(node, Vec::new())
@@ -30,7 +30,7 @@ fn keep(input: Node, predicates: Vec<Expr>) -> Node {
     if predicates.is_empty() {
         return input;
     }
-    Node::Filter(Box::new(Filter { input, predicates }))
+    Node::Filter(Filter::of(input, predicates))
 }
 
 /// The conditions of a filter before those from above, which may fail on rows that the filter
@@ -44,11 +44,7 @@ fn own_first(own: Vec<Expr>, above: Vec<Expr>) -> Vec<Expr> {
 
 fn push(node: Node, predicates: Vec<Expr>) -> Node {
     match node {
-        Node::Filter(filter) => {
-            let predicates = own_first(filter.predicates, predicates);
-            let (volatile, rest) = predicates.into_iter().partition(Expr::is_volatile);
-            keep(push(filter.input, rest), volatile)
-        }
+        Node::Filter(filter) => push_filter(*filter, predicates),
         Node::Project(mut project) => {
             let (mut down, mut stay) = (Vec::new(), Vec::new());
             for mut predicate in predicates {
@@ -128,6 +124,17 @@ fn push_append(mut append: Box<Append>, predicates: Vec<Expr>) -> Node {
         *input = push(taken, down.clone());
     }
     keep(Node::Append(append), stay)
+}
+
+/// Conditions meet another filter. A barrier lets those through that reveal nothing.
+fn push_filter(filter: Filter, predicates: Vec<Expr>) -> Node {
+    let predicates = own_first(filter.predicates, predicates);
+    if filter.barrier {
+        let (down, stay) = predicates.into_iter().partition(barriers::is_leakproof);
+        return barriers::kept(push(filter.input, down), stay);
+    }
+    let (volatile, rest) = predicates.into_iter().partition(Expr::is_volatile);
+    keep(push(filter.input, rest), volatile)
 }
 
 fn push_aggregate(mut aggregate: Box<AggregateNode>, predicates: Vec<Expr>) -> Node {

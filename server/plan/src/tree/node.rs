@@ -15,8 +15,8 @@ pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
 };
 pub use super::row_change::{
-    Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, RowCheck,
-    TableTriggers, Update, When,
+    Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, PolicyUse,
+    RowCheck, TableTriggers, Update, When,
 };
 pub use super::row_lock::{
     LockRows, LockWait, LockedPart, LockedTable, OID_PLACE, Recheck, RowLock,
@@ -183,6 +183,15 @@ pub struct Filter {
     pub input: Node,
     /// The predicates.
     pub predicates: Vec<Expr>,
+    /// The input hides rows: no condition from above that could reveal them moves into it.
+    pub barrier: bool,
+}
+
+impl Filter {
+    /// A filter that hides nothing.
+    pub fn of(input: Node, predicates: Vec<Expr>) -> Box<Self> {
+        Box::new(Self { input, predicates, barrier: false })
+    }
 }
 
 /// Expressions over rows.

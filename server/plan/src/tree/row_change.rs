@@ -61,6 +61,35 @@ pub enum RowCheck {
     Partition,
     /// The same for rows that a statement has put into the partition and may not move.
     SamePartition,
+    /// Policies of the table, which NULL does not satisfy.
+    Policy {
+        /// The policy's name, if it is one that has to hold by itself.
+        name: Option<String>,
+        /// Which rows are checked.
+        when: PolicyUse,
+    },
+}
+
+/// Which rows policies are checked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyUse {
+    /// Rows that are inserted.
+    Insert,
+    /// Changed rows as they are written.
+    Update,
+    /// Rows in the way of inserted ones, which ON CONFLICT changes.
+    Conflict,
+    /// Rows that MERGE is about to change.
+    MergeUpdate,
+    /// Rows that MERGE is about to delete.
+    MergeDelete,
+}
+
+impl RowCheck {
+    /// Whether a policy is checked: then messages show no values of rows.
+    pub fn is_policy(&self) -> bool {
+        matches!(self, RowCheck::Policy { .. })
+    }
 }
 
 /// What an expression over a table's row is to an index.

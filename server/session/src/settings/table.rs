@@ -308,7 +308,12 @@ const SETTINGS: &[Setting] = &[
         "Results up to this size are held back, so that their statement can be run again.",
     ),
     identity("role", "none", false, "The current role."),
-    user("row_security", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user(
+        "row_security",
+        Kind::Bool,
+        "on",
+        "Whether policies hide rows. If it is off, a statement that they concern fails.",
+    ),
     reported(
         "search_path",
         Kind::Names,

@@ -1,8 +1,8 @@
 //! Tables, their constraints and indexes.
 
 use super::{
-    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, SequenceOption, Span,
-    TriggerChoice, TriggerState,
+    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, RowSecurityChange,
+    SequenceOption, Span, TriggerChoice, TriggerState,
 };
 
 /// `CREATE TABLE`.
@@ -532,7 +532,9 @@ pub enum AlterAction {
     },
     /// `ENABLE` and `DISABLE TRIGGER`.
     Trigger(TriggerChoice, TriggerState),
-    /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).
+    /// `ENABLE`, `DISABLE`, `FORCE` and `NO FORCE ROW LEVEL SECURITY`.
+    RowSecurity(RowSecurityChange),
+    /// An action that PostgreSQL knows and we do not, by name (`ENABLE RULE`, …).
     Unsupported(String),
 }
 

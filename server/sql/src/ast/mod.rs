@@ -13,6 +13,7 @@ mod domains;
 mod drop_other;
 mod objects;
 mod options;
+mod policies;
 mod routines;
 mod session;
 mod settings;
@@ -38,11 +39,13 @@ pub use domains::{
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
-    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, CheckOption, Comment, CommentTarget,
-    CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropKind,
-    RefreshView, Rename, RenameKind, Truncate,
+    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, AlterView, AlterViewAction,
+    CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension, CreateSchema,
+    CreateSequence, CreateView, Drop, DropKind, RefreshView, Rename, RenameKind, Truncate,
+    ViewOptions,
 };
 pub use options::{DropBehavior, SequenceOption};
+pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{
     AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
     RoutineOption, RoutineParameter, StandardBody,

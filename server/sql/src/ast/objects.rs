@@ -65,10 +65,48 @@ pub struct CreateView {
     pub query: Box<Query>,
     /// Byte range of the query in the text, to store it as written.
     pub query_text: std::ops::Range<usize>,
-    /// `WITH [CASCADED | LOCAL] CHECK OPTION`.
-    pub check_option: Option<CheckOption>,
+    /// `WITH (…)` and `WITH [CASCADED | LOCAL] CHECK OPTION`.
+    pub options: ViewOptions,
     /// `WITH NO DATA`.
     pub with_no_data: bool,
+}
+
+/// The options of a view that a statement sets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// `check_option`, also as `WITH [CASCADED | LOCAL] CHECK OPTION`.
+    pub check_option: Option<CheckOption>,
+    /// `security_barrier`.
+    pub barrier: Option<bool>,
+    /// `security_invoker`.
+    pub invoker: Option<bool>,
+}
+
+/// `ALTER VIEW`, except the renaming and moving forms ([`super::Statement::Rename`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterView {
+    /// The view.
+    pub name: ObjectName,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// What changes.
+    pub action: AlterViewAction,
+}
+
+/// What `ALTER VIEW` changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterViewAction {
+    /// `SET (…)`.
+    Set(ViewOptions),
+    /// `RESET (…)`: the names of the options.
+    Reset(Vec<String>),
+    /// `ALTER COLUMN … SET DEFAULT`, or `DROP DEFAULT`.
+    Default {
+        /// The column.
+        column: Ident,
+        /// The default.
+        default: Option<Box<super::Expr>>,
+    },
 }
 
 /// How far `WITH CHECK OPTION` of a view reaches.
@@ -180,10 +218,17 @@ pub enum AlterTarget {
         /// Its table.
         table: ObjectName,
     },
+    /// `ALTER POLICY`.
+    Policy {
+        /// The policy.
+        name: Ident,
+        /// Its table.
+        table: ObjectName,
+    },
 }
 
 impl AlterTarget {
-    /// The name of the object; of a trigger that of its table.
+    /// The name of the object; of a trigger or a policy that of its table.
     pub fn name(&self) -> &ObjectName {
         match self {
             AlterTarget::Table(name)
@@ -195,7 +240,8 @@ impl AlterTarget {
             | AlterTarget::Database(name)
             | AlterTarget::Type(name)
             | AlterTarget::Domain(name)
-            | AlterTarget::Trigger { table: name, .. } => name,
+            | AlterTarget::Trigger { table: name, .. }
+            | AlterTarget::Policy { table: name, .. } => name,
             AlterTarget::Routine(routine) => &routine.name,
         }
     }
@@ -320,6 +366,13 @@ pub enum CommentTarget {
     /// `COMMENT ON TRIGGER`.
     Trigger {
         /// The trigger.
+        name: Ident,
+        /// Its table.
+        table: ObjectName,
+    },
+    /// `COMMENT ON POLICY`.
+    Policy {
+        /// The policy.
         name: Ident,
         /// Its table.
         table: ObjectName,

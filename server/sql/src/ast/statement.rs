@@ -2,15 +2,15 @@
 //! contain statements: changes of rows through their `WITH` lists, EXPLAIN, COPY and PREPARE.
 
 use super::{
-    AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterRoutine,
-    AlterSequence, AlterTable, AlterType, AlterUser, Call, Comment, CopyDirection, CopyOptions,
-    CreateDatabase, CreateDomain, CreateExtension, CreateIndex, CreateRoutine, CreateSchema,
-    CreateSequence, CreateTable, CreateTrigger, CreateType, CreateUser, CreateView,
-    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop,
-    DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident,
-    IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView, Rename, Reset,
-    RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes,
-    Truncate,
+    AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
+    AlterRoutine, AlterSequence, AlterTable, AlterType, AlterUser, AlterView, Call, Comment,
+    CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension, CreateIndex,
+    CreatePolicy, CreateRoutine, CreateSchema, CreateSequence, CreateTable, CreateTrigger,
+    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
+    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
+    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView,
+    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -63,6 +63,10 @@ pub enum Statement {
     AlterRoutine(Box<AlterRoutine>),
     /// `CREATE TRIGGER`.
     CreateTrigger(Box<CreateTrigger>),
+    /// `CREATE POLICY`.
+    CreatePolicy(Box<CreatePolicy>),
+    /// `ALTER POLICY`; renaming is [`Statement::Rename`].
+    AlterPolicy(Box<AlterPolicy>),
     /// `DO`.
     Do(DoBlock),
     /// `CALL`.
@@ -81,6 +85,8 @@ pub enum Statement {
     AlterIndex(AlterIndex),
     /// `CREATE VIEW`.
     CreateView(Box<CreateView>),
+    /// `ALTER VIEW … SET (…)` and the like; renaming is [`Statement::Rename`].
+    AlterView(Box<AlterView>),
     /// `REFRESH MATERIALIZED VIEW`.
     RefreshView(RefreshView),
     /// `CREATE SEQUENCE`.

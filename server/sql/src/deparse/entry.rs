@@ -29,6 +29,8 @@ pub fn stored_expr_text(expr: &Expr) -> Result<String> {
 pub struct RowNames {
     /// The table as it has to be written.
     pub table: String,
+    /// The table's bare name, for columns inside of subqueries.
+    pub name: String,
     /// The names of its columns by number.
     pub columns: HashMap<u16, String>,
 }
@@ -42,7 +44,8 @@ pub fn shown_expr_text(
     (pretty, is_cast): (bool, bool),
 ) -> Result<String> {
     let mut printer = Printer::new(Some(names), Layout { pretty, wrap: -1 });
-    let entry = Entry { relation: row.table, columns: row.columns, ..Entry::default() };
+    let (relation, columns, name_inside) = (row.table, row.columns, Some(row.name));
+    let entry = Entry { relation, columns, name_inside, ..Entry::default() };
     printer.entries.insert(TABLE_ROW, entry);
     match is_cast {
         true => print_cast_operand(&mut printer, expr)?,

@@ -229,7 +229,11 @@ fn print_column(printer: &mut Printer<'_>, e: &Expr, parts: &[Ident]) -> Result<
         return Ok(());
     }
     let name = shown_column_name(printer, e).ok_or_else(|| unprintable(e))?;
-    let item = item_of(printer, parts).and_then(|entry| entry.name.clone());
+    let is_inside = printer.levels.len() > 1;
+    let item = item_of(printer, parts).and_then(|entry| {
+        let inside = entry.name_inside.as_ref().filter(|_| is_inside);
+        entry.name.as_ref().or(inside).cloned()
+    });
     if let Some(item) = item {
         print_name(printer, &item);
         printer.push(".");

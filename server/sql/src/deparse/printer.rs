@@ -140,6 +140,8 @@ pub(super) fn unprintable(what: impl std::fmt::Display) -> Error {
 pub(super) struct Entry {
     /// Its name; none for a join.
     pub name: Option<String>,
+    /// Its name in front of a column inside of a subquery, if it has none otherwise.
+    pub name_inside: Option<String>,
     /// Whether the name has to be written as an alias.
     pub shows_alias: bool,
     /// What stands in FROM for a relation.

@@ -178,6 +178,7 @@ fn enter_factor(
         Kind::Function | Kind::Query => true,
     };
     let entry = Entry {
+        name_inside: None,
         name: Some(name),
         shows_alias: shows_alias || shows_list,
         relation: item.relation,

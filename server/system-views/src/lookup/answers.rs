@@ -16,7 +16,7 @@ use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Index, Object, Queries, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
+    Catalog, Index, Object, PUBLIC, Queries, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -175,6 +175,10 @@ impl Lookup for CatalogLookup {
                 Some(found) => found.comment.clone(),
                 None => self.catalog.enums().get(oid)?.comment.clone(),
             },
+            "pg_policy" => {
+                let policies = &self.catalog.owner(oid)?.security.policies;
+                policies.iter().find(|policy| policy.id == oid)?.comment.clone()
+            }
             "pg_trigger" => self.catalog.names().triggers().get(oid)?.1.comment.clone(),
             "pg_proc" => self.catalog.names().routines().get(oid)?.comment.clone(),
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
@@ -206,6 +210,24 @@ impl Lookup for CatalogLookup {
         let sequence = owned.and_then(|id| self.catalog.sequences().get(id));
         Ok(sequence
             .map(|sequence| qualified(&self.catalog.schema_name(sequence.schema), &sequence.name)))
+    }
+
+    fn has_column_privilege(
+        &self,
+        role: &str,
+        (relation, column): (u32, Option<i16>),
+        privilege: &str,
+    ) -> Result<Option<bool>> {
+        let role = self.catalog.names().role(role).map_or(PUBLIC, |role| role.id);
+        let Some(found) = self.catalog.relation(relation) else { return Ok(None) };
+        let column = (&found, column);
+        Ok(object_privileges::has_on_column(&self.catalog, role, column, privilege))
+    }
+
+    fn column_number(&self, relation: u32, name: &str) -> Option<i16> {
+        let relation = self.catalog.relation(relation)?;
+        let mut columns = object_privileges::columns(&relation).into_iter();
+        columns.find(|(_, known)| known == name).and_then(|(id, _)| i16::try_from(id).ok())
     }
 
     fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool> {
@@ -272,6 +294,19 @@ impl Lookup for CatalogLookup {
 
     fn database_oid(&self, name: &str) -> Option<u32> {
         self.catalog.names().database(name).map(|database| database.id)
+    }
+
+    fn are_policies_for(&self, role: &str, relation: u32) -> bool {
+        let role = self.catalog.names().role(role).map(|role| role.id);
+        let table = self.catalog.table(relation);
+        let (Some(role), Some(table)) = (role, table) else { return false };
+        self.catalog.privileges().are_policies_for(role, table)
+    }
+
+    fn is_member(&self, role: &str, other: &str) -> bool {
+        let id = |name: &str| self.catalog.names().role(name).map(|role| role.id);
+        let privileges = self.catalog.privileges();
+        matches!((id(role), id(other)), (Some(a), Some(b)) if privileges.is_member(a, b))
     }
 
     fn acts_as(&self, role: &str, other: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Whether a role has privileges on an object that is no relation.
 
 use braid_builtins::PrivilegedKind;
-use braid_catalog::{Catalog, Id, Object, PUBLIC, virtual_schema_name};
+use braid_catalog::{Catalog, ColumnId, Id, Object, PUBLIC, Relation, virtual_schema_name};
 use braid_types::{Error, Result, SqlState};
 
 /// Whether a role has one of these privileges on an object. What comes with the server may be used
@@ -85,4 +85,37 @@ pub(super) fn exists(catalog: &Catalog, kind: PrivilegedKind, oid: u32) -> bool 
         // Their numbers were found by name, or are those of what comes with the server.
         PrivilegedKind::Routine | PrivilegedKind::Type => true,
     }
+}
+
+/// The numbers and names of a relation's columns.
+pub(super) fn columns(relation: &Relation) -> Vec<(ColumnId, String)> {
+    match relation {
+        Relation::Table(table) => {
+            table.visible_columns().map(|column| (column.id, column.name.clone())).collect()
+        }
+        Relation::View(view) => {
+            (1..).zip(view.columns.iter().map(|(name, _)| name.clone())).collect()
+        }
+        Relation::Virtual(table) => {
+            (1..).zip(table.columns.iter().map(|(name, _)| (*name).to_owned())).collect()
+        }
+        Relation::Sequence(_) | Relation::Index(..) => Vec::new(),
+    }
+}
+
+/// Whether a role has a privilege on a column, or, without one, on any; `None` if there is no such
+/// column.
+pub(super) fn has_on_column(
+    catalog: &Catalog,
+    role: Id,
+    (relation, column): (&Relation, Option<i16>),
+    privilege: &str,
+) -> Option<bool> {
+    let (object, privileges) = (Object::from(relation), catalog.privileges());
+    let Some(column) = column else {
+        return Some(privileges.has_on_some_column(role, object, privilege));
+    };
+    let number = ColumnId::try_from(column).unwrap_or(0);
+    let exists = columns(relation).iter().any(|(id, _)| *id == number);
+    exists.then(|| privileges.has_on_column(role, object, number, privilege))
 }

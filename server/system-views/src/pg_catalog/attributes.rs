@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use braid_types::sql_type::length;
 use braid_types::{Result, Row, SqlType};
 
-use crate::cell::{count, flag, int, text};
+use crate::cell::{acl_items, count, flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{index_columns, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    Catalog, Column, ColumnId, Id, Identity, StoredExpr, Table, virtual_tables, written_text,
+    Catalog, Column, ColumnId, Id, Identity, Object, Privileges, StoredExpr, Table, virtual_tables,
+    written_text,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -91,7 +92,18 @@ fn plain<'a>(
     ty: &'a SqlType,
     not_null: bool,
 ) -> Attribute<'a> {
-    Attribute { relation, name, number, ty, not_null, column: None, inherited: false }
+    let (has_default, inherited) = (false, false);
+    Attribute {
+        relation,
+        name,
+        number,
+        ty,
+        not_null,
+        has_default,
+        column: None,
+        inherited,
+        acl: None,
+    }
 }
 
 struct Attribute<'a> {
@@ -100,13 +112,17 @@ struct Attribute<'a> {
     number: usize,
     ty: &'a SqlType,
     not_null: bool,
+    /// Of a view's column: whether it has a default of its own.
+    has_default: bool,
     column: Option<&'a Column>,
     /// The column comes from a partitioned table.
     inherited: bool,
+    acl: Option<Vec<String>>,
 }
 
 fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
-    let Attribute { relation, name, number, ty, not_null, column, inherited } = *attribute;
+    let Attribute { relation, name, number, ty, not_null, has_default, column, .. } = *attribute;
+    let inherited = attribute.inherited;
     let identity = match column.and_then(|column| column.identity) {
         None => "",
         Some(Identity::Always) => "a",
@@ -115,7 +131,8 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     let generated = column.is_some_and(|column| column.generated.is_some());
     let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
     let of_domain = column.is_some_and(|column| column.domain.is_some());
-    let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
+    let has_default =
+        has_default || generated || column.is_some_and(|column| shown_default(column).is_some());
     builder.push([
         int(relation),
         text(name),
@@ -137,12 +154,38 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         flag(!inherited),
         int(u32::from(inherited)),
         int(column.map_or_else(|| collation(ty), column_collation)),
+        acl_items(attribute.acl.clone()),
     ]);
 }
 
 /// The default that PostgreSQL shows: an identity column has none.
 pub(crate) fn shown_default(column: &Column) -> Option<&StoredExpr> {
     column.default.as_ref().filter(|_| column.identity.is_none())
+}
+
+/// The columns of a table and of its indexes.
+fn push_table(builder: &mut RowBuilder, table: &Table, privileges: Privileges<'_>) {
+    for column in table.visible_columns() {
+        push(
+            builder,
+            &Attribute {
+                relation: table.id,
+                name: &column.name,
+                number: usize::from(column.id),
+                ty: &column.ty,
+                not_null: !column.nullable,
+                has_default: false,
+                column: Some(column),
+                inherited: table.partition_of.is_some(),
+                acl: privileges.column_acl(Object::Table(table), column.id),
+            },
+        );
+    }
+    for index in visible_indexes(table) {
+        for (place, (name, ty)) in index_columns(table, index).enumerate() {
+            push(builder, &plain(index.id, name, place + 1, ty, false));
+        }
+    }
 }
 
 fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
@@ -169,32 +212,20 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "attislocal",
             "attinhcount",
             "attcollation",
+            "attacl",
         ],
     );
+    let privileges = cx.catalog.privileges();
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        for column in table.visible_columns() {
-            push(
-                &mut builder,
-                &Attribute {
-                    relation: table.id,
-                    name: &column.name,
-                    number: usize::from(column.id),
-                    ty: &column.ty,
-                    not_null: !column.nullable,
-                    column: Some(column),
-                    inherited: table.partition_of.is_some(),
-                },
-            );
-        }
-        for index in visible_indexes(table) {
-            for (place, (name, ty)) in index_columns(table, index).enumerate() {
-                push(&mut builder, &plain(index.id, name, place + 1, ty, false));
-            }
-        }
+        push_table(&mut builder, table, privileges);
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
         for (place, (name, ty)) in view.columns.iter().enumerate() {
-            push(&mut builder, &plain(view.id, name, place + 1, ty, false));
+            let has_default = view.defaults.iter().any(|(id, _)| usize::from(*id) == place + 1);
+            let number = u16::try_from(place + 1).unwrap_or(u16::MAX);
+            let acl = privileges.column_acl(Object::View(view), number);
+            let attribute = plain(view.id, name, place + 1, ty, false);
+            push(&mut builder, &Attribute { has_default, acl, ..attribute });
         }
     }
     for sequence in cx.catalog.sequences().in_database(cx.path.database) {
@@ -275,6 +306,14 @@ fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let node = text(cx.names().node_text(row.table, &[row.expr]));
         builder.push([int(row.oid), int(row.table.id), int(row.column.id), node]);
     }
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        for (oid, (column, expr)) in (1..).zip(&view.defaults) {
+            // Defaults have no numbers of their own.
+            let oid: Id = (1 << 31) | (1 << 30) | (view.id << 8) | oid;
+            let node = text(cx.names().node_text(&view.as_table(), &[expr]));
+            builder.push([int(oid), int(view.id), int(*column), node]);
+        }
+    }
     builder.rows()
 }
 
@@ -285,6 +324,7 @@ const PG_CONSTRAINT: u32 = 2606;
 const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
 const PG_TRIGGER: u32 = 2620;
+const PG_POLICY: u32 = 3256;
 const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 
@@ -303,6 +343,8 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         table.all_indexes().for_each(|index| add(index.id, PG_CLASS, 0, &index.comment));
         table.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
         table.foreign_keys.iter().for_each(|key| add(key.id, PG_CONSTRAINT, 0, &key.comment));
+        let policies = table.security.policies.iter();
+        policies.for_each(|policy| add(policy.id, PG_POLICY, 0, &policy.comment));
     }
     catalog.views().in_database(database).for_each(|view| add(view.id, PG_CLASS, 0, &view.comment));
     for sequence in catalog.sequences().in_database(database) {

@@ -41,6 +41,7 @@ const PG_CONSTRAINT: u32 = 2606;
 const PG_NAMESPACE: u32 = 2615;
 const PG_REWRITE: u32 = 2618;
 const PG_TRIGGER: u32 = 2620;
+const PG_POLICY: u32 = 3256;
 const PG_EXTENSION: u32 = 3079;
 
 /// The extension that stands for what BraidDB has beside PostgreSQL's catalogs.
@@ -148,6 +149,29 @@ impl Dependencies {
         }
     }
 
+    /// A policy goes with its table.
+    fn policies(&mut self, cx: &VirtualContext<'_>, table: &Table) {
+        for policy in &table.security.policies {
+            let object = (PG_POLICY, policy.id, 0);
+            self.add(object, (PG_CLASS, table.id, 0), "a");
+            let own = policy.conditions().flat_map(|condition| columns_of(&condition.expr));
+            for column in own.collect::<BTreeSet<_>>() {
+                self.add(object, (PG_CLASS, table.id, i64::from(*column)), "n");
+            }
+            let used = policy.conditions().flat_map(|condition| &condition.uses);
+            for (id, columns) in used {
+                let class = match cx.catalog.names().routines().get(*id) {
+                    Some(_) => PG_PROC,
+                    None => PG_CLASS,
+                };
+                let columns: &[u16] = if columns.is_empty() { &[0] } else { columns };
+                for column in columns {
+                    self.add(object, (class, *id, i64::from(*column)), "n");
+                }
+            }
+        }
+    }
+
     fn default(&mut self, cx: &VirtualContext<'_>, default: &DefaultRow<'_>) {
         let object = (PG_ATTRDEF, default.oid, 0);
         let own = (PG_CLASS, default.table.id, i64::from(default.column.id));
@@ -242,6 +266,7 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         all.relation(table.id, table.schema, true);
         visible_indexes(table).for_each(|index| all.index(table, index));
         all.constraints(cx, table);
+        all.policies(cx, table);
     }
     defaults(catalog, database).iter().for_each(|default| all.default(cx, default));
     for found in catalog.enums().in_database(database) {

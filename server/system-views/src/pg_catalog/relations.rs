@@ -9,8 +9,8 @@ use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
 use braid_catalog::partitions::bound_text;
 use braid_catalog::{
-    Id, Index, Object, Queries, ROOT, Sequence, Table, VirtualTable, is_temporary, virtual_schemas,
-    virtual_tables,
+    Id, Index, Object, Queries, ROOT, Sequence, Table, View, VirtualTable, is_temporary,
+    virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -56,6 +56,8 @@ struct ClassRow {
     has_index: bool,
     has_rules: bool,
     has_triggers: bool,
+    row_security: bool,
+    forces_row_security: bool,
     populated: bool,
     /// `relpersistence`.
     persistence: &'static str,
@@ -82,6 +84,8 @@ impl ClassRow {
             has_index: false,
             has_rules: false,
             has_triggers: false,
+            row_security: false,
+            forces_row_security: false,
             populated: true,
             persistence: if is_temporary(oid) { "t" } else { "p" },
             acl: None,
@@ -123,6 +127,8 @@ impl ClassRow {
         row.has_triggers = !table.triggers.is_empty()
             || !table.foreign_keys.is_empty()
             || !table.referenced_by.is_empty();
+        row.row_security = table.security.enabled;
+        row.forces_row_security = table.security.forced;
         row.acl = cx.catalog.privileges().acl(Object::Table(table));
         row
     }
@@ -153,6 +159,17 @@ impl ClassRow {
     }
 }
 
+/// The options of a view that were set.
+fn options(view: &View) -> Option<Vec<String>> {
+    let switch = |name: &str, on: Option<bool>| on.map(|on| format!("{name}={on}"));
+    let check = view.check_option.map(|option| option.name().to_lowercase());
+    let barrier = switch("security_barrier", view.options.barrier);
+    let invoker = switch("security_invoker", view.options.invoker);
+    let check = check.map(|option| format!("check_option={option}"));
+    let options: Vec<String> = barrier.into_iter().chain(invoker).chain(check).collect();
+    Some(options).filter(|options| !options.is_empty())
+}
+
 fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
     let (catalog, database) = (cx.catalog, cx.path.database);
     let mut rows = Vec::new();
@@ -165,9 +182,7 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
             ClassRow::new(view.id, &view.name, view.schema, view.owner, 'v', view.columns.len());
         row.has_rules = true;
         row.has_triggers = !view.triggers.is_empty();
-        row.options = view
-            .check_option
-            .map(|option| vec![format!("check_option={}", option.name().to_lowercase())]);
+        row.options = options(view);
         row.acl = catalog.privileges().acl(Object::View(view));
         rows.push(row);
     }
@@ -213,6 +228,8 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "relchecks",
             "relhasrules",
             "relhastriggers",
+            "relrowsecurity",
+            "relforcerowsecurity",
             "relispopulated",
             "relreplident",
             "relhassubclass",
@@ -245,6 +262,8 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             count(row.checks),
             flag(row.has_rules),
             flag(row.has_triggers),
+            flag(row.row_security),
+            flag(row.forces_row_security),
             flag(row.populated),
             text(if matches!(row.kind, 'r' | 'p' | 'm') { "d" } else { "n" }),
             flag(row.has_partitions),
@@ -274,8 +293,15 @@ fn pg_namespace(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn pg_tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let columns =
-        ["schemaname", "tablename", "tableowner", "hasindexes", "hasrules", "hastriggers"];
+    let columns = [
+        "schemaname",
+        "tablename",
+        "tableowner",
+        "hasindexes",
+        "hasrules",
+        "hastriggers",
+        "rowsecurity",
+    ];
     let mut builder = RowBuilder::new("pg_tables", &columns);
     for row in class_rows(cx).into_iter().filter(|row| matches!(row.kind, 'r' | 'p')) {
         builder.push([
@@ -285,6 +311,7 @@ fn pg_tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(row.has_index),
             flag(row.has_rules),
             flag(row.has_triggers),
+            flag(row.row_security),
         ]);
     }
     builder.rows()

@@ -104,6 +104,11 @@ fn settings(role: &Role) -> Datum {
     texts(Some(settings).filter(|settings| !settings.is_empty()))
 }
 
+/// BYPASSRLS. The first superuser has it from the start.
+fn bypasses(role: &Role) -> bool {
+    role.bypass_policies || role.id == ROOT
+}
+
 fn pg_authid(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_authid",
@@ -130,14 +135,14 @@ fn pg_authid(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(role.id),
             text(&role.name),
             flag(role.superuser),
-            flag(true),
+            flag(!role.no_inherit),
             flag(role.create_role),
             flag(role.create_db),
             flag(role.login),
             connection_limit(role),
             if secrets { optional(password) } else { optional(hidden) },
             flag(role.replication),
-            flag(role.superuser),
+            flag(bypasses(role)),
             valid_until(role),
         ]);
     }
@@ -167,13 +172,13 @@ fn pg_roles(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         builder.push([
             text(&role.name),
             flag(role.superuser),
-            flag(true),
+            flag(!role.no_inherit),
             flag(role.create_role),
             flag(role.create_db),
             flag(role.login),
             connection_limit(role),
             text("********"),
-            flag(role.superuser),
+            flag(bypasses(role)),
             settings(role),
             int(role.id),
             flag(role.replication),
@@ -194,7 +199,7 @@ fn users(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
             int(role.id),
             flag(role.create_db),
             flag(role.superuser),
-            flag(role.superuser),
+            flag(bypasses(role)),
             if secrets { optional(role.password.as_ref()) } else { text("********") },
             settings(role),
         ]);

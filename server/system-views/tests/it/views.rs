@@ -173,7 +173,10 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             stored: None,
             depends_on: vec![parent.id],
             check_option: None,
+            options: Default::default(),
+            defaults: Vec::new(),
             triggers: Vec::new(),
+            column_grants: Vec::new(),
             grants: Vec::new(),
             comment: Some("a view".to_owned()),
         };

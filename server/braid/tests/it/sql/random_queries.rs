@@ -2,7 +2,8 @@
 //! operations, WITH and DML over tables with columns of many types and NULLs.
 //!
 //! Every query runs on PostgreSQL too, if `POSTGRES_URL` names one: rows and SQLSTATEs must be the
-//! same. Without one no query may be a bug of ours (XX000). `BRAID_TEST_SIZE` says how many there
+//! same. A second test does so for a role for which random policies hold.
+//! Without PostgreSQL no query may be a bug of ours (XX000). `BRAID_TEST_SIZE` says how many there
 //! are; `BRAID_TEST_SEED` repeats the one query of a seed.
 //!
 //! Every query also runs with so little memory that operators go to disk, and must give the same.
@@ -143,76 +144,218 @@ async fn run(client: &Client, statement: &query::Statement) -> Vec<Answer> {
     client.batch_execute("BEGIN").await.expect("begins");
     let mut answers = vec![answer(client, &statement.sql).await];
     if answers[0].is_ok() {
+        // All rows, whatever policies hide.
+        client.batch_execute("RESET ROLE").await.expect("a superuser");
         answers.push(answer(client, &format!("SELECT * FROM {table}")).await);
     }
     client.batch_execute("ROLLBACK").await.expect("rolls back");
     answers
 }
 
+/// Both sides, and what has been found out.
+struct Comparison {
+    /// The servers run as long as these live.
+    _targets: (Target, Option<Target>),
+    ours: Client,
+    /// With so little memory that operators go to disk.
+    on_disk: Client,
+    theirs: Option<Client>,
+    different: Vec<u64>,
+    rows: usize,
+    failed: usize,
+    other_scales: usize,
+    other_mistakes: usize,
+    /// Statements that gave the same with little memory, and those that had not enough.
+    compared: usize,
+    too_little: usize,
+}
+
+impl Comparison {
+    async fn new() -> Self {
+        let targets = (Target::from_env(), Target::postgres());
+        let ours = prepared(&targets.0).await;
+        let theirs = match &targets.1 {
+            Some(target) => Some(prepared(target).await),
+            None => {
+                println!("skipped: without POSTGRES_URL the queries are only run, not compared");
+                None
+            }
+        };
+        let on_disk = prepared(&targets.0).await;
+        on_disk.batch_execute(LITTLE_MEMORY).await.expect("a setting");
+        Self {
+            _targets: targets,
+            ours,
+            on_disk,
+            theirs,
+            different: Vec::new(),
+            rows: 0,
+            failed: 0,
+            other_scales: 0,
+            other_mistakes: 0,
+            compared: 0,
+            too_little: 0,
+        }
+    }
+
+    /// Runs statements that both sides have to accept.
+    async fn both(&self, sql: &str) {
+        for client in [&self.ours, &self.on_disk].into_iter().chain(&self.theirs) {
+            client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        }
+    }
+
+    /// Runs the statement of a seed; `context` is shown if the answers differ.
+    async fn compare(&mut self, seed: u64, context: &str) {
+        let statement = Generator::new(Random::new(seed)).statement();
+        let mine = run(&self.ours, &statement).await;
+        match &mine[0] {
+            Ok(found) => self.rows += found.len(),
+            Err(_) => self.failed += 1,
+        }
+        self.compare_on_disk(seed, &statement, &mine).await;
+        let Some(theirs) = &self.theirs else { return };
+        let right = run(theirs, &statement).await;
+        let timeout = Err("57014".to_owned());
+        if mine == right || mine.contains(&timeout) || right.contains(&timeout) {
+            return;
+        }
+        if unscaled(&mine) == unscaled(&right) {
+            self.other_scales += 1;
+            return;
+        }
+        if both_refuse(&mine, &right) {
+            self.other_mistakes += 1;
+            return;
+        }
+        self.different.push(seed);
+        if self.different.len() <= SHOWN_MAX {
+            println!("BRAID_TEST_SEED={seed}{context}\n  {}", statement.sql);
+            println!("  here:       {mine:?}\n  PostgreSQL: {right:?}");
+        }
+    }
+
+    /// Runs the statement with little memory.
+    async fn compare_on_disk(&mut self, seed: u64, statement: &Statement, mine: &[Answer]) {
+        let from_disk = run(&self.on_disk, statement).await;
+        if from_disk.contains(&Err("53200".to_owned())) {
+            self.too_little += 1;
+        } else if is_told_apart(mine, &from_disk) {
+            self.different.push(seed);
+            println!("BRAID_TEST_SEED={seed}\n  {}", statement.sql);
+            println!("  in memory: {mine:?}\n  on disk:   {from_disk:?}");
+        } else {
+            self.compared += 1;
+        }
+    }
+
+    fn finish(self) {
+        let Self { different, rows, failed, other_scales, other_mistakes, .. } = self;
+        println!(
+            "with little memory: {} the same, {} without enough",
+            self.compared, self.too_little
+        );
+        assert!(self.too_little <= self.compared / 2, "too many need more memory");
+        println!(
+            "{rows} rows, {failed} errors; differ: {other_scales} scales, {other_mistakes} errors"
+        );
+        assert!(other_scales * 1_000 <= rows, "too many differ in the scale of numbers");
+        assert!(other_mistakes * 1_000 <= failed, "too many answer with another mistake");
+        assert!(different.is_empty(), "{} queries differ: {different:?}", different.len());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn random_queries_give_what_postgres_gives() {
-    let target = Target::from_env();
-    let ours = prepared(&target).await;
-    let postgres = Target::postgres();
-    let theirs = match &postgres {
-        Some(target) => Some(prepared(target).await),
-        None => {
-            println!("skipped: without POSTGRES_URL the queries are only run, not compared");
-            None
-        }
-    };
-    let on_disk = prepared(&target).await;
-    on_disk.batch_execute(LITTLE_MEMORY).await.expect("a setting");
-    let (mut too_little, mut compared) = (0, 0);
+    let mut comparison = Comparison::new().await;
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(150, 5_000, 200_000),
     };
-    let mut different = Vec::new();
-    let (mut rows, mut failed, mut other_scales, mut other_mistakes) = (0, 0, 0, 0);
     for seed in seeds {
-        let statement = Generator::new(Random::new(seed)).statement();
-        let mine = run(&ours, &statement).await;
-        match &mine[0] {
-            Ok(found) => rows += found.len(),
-            Err(_) => failed += 1,
+        comparison.compare(seed, "").await;
+    }
+    comparison.finish();
+}
+
+/// Conditions of policies. Those of `t1` may read `t2`.
+const CONDITIONS: [(&str, &[&str]); 2] = [
+    (
+        "t1",
+        &[
+            "i > 0",
+            "id % 2 = 0 OR s IS NULL",
+            "id IN (SELECT id FROM t2)",
+            "EXISTS (SELECT FROM t2 WHERE t2.i = t1.i)",
+            "NOT EXISTS (SELECT FROM t2 WHERE t2.id = t1.id AND t2.b)",
+            "g >= (SELECT min(g) FROM t2)",
+            "id < (SELECT count(*) + 3 FROM t2 WHERE t2.i = t1.i)",
+            "b",
+            "is_odd(id)",
+            "current_user = 'random_policies'",
+        ],
+    ),
+    ("t2", &["g > 1", "s IS NOT NULL AND id > 2", "b", "f < 0.3", "is_odd(g::int)", "true"]),
+];
+
+/// Random policies for the role `random_policies`.
+fn random_policies(random: &mut Random) -> String {
+    let mut sql = String::from("RESET ROLE;\n");
+    for (table, conditions) in CONDITIONS {
+        for number in 0..4 {
+            sql.push_str(&format!("DROP POLICY IF EXISTS p{number} ON {table};\n"));
         }
-        let from_disk = run(&on_disk, &statement).await;
-        if from_disk.contains(&Err("53200".to_owned())) {
-            too_little += 1;
-        } else if is_told_apart(&mine, &from_disk) {
-            different.push(seed);
-            println!("BRAID_TEST_SEED={seed}\n  {}", statement.sql);
-            println!("  in memory: {mine:?}\n  on disk:   {from_disk:?}");
-        } else {
-            compared += 1;
-        }
-        let Some(theirs) = &theirs else { continue };
-        let right = run(theirs, &statement).await;
-        let timeout = Err("57014".to_owned());
-        if mine == right || mine.contains(&timeout) || right.contains(&timeout) {
-            continue;
-        }
-        if unscaled(&mine) == unscaled(&right) {
-            other_scales += 1;
-            continue;
-        }
-        if both_refuse(&mine, &right) {
-            other_mistakes += 1;
-            continue;
-        }
-        different.push(seed);
-        if different.len() <= SHOWN_MAX {
-            println!("BRAID_TEST_SEED={seed}\n  {}", statement.sql);
-            println!("  here:       {mine:?}\n  PostgreSQL: {right:?}");
+        for number in 0..random.below(5) {
+            let kind = ["PERMISSIVE", "PERMISSIVE", "RESTRICTIVE"][random.below(3) as usize];
+            let command = ["ALL", "ALL", "SELECT", "INSERT", "UPDATE", "DELETE"];
+            let command = command[random.below(6) as usize];
+            let mut condition = || conditions[random.below(conditions.len() as u64) as usize];
+            let (using, check) = (condition(), condition());
+            let using = match command {
+                "INSERT" => String::new(),
+                _ => format!(" USING ({using})"),
+            };
+            let check = match command {
+                "SELECT" | "DELETE" => String::new(),
+                _ => format!(" WITH CHECK ({check})"),
+            };
+            let policy = format!("p{number} ON {table} AS {kind} FOR {command}{using}{check}");
+            sql.push_str(&format!("CREATE POLICY {policy};\n"));
         }
     }
-    println!(
-        "{rows} rows, {failed} errors; differ: {other_scales} scales, {other_mistakes} errors"
-    );
-    println!("with little memory: {compared} the same, {too_little} without enough");
-    assert!(too_little <= compared / 2, "too many need more memory");
-    assert!(other_scales * 1_000 <= rows, "too many differ in the scale of numbers");
-    assert!(other_mistakes * 1_000 <= failed, "too many answer with another mistake");
-    assert!(different.is_empty(), "{} queries differ: {different:?}", different.len());
+    sql + "SET ROLE random_policies"
+}
+
+/// The statements of a role for which policies hold. Every few of them the policies change.
+#[tokio::test(flavor = "multi_thread")]
+async fn random_policies_give_what_postgres_gives() {
+    const STATEMENTS: u64 = 25;
+    let mut comparison = Comparison::new().await;
+    comparison
+        .both(
+            "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'random_policies') \
+             THEN CREATE ROLE random_policies; END IF; END $$; \
+             CREATE FUNCTION is_odd(int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT $1 % 2 = 1'; \
+             ALTER VIEW v1 SET (security_invoker = true); \
+             GRANT ALL ON ALL TABLES IN SCHEMA public TO random_policies; \
+             ALTER TABLE t1 ENABLE ROW LEVEL SECURITY; \
+             ALTER TABLE t2 ENABLE ROW LEVEL SECURITY",
+        )
+        .await;
+    let seeds = match seed_from_env() {
+        Some(seed) => seed..seed + 1,
+        None => 1..1 + Size::from_env().pick(150, 5_000, 100_000),
+    };
+    let mut policies = None;
+    for seed in seeds {
+        let block = seed / STATEMENTS;
+        if policies.as_ref().is_none_or(|(known, _)| *known != block) {
+            let sql = random_policies(&mut Random::new(block));
+            comparison.both(&sql).await;
+            policies = Some((block, sql));
+        }
+        let context = policies.as_ref().map_or("", |(_, sql)| sql.as_str()).to_owned();
+        comparison.compare(seed, &format!("\n{context}")).await;
+    }
+    comparison.finish();
 }

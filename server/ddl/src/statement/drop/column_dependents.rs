@@ -9,6 +9,7 @@ use crate::names::describe::describe;
 use crate::statement::drop::dependents::Doomed;
 use crate::statement::drop::relations::drop_all;
 use crate::statement::object::view::view_reads;
+use crate::statement::policy::{describe_policy, policies_reading};
 use crate::statement::trigger::triggers_reading;
 use crate::table::descriptor::{change_table, referring_to};
 use crate::table::expr_text::expr_reads;
@@ -39,6 +40,9 @@ pub(crate) fn check_column_dependents(
     let triggers = triggers_reading(table, column.id);
     let trigger_lines =
         triggers.iter().map(|t| format!("trigger {} on table {}", t.name, table.name));
+    let policies = policies_reading(&catalog, table, column.id);
+    let policy_lines: Vec<String> =
+        policies.iter().map(|(table, policy)| describe_policy(cx, table, policy)).collect();
     let view_lines = views.iter().map(|id| describe(cx, &catalog, *id));
     let column_lines =
         generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
@@ -50,7 +54,7 @@ pub(crate) fn check_column_dependents(
         DropBehavior::Cascade => Vec::new(),
     };
     let lines = keys.into_iter().chain(view_lines).chain(column_lines).chain(trigger_lines);
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = lines.chain(policy_lines).collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -71,6 +75,11 @@ pub(crate) fn check_column_dependents(
         table.columns.retain(|column| !gone.contains(&column.id));
         table.triggers.retain(|trigger| !gone_triggers.contains(&trigger.id));
     })?;
+    for (of, policy) in &policies {
+        change_table(cx, of.id, |of| {
+            of.security.policies.retain(|other| other.id != policy.id);
+        })?;
+    }
     let doomed = Doomed { relations: views.iter().copied().collect(), ..Doomed::default() };
     let named = doomed.relations.clone();
     drop_all(cx, doomed, &named, DropBehavior::Cascade)

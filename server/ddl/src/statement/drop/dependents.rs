@@ -8,6 +8,7 @@ use braid_types::sql_type::{row_name, row_type_oid};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
+use crate::statement::policy::{describe_policy, policies_using};
 use crate::table::expr_text::sequences_used;
 
 /// What is to go.
@@ -23,6 +24,8 @@ pub(crate) struct Doomed {
     pub indexes: BTreeSet<(Id, u16)>,
     /// Functions of rows of a relation that goes.
     pub routines: BTreeSet<Id>,
+    /// Policies of tables that stay: table and policy.
+    pub policies: BTreeSet<(Id, Id)>,
 }
 
 /// A dependent object, and the line that reports it.
@@ -32,13 +35,17 @@ enum Dependent {
     Default(Id, u16),
     Index(Id, u16),
     Routine(Id),
+    Policy(Id, Id),
 }
 
 impl Dependent {
     /// What newer ones have more of.
     fn age(&self, catalog: &Catalog) -> Id {
         match self {
-            Dependent::Relation(id) | Dependent::ForeignKey(_, id) | Dependent::Routine(id) => *id,
+            Dependent::Relation(id)
+            | Dependent::ForeignKey(_, id)
+            | Dependent::Routine(id)
+            | Dependent::Policy(_, id) => *id,
             Dependent::Default(table, _) => *table,
             Dependent::Index(table, number) => {
                 let index = catalog.table(*table).and_then(|table| table.index(*number));
@@ -49,7 +56,7 @@ impl Dependent {
 }
 
 /// What directly needs a relation, with a description of each.
-fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
+fn dependents(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
     let mut found = Vec::new();
     if let Some(table) = catalog.table(id) {
         for (child, number) in &table.primary.below {
@@ -81,6 +88,10 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
         } else if routine.uses.contains(&id) {
             found.push((Dependent::Routine(routine.id), String::new()));
         }
+    }
+    for (table, policy) in policies_using(catalog, id) {
+        let text = describe_policy(cx, &table, &policy);
+        found.push((Dependent::Policy(table.id, policy.id), text));
     }
     if catalog.sequences().get(id).is_some() {
         for table in catalog.tables().iter() {
@@ -137,13 +148,14 @@ pub(crate) fn take_dependents(
     doomed: &mut Doomed,
     seen: &mut Seen,
 ) {
-    let mut found = dependents(catalog, id);
+    let mut found = dependents(cx, catalog, id);
     found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
     for (dependent, text) in found {
         let part_of = match dependent {
             Dependent::Relation(_) | Dependent::Routine(_) => None,
             Dependent::ForeignKey(table, _)
             | Dependent::Default(table, _)
+            | Dependent::Policy(table, _)
             | Dependent::Index(table, _) => Some(table),
         };
         let is_new = match dependent {
@@ -164,6 +176,9 @@ pub(crate) fn take_dependents(
             }
             Dependent::Index(table, number) => {
                 !doomed.relations.contains(&table) && doomed.indexes.insert((table, number))
+            }
+            Dependent::Policy(table, policy) => {
+                !doomed.relations.contains(&table) && doomed.policies.insert((table, policy))
             }
             Dependent::Default(table, column) => {
                 !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
@@ -193,6 +208,7 @@ pub(crate) fn settle(doomed: &mut Doomed, seen: &mut Seen) {
     doomed.foreign_keys.retain(|(table, _)| stays(table));
     doomed.defaults.retain(|(table, _)| stays(table));
     doomed.indexes.retain(|(table, _)| stays(table));
+    doomed.policies.retain(|(table, _)| stays(table));
     seen.lines.retain(|line| line.part_of.as_ref().is_none_or(stays));
     seen.lines.reverse();
 }

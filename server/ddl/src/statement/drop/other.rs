@@ -16,6 +16,7 @@ use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::types::sql_type;
 use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
+use crate::statement::policy::drop_policy;
 use crate::statement::routine::find_to_drop as find_routine;
 use crate::statement::trigger::drop_trigger;
 use crate::statement::types::drop_type::{drop_named, drop_routine};
@@ -72,6 +73,9 @@ fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) 
         OtherObject::Aggregate { name, arguments } => routine(cx, statement, name, Some(arguments)),
         OtherObject::OnTable { name, table } if kind == "trigger" => {
             drop_trigger(cx, statement, &fold(name), table)
+        }
+        OtherObject::OnTable { name, table } if kind == "policy" => {
+            drop_policy(cx, statement, &fold(name), table)
         }
         OtherObject::OnTable { name, table } => on_table(cx, statement, &fold(name), table),
         OtherObject::Operator { schema, symbol, left, right } => {

@@ -155,6 +155,11 @@ pub(crate) fn drop_doomed(
     for routine in &doomed.routines {
         cx.draft()?.remove(*routine);
     }
+    for (table, policy) in &doomed.policies {
+        change_table(cx, *table, |table| {
+            table.security.policies.retain(|other| other.id != *policy);
+        })?;
+    }
     for (table, column) in &doomed.defaults {
         change_table(cx, *table, |table| {
             if let Some(found) = table.columns.iter_mut().find(|found| found.id == *column) {

@@ -14,6 +14,7 @@ use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
 use crate::statement::object::database;
 use crate::statement::object::view::store_views;
+use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
 use crate::statement::types::{domains, enums};
@@ -47,6 +48,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         AlterTarget::Trigger { name, table } => {
             trigger::rename(cx, &fold(name), table, &statement.kind)?;
             return Ok("ALTER TRIGGER".to_owned());
+        }
+        AlterTarget::Policy { name, table } => {
+            policy::rename(cx, &fold(name), table, (&statement.kind, statement.if_exists))?;
+            return Ok("ALTER POLICY".to_owned());
         }
         AlterTarget::Routine(name) => return routine::rename(cx, name, &statement.kind),
         AlterTarget::Database(name) => {

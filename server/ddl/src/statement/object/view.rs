@@ -4,23 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    CheckOption, Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery, View,
-    WritableView, is_temporary,
+    Catalog, CheckOption, Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery,
+    View, ViewOptions, WritableView, is_temporary,
 };
-use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
-use braid_sql::ast::{self, CreateView, Query, Statement};
+use braid_plan::{
+    NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan_definition,
+};
+use braid_sql::ast::{
+    self, AlterAction, AlterColumnAction, AlterView, AlterViewAction, CreateView, Query, Statement,
+};
+use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{duplicate, folded, last, wrong_kind};
+use crate::names::lookup::{
+    duplicate, folded, last, parts, skip, undefined, undefined_column, wrong_kind,
+};
 use crate::names::temporary::{target_of, warn_of_global};
 use crate::names::types::check_free_type;
 use crate::roles::default_privileges::new_grants;
+use crate::table::exprs::bind_default_expr;
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
     warn_of_global(cx, create.global);
     let statement = Statement::Query(create.query.clone());
-    let planned = cx.plan(|context| plan(&statement, context))?;
+    let planned = cx.plan(|context| plan_definition(&statement, context))?;
     let DefinedQuery { query, stored, depends_on } = define_query(cx, create, &planned)?;
     let (schema, name) = target(cx, create, &depends_on)?;
     let catalog = cx.catalog();
@@ -60,22 +68,114 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         search_path: cx.path().names(false).map(str::to_owned).collect(),
         stored,
         depends_on,
-        check_option: create.check_option.map(|option| match option {
-            ast::CheckOption::Local => CheckOption::Local,
-            ast::CheckOption::Cascaded => CheckOption::Cascaded,
-        }),
+        check_option: create.options.check_option.map(check_option),
+        options: ViewOptions { barrier: create.options.barrier, invoker: create.options.invoker },
+        defaults: existing.as_ref().map_or_else(Vec::new, |view| view.defaults.clone()),
         triggers: existing.as_ref().map_or_else(Vec::new, |view| view.triggers.clone()),
+        column_grants: existing.as_ref().map_or_else(Vec::new, |view| view.column_grants.clone()),
         grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };
+    check_writable(&catalog, &view)?;
+    cx.draft()?.put(view);
+    Ok(())
+}
+
+fn check_option(option: ast::CheckOption) -> CheckOption {
+    match option {
+        ast::CheckOption::Local => CheckOption::Local,
+        ast::CheckOption::Cascaded => CheckOption::Cascaded,
+    }
+}
+
+/// 0A000 for a check option on a view that cannot be written to.
+fn check_writable(catalog: &Arc<Catalog>, view: &View) -> Result<()> {
     if view.check_option.is_some()
-        && let Err(why) = WritableView::open(&catalog, &Arc::new(view.clone()))
+        && let Err(why) = WritableView::open(catalog, &Arc::new(view.clone()))
     {
         let message = "WITH CHECK OPTION is supported only on automatically updatable views";
         return Err(Error::new(SqlState::FeatureNotSupported, message)
             .hint(format!("{} are not automatically updatable.", why.0)));
     }
-    cx.draft()?.put(view);
+    Ok(())
+}
+
+/// `ALTER VIEW … SET`, `RESET` and `ALTER COLUMN … SET DEFAULT`.
+pub(crate) fn alter(cx: &mut DdlContext<'_>, alter: &AlterView) -> Result<()> {
+    let Some(found) = cx.find(&alter.name)? else {
+        let written = parts(&alter.name);
+        let message = format!("relation \"{}\" does not exist", written.join("."));
+        return match alter.if_exists {
+            true => skip(cx, SqlState::UndefinedTable, message, true),
+            false => Err(undefined("relation", &written)),
+        };
+    };
+    let Relation::View(view) = &found else { return Err(wrong_kind(found.name(), "view")) };
+    cx.check_owner(Object::View(view))?;
+    let mut changed = View::clone(view);
+    match &alter.action {
+        AlterViewAction::Set(set) => {
+            let options = &mut changed.options;
+            options.barrier = set.barrier.or(options.barrier);
+            options.invoker = set.invoker.or(options.invoker);
+            changed.check_option = set.check_option.map(check_option).or(changed.check_option);
+            check_writable(&cx.catalog(), &changed)?;
+        }
+        AlterViewAction::Reset(names) => {
+            for name in names {
+                match name.as_str() {
+                    "security_barrier" => changed.options.barrier = None,
+                    "security_invoker" => changed.options.invoker = None,
+                    "check_option" => changed.check_option = None,
+                    _ => {}
+                }
+            }
+        }
+        AlterViewAction::Default { column, default } => {
+            set_default(cx, &mut changed, &fold(column), default.as_deref())?;
+        }
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+/// `ALTER TABLE … ALTER COLUMN … SET DEFAULT` of a view; false if the action is another one.
+pub(crate) fn alter_default(
+    cx: &mut DdlContext<'_>,
+    view: &View,
+    action: &AlterAction,
+) -> Result<bool> {
+    let AlterAction::AlterColumn { name, action } = action else { return Ok(false) };
+    let default = match action {
+        AlterColumnAction::SetDefault(expr) => Some(expr),
+        AlterColumnAction::DropDefault => None,
+        _ => return Ok(false),
+    };
+    cx.check_owner(Object::View(view))?;
+    let mut changed = View::clone(view);
+    set_default(cx, &mut changed, &fold(name), default)?;
+    cx.draft()?.put(changed);
+    Ok(true)
+}
+
+/// Gives a column of a view a default, or takes it away.
+fn set_default(
+    cx: &DdlContext<'_>,
+    view: &mut View,
+    name: &str,
+    default: Option<&ast::Expr>,
+) -> Result<()> {
+    let table = view.as_table();
+    let Some(place) = table.column_by_name(name) else {
+        return Err(undefined_column(&view.name, name));
+    };
+    let column = &table.columns[place];
+    view.defaults.retain(|(known, _)| *known != column.id);
+    if let Some(expr) = default
+        && let Some(stored) = bind_default_expr(cx, expr, column)?
+    {
+        view.defaults.push((column.id, stored));
+    }
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use crate::rows::rewrite::rewrite_rows;
 use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
+use crate::statement::policy::{describe_policy, policies_reading};
 use crate::statement::trigger::triggers_reading;
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
 use crate::table::descriptor::child_of;
@@ -264,6 +265,12 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
             "trigger {} on {on} depends on column \"{}\"",
             trigger.name, column.name
         )));
+    }
+    if let Some((of, policy)) = policies_reading(&catalog, table, column.id).first() {
+        let message = "cannot alter type of a column used in a policy definition";
+        let policy = describe_policy(cx, of, policy);
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .detail(format!("{policy} depends on column \"{}\"", column.name)));
     }
     let generated = table.columns.iter().any(|other| {
         let is_other = other.id != column.id && !other.is_key_expr;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, StoredDatum, Table, is_temporary};
+use braid_catalog::{ColumnId, Id, Relation, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -23,7 +23,8 @@ use crate::rows::messages::contains_nulls;
 use crate::rows::rewrite::fill_index;
 use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
 use crate::statement::object::rename::{change_owner, set_table_owner};
-use crate::statement::object::view::store_views;
+use crate::statement::object::view::{alter_default, store_views};
+use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
 use crate::statement::table::key_from_index::{become_primary, usable_index, use_index};
@@ -53,6 +54,11 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
             && matches!(found.kind(), "view" | "materialized view" | "sequence")
         {
             change_owner(cx, &found, role)?;
+            continue;
+        }
+        if let Some(Relation::View(view)) = cx.find(&alter.name)?
+            && alter_default(cx, &view, action)?
+        {
             continue;
         }
         let table = cx.own_table(&alter.name)?;
@@ -136,6 +142,7 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             detach(cx, &table, name, (*concurrently, *finalize))
         }
         AlterAction::Trigger(choice, state) => set_state(cx, &table, choice, *state),
+        AlterAction::RowSecurity(change) => set_security(cx, &table, *change),
         AlterAction::Unsupported(what) => {
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
         }

@@ -7,6 +7,7 @@ use braid_types::{Error, Result, SqlState};
 use super::find::put_triggers;
 use crate::context::DdlContext;
 use crate::names::describe::{describe, describe_routine};
+use crate::statement::policy::{describe_policy, drop_policies_using, policies_using};
 use crate::table::expr_text::columns_used;
 
 /// `trigger t on table u`.
@@ -15,7 +16,7 @@ fn describe_trigger(cx: &DdlContext<'_>, relation: &Relation, trigger: &Trigger)
     format!("trigger {} on {on}", trigger.name)
 }
 
-/// 2BP01 if triggers call a function; with CASCADE they go, and a NOTICE says so.
+/// 2BP01 if triggers or policies call a function; with CASCADE they go, and a NOTICE says so.
 pub(crate) fn refuse_drop_of_function(
     cx: &mut DdlContext<'_>,
     routine: &Routine,
@@ -25,7 +26,9 @@ pub(crate) fn refuse_drop_of_function(
     let calling = catalog.names().triggers().calling(routine.database, routine.id);
     let describe =
         |(relation, trigger): &(Relation, &Trigger)| describe_trigger(cx, relation, trigger);
-    let lines: Vec<String> = calling.iter().map(describe).collect();
+    let mut lines: Vec<String> = calling.iter().map(describe).collect();
+    let policies = policies_using(&catalog, routine.id);
+    lines.extend(policies.iter().map(|(table, policy)| describe_policy(cx, table, policy)));
     if lines.is_empty() {
         return Ok(());
     }
@@ -53,7 +56,7 @@ pub(crate) fn refuse_drop_of_function(
     drop_triggers_calling(cx, routine).map(drop)
 }
 
-/// Drops the triggers that call a function; their descriptions.
+/// Drops the triggers and policies that call a function; their descriptions.
 pub(crate) fn drop_triggers_calling(
     cx: &mut DdlContext<'_>,
     routine: &Routine,
@@ -62,7 +65,10 @@ pub(crate) fn drop_triggers_calling(
     loop {
         let catalog = cx.catalog();
         let calling = catalog.names().triggers().calling(routine.database, routine.id);
-        let Some((relation, trigger)) = calling.into_iter().next() else { return Ok(lines) };
+        let Some((relation, trigger)) = calling.into_iter().next() else {
+            lines.extend(drop_policies_using(cx, routine.id)?);
+            return Ok(lines);
+        };
         lines.push(describe_trigger(cx, &relation, trigger));
         let id = trigger.id;
         let left = relation.triggers().iter().filter(|other| other.id != id).cloned().collect();

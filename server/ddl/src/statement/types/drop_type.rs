@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Column, Domain, Id, Queries, Routine, StoredExpr, Table, View, enums_named,
+    Catalog, Column, Domain, Id, Policy, Queries, Routine, StoredExpr, Table, View, enums_named,
 };
 use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -32,6 +32,7 @@ enum Dependent {
     Domain(Id),
     DomainCheck(Id, Id),
     Routine(Id),
+    Policy(Id, Id),
 }
 
 /// The dependents that have been found, with the lines that tell of them.
@@ -341,6 +342,13 @@ fn add_texts(
             all.add(Dependent::Check(table.id, check.id), text, on);
         }
     }
+    let of_policy = |policy: &&Policy| {
+        policy.uses(id) || policy.conditions().any(|condition| names(Some(&condition.expr)))
+    };
+    for policy in table.security.policies.iter().filter(of_policy) {
+        let text = format!("policy {} on {shown}", policy.name);
+        all.add(Dependent::Policy(table.id, policy.id), text, on);
+    }
     for index in table.indexes.iter().filter(|index| names(index.predicate.as_ref())) {
         let predicate = index.predicate.as_ref();
         let mut columns = predicate.map(|expr| columns_used(table, expr)).unwrap_or_default();
@@ -368,6 +376,9 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
         Dependent::Check(table, check) => {
             change_table(cx, table, |table| table.checks.retain(|other| other.id != check))?;
         }
+        Dependent::Policy(table, policy) => change_table(cx, table, |table| {
+            table.security.policies.retain(|other| other.id != policy);
+        })?,
         Dependent::Default(table, column) => change_table(cx, table, |table| {
             table.columns.iter_mut().filter(|other| other.id == column).for_each(|column| {
                 column.default = None;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{TriggerEvent, is_temporary};
+use braid_catalog::{PolicyCommand, TriggerEvent, is_temporary};
 use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_sql::quote_ident;
 use braid_types::Result;
@@ -29,6 +29,8 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
     target.check(binder, "DELETE")?;
     match target.partitioned() {
         Some(root) => {
+            // Policies of partitioned tables are refused.
+            target.secured(binder)?;
             bind_for_each(binder, &root, |binder, target| delete_of(binder, delete, target))
         }
         None => delete_of(binder, delete, &target),
@@ -40,6 +42,8 @@ fn delete_of(
     delete: &AstDelete,
     target: &ChangeTarget,
 ) -> Result<BoundStatement> {
+    let secured = target.secured(binder)?;
+    let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = delete.alias.as_ref().map(braid_sql::fold);
     let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
@@ -53,15 +57,18 @@ fn delete_of(
     };
     returned.merge(from_scope.clone())?;
     scope.merge(from_scope)?;
-    let input = guarding(binder, &shown, &target_slots, |this| {
+    let mut input = guarding(binder, &shown, &target_slots, |this| {
         filtered(this, input, delete.selection.as_ref(), &scope)
     })?;
-    let input = lock_rows(input)?;
-    let input = target_first(input, &delete.using, &scope);
     let (columns, returning): (_, Vec<(Slot, Expr)>) =
         guarding(binder, &shown, &target_slots, |this| {
             bind_returning(this, &delete.returning, &returned)
         })?;
+    let reads = binder.reads_target.replace(read_before);
+    if let Some(secured) = &secured {
+        secured.hide(binder, &mut input, (PolicyCommand::Delete, reads), &target_slots)?;
+    }
+    let input = target_first(lock_rows(input)?, &delete.using, &scope);
     let triggers = bind_triggers(binder, &table, &[TriggerEvent::Delete], &BTreeSet::new())?;
     let triggers = target.own_triggers(triggers);
     let mut range = range_delete(binder.context().catalog, &table);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Table, TriggerEvent, is_temporary};
+use braid_catalog::{Identity, PolicyCommand, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
@@ -22,8 +22,9 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::domain::check_column;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
-use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::privileges::{check_some_column, guarding};
 use crate::bind::from::range_table::{enter_range, expand_rows};
+use crate::bind::from::security::Secured;
 use crate::bind::partitions::routes::bind_routes;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
@@ -48,27 +49,30 @@ pub(super) struct Target {
 
 pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result<BoundStatement> {
     let target = change_target(binder, &insert.table, "insert into")?;
-    target.check(binder, "INSERT")?;
+    let secured = target.secured(binder)?;
+    let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
     binder.tables.insert(table.id);
     let alias = insert.alias.as_ref().map(braid_sql::fold);
-    let unread = vec![0; table.columns.len()];
-    let unread = target.row(binder, alias.as_deref(), &unread)?;
+    let unread = target.row(binder, alias.as_deref(), &vec![0; table.columns.len()])?;
     enter_range(binder, &unread);
     let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
     let (input, values) = insert_values(binder, insert, &shown, targets)?;
-    let into = Into { insert, target: &target, alias: alias.as_deref(), assigned: &places };
+    check_given(binder, &target, insert, (&places, &input))?;
+    let (alias, assigned) = (alias.as_deref(), &places[..]);
+    let into = Into { insert, target: &target, secured: secured.as_ref(), alias, assigned };
     let (columns, mut plan) = insert_into(binder, &into, input, values)?;
     if let Some(root) = target.partitioned() {
         let row_slots = plan.row_slots.clone();
         let routes = bind_routes(binder, &root, &row_slots, &mut |binder, leaf, input, values| {
             let target = ChangeTarget::of_partition(&root, &leaf, None);
-            let into = Into { target: &target, ..into };
+            let into = Into { target: &target, secured: None, ..into };
             insert_into(binder, &into, input, values).map(|(_, plan)| plan)
         })?;
         plan = routed(plan, routes);
     }
+    binder.reads_target.set(read_before);
     let is_write = !is_temporary(plan.table.id);
     Ok(BoundStatement {
         kind: StatementKind::Insert,
@@ -84,6 +88,8 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
 struct Into<'i> {
     insert: &'i AstInsert,
     target: &'i ChangeTarget,
+    /// The policies that hold for it.
+    secured: Option<&'i Secured>,
     alias: Option<&'i str>,
     /// The places of the columns that get values.
     assigned: &'i [usize],
@@ -96,7 +102,7 @@ fn insert_into(
     input: Node,
     values: Vec<Expr>,
 ) -> Result<(Vec<OutputColumn>, Insert)> {
-    let Into { insert, target, alias, assigned } = *into;
+    let Into { insert, target, secured, alias, assigned } = *into;
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
@@ -122,12 +128,17 @@ fn insert_into(
     let replaced = replaced.filter(|slot| read.contains(slot));
     let (triggers, change) = effects(binder, &table, &on_conflict)?;
     let triggers = target.own_triggers(triggers);
+    let mut checks = match &target.through {
+        Some(_) => target.routed_checks(binder, &row_slots, &triggers, &on_conflict)?,
+        None => target.checks(binder, &row_slots)?,
+    };
+    if let Some(secured) = secured {
+        let reads = binder.reads_target.get();
+        checks.extend(policy_checks(binder, secured, (&on_conflict, reads), &row_slots)?);
+    }
     let plan = Insert {
         generated: bind_generated(binder, &table, &row_slots)?,
-        checks: match &target.through {
-            Some(_) => target.routed_checks(binder, &row_slots, &triggers, &on_conflict)?,
-            None => target.checks(binder, &row_slots)?,
-        },
+        checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         input,
         values,
@@ -161,6 +172,32 @@ fn routed(plan: Insert, routes: Box<Routes>) -> Insert {
         returning: plan.returning.into_iter().map(|(slot, e)| (slot, Expr::null(e.ty()))).collect(),
         ..plan
     }
+}
+
+/// 42501 unless the user may insert into the columns that get values.
+fn check_given(
+    binder: &Binder<'_>,
+    target: &ChangeTarget,
+    insert: &AstInsert,
+    (places, input): (&[usize], &Node),
+) -> Result<()> {
+    let named = !insert.columns.is_empty();
+    let width = if named { places.len() } else { input.slots().len().min(places.len()) };
+    target.check_columns(binder, "INSERT", &places[..width])
+}
+
+/// What policies say of the rows that INSERT writes and changes.
+fn policy_checks(
+    binder: &mut Binder<'_>,
+    secured: &Secured,
+    (on_conflict, reads): (&OnConflict, bool),
+    slots: &[Slot],
+) -> Result<Vec<(RowCheck, Expr)>> {
+    let mut checks = secured.written(binder, (PolicyCommand::Insert, reads), slots)?;
+    if matches!(on_conflict, OnConflict::Update { .. } | OnConflict::Upsert(_)) {
+        checks.extend(secured.replaced(binder, reads, slots)?);
+    }
+    Ok(checks)
 }
 
 /// The triggers that INSERT may fire, and what it may do to rows that are there.
@@ -426,7 +463,8 @@ fn bind_on_conflict(
     let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
     if !matches!(clause.target, ConflictTarget::Any) {
         // The answer would reveal which keys exist.
-        check_select(binder, object(binder, table), "SELECT")?;
+        binder.reads_target.set(true);
+        check_some_column(binder, object(binder, table), "SELECT")?;
     }
     let ConflictAction::Update { assignments, selection } = &clause.action else {
         return Ok(OnConflict::Nothing(indexes));
@@ -438,7 +476,6 @@ fn bind_on_conflict(
         )
         .hint("For example, ON CONFLICT (column_name)."));
     }
-    target.check(binder, "UPDATE")?;
     let mut scope = target.row(binder, alias, existing_slots)?;
     let mut excluded = target.row(binder, Some("excluded"), row_slots)?;
     excluded.sources.clear();
@@ -451,6 +488,8 @@ fn bind_on_conflict(
         let e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
         Ok((assignments, Some(e)))
     })?;
+    let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
+    target.check_columns(binder, "UPDATE", &places)?;
     Ok(OnConflict::Update { indexes, assignments, filter })
 }
 

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table, TriggerEvent, is_temporary};
+use braid_catalog::{Object, PolicyCommand, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
     Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen, ObjectName, Overriding,
 };
@@ -28,6 +28,7 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{bind_from, find_relation, join_node, table_scan};
 use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::security::Secured;
 use crate::bind::partitions::changes::routed_insert;
 use crate::bind::partitions::condition::row_checks;
 use crate::bind::partitions::leaves::leaves_of;
@@ -37,7 +38,7 @@ use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
-use crate::tree::expr::{Expr, Slot};
+use crate::tree::expr::{Expr, Slot, conjunction};
 use crate::tree::node::{Append, Filter, Join, JoinKind, Merge, MergeAction, Node, RowCheck, When};
 use crate::tree::row_change::TableTriggers;
 
@@ -52,6 +53,7 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         };
         check_select(binder, Object::Table(&table), privilege)?;
     }
+    let secured = Secured::of(binder, &table, binder.view_owner)?;
     let root = match table.partitioning {
         Some(_) => merge_partitions(binder, merge, &table)?,
         None => {
@@ -59,7 +61,8 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
             let scanned = target_scan(binder, &table, alias.as_deref())?;
             let checks = RowCheck::Partition;
             let all: Vec<&MergeWhen> = merge.whens.iter().collect();
-            let target = MergeTarget { table: table.clone(), shown: table.clone(), checks };
+            let (table, shown) = (table.clone(), table.clone());
+            let target = MergeTarget { table, shown, checks, secured };
             merge_of(binder, merge, &all, target, scanned)?
         }
     };
@@ -79,6 +82,8 @@ struct MergeTarget {
     shown: Arc<Table>,
     /// What a row is that leaves the partition.
     checks: RowCheck,
+    /// The policies that hold for it.
+    secured: Option<Secured>,
 }
 
 /// The clauses of a MERGE on one table, whose scan and scope are given.
@@ -86,7 +91,7 @@ fn merge_of(
     binder: &mut Binder<'_>,
     merge: &AstMerge,
     clauses: &[&MergeWhen],
-    MergeTarget { table, shown, checks: outside }: MergeTarget,
+    MergeTarget { table, shown, checks: outside, secured }: MergeTarget,
     (mut target, mut scope): (Node, Scope),
 ) -> Result<Node> {
     mark_scans(&mut target, None, false);
@@ -98,7 +103,14 @@ fn merge_of(
         guarding(binder, &shown, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
     let is_outer = clauses.iter().any(|when| !when.matched);
     let kind = if is_outer { JoinKind::Left } else { JoinKind::Inner };
-    let input = target_first(join_node(kind, source, target, vec![on.clone()]), from, &scope);
+    let mut input = join_node(kind, source, target, vec![on.clone()]);
+    let mut again = vec![on];
+    if let Some(secured) = &secured {
+        // A row that has changed before it was locked must be one that is seen as well.
+        let hidden = secured.hide(binder, &mut input, (PolicyCommand::Select, true), &slots)?;
+        again.splice(0..0, hidden);
+    }
+    let input = target_first(input, from, &scope);
     let mut whens = Vec::with_capacity(clauses.len());
     for when in clauses {
         let visible = if when.matched { &scope } else { &source_scope };
@@ -109,6 +121,9 @@ fn merge_of(
     let mut checks = row_checks(binder, &table, &row_slots)?;
     let bounds = checks.iter_mut().filter(|(check, _)| *check == RowCheck::Partition);
     bounds.for_each(|(check, _)| check.clone_from(&outside));
+    if let Some(secured) = &secured {
+        checks.extend(secured.merged(binder, &row_slots)?);
+    }
     Ok(Node::Merge(Box::new(Merge {
         generated: bind_generated(binder, &table, &row_slots)?,
         checks,
@@ -117,7 +132,7 @@ fn merge_of(
         triggers: merge_triggers(binder, &table, &whens)?,
         table,
         input,
-        on,
+        on: conjunction(again),
         whens,
         row_slots,
     })))
@@ -136,7 +151,8 @@ fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>
         let target = ChangeTarget::of_partition(root, &leaf.table, Some(leaf.scanned()));
         let scanned = shown_scan(binder, &target, alias.as_deref())?;
         let (table, shown) = (leaf.table.clone(), target.assigned());
-        let target = MergeTarget { table, shown, checks: RowCheck::SamePartition };
+        let checks = RowCheck::SamePartition;
+        let target = MergeTarget { table, shown, checks, secured: None };
         inputs.push(merge_of(binder, merge, &matched, target, scanned)?);
     }
     for place in 0..others.len() {
@@ -182,7 +198,11 @@ fn insert_unmatched(
         }
     }
     let Some(values) = values else { return Ok(None) };
-    let input = Node::Filter(Box::new(Filter { input: Node::Join(Box::new(join)), predicates }));
+    let input = Node::Filter(Box::new(Filter {
+        input: Node::Join(Box::new(join)),
+        predicates,
+        barrier: false,
+    }));
     let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let insert = routed_insert(binder, root, (input, values), row_slots)?;
     Ok(Some(Node::Insert(Box::new(insert))))

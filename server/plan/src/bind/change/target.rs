@@ -98,7 +98,7 @@ pub(crate) fn filtered(
     let Some(ast) = selection else { return Ok(input) };
     let scopes = Scopes { scope, parent: None };
     let e = bind_condition(binder, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
-    Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
+    Ok(Node::Filter(Filter::of(input, vec![e])))
 }
 
 /// The target's columns first, in their order, whatever order the joins are carried out in: the

@@ -1,6 +1,6 @@
 //! UPDATE.
 
-use braid_catalog::{TriggerEvent, is_temporary};
+use braid_catalog::{PolicyCommand, TriggerEvent, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
@@ -24,9 +24,10 @@ use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
     refuse_current_of(update.current_of.as_ref())?;
     let target = change_target(binder, &update.table, "update")?;
-    target.check(binder, "UPDATE")?;
     match target.partitioned() {
         Some(root) => {
+            // Policies of partitioned tables are refused.
+            target.secured(binder)?;
             bind_for_each(binder, &root, |binder, target| update_of(binder, update, target))
         }
         None => update_of(binder, update, &target),
@@ -38,6 +39,8 @@ fn update_of(
     update: &AstUpdate,
     target: &ChangeTarget,
 ) -> Result<BoundStatement> {
+    let secured = target.secured(binder)?;
+    let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
     let alias = update.alias.as_ref().map(braid_sql::fold);
     let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
@@ -45,13 +48,14 @@ fn update_of(
     let (input, from_scope) =
         guarding(binder, &shown, &slots, |this| target_input(this, node, &scope, &update.from))?;
     scope.merge(from_scope.clone())?;
-    let input = guarding(binder, &shown, &slots, |this| {
+    let mut input = guarding(binder, &shown, &slots, |this| {
         filtered(this, input, update.selection.as_ref(), &scope)
     })?;
-    let mut input = lock_rows(input)?;
     let assignments = guarding(binder, &shown, &slots, |this| {
         bind_assignments(this, &update.assignments, &target.assigned(), &scope)
     })?;
+    let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
+    target.check_columns(binder, "UPDATE", &places)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     // RETURNING sees the new row, and FROM's columns as they were.
     let mut after = target.row(binder, alias.as_deref(), &row_slots)?;
@@ -59,10 +63,16 @@ fn update_of(
     let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &update.returning, &after)
     })?;
+    let reads = binder.reads_target.replace(read_before);
+    let mut checks = target.checks(binder, &row_slots)?;
+    if let Some(secured) = &secured {
+        secured.hide(binder, &mut input, (PolicyCommand::Update, reads), &slots)?;
+        checks.extend(secured.written(binder, (PolicyCommand::Update, reads), &row_slots)?);
+    }
+    let mut input = lock_rows(input)?;
     let assigned = || assignments.iter().map(|(place, _)| *place);
     let change = Change::update(&table, assigned());
     let updated = updated_places(&table, assigned());
-    let mut checks = target.checks(binder, &row_slots)?;
     let moves = moves_of(binder, target, &mut checks, &updated)?;
     let (events, change) = match moves {
         Some(_) => (&[TriggerEvent::Update, TriggerEvent::Delete][..], change.or(Change::delete())),

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    CheckOption, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent, TriggerTiming,
-    View, ViewLayer, WritableView,
+    CheckOption, ColumnId, Id, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent,
+    TriggerTiming, View, ViewLayer, WritableView,
 };
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
@@ -15,8 +15,9 @@ use braid_types::{Error, Result, SqlState};
 use super::target::{locked, target_scan, target_table};
 use crate::bind::Binder;
 use crate::bind::from::items::{expand_view, find_relation, name_parts};
-use crate::bind::from::privileges::check_select;
+use crate::bind::from::privileges::{check_column, check_select, check_some_column, role_of};
 use crate::bind::from::range_table::enter_range;
+use crate::bind::from::security::{Secured, behind_barrier};
 use crate::bind::from::stored_table::plain_scan;
 use crate::bind::from::table_function::refuse_transition;
 use crate::bind::partitions::condition::row_checks;
@@ -111,9 +112,13 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
         column.name = format!("\0{}", column.id);
         column.hidden = true;
     }
-    for (place, (name, _)) in places.iter().zip(&view.columns) {
-        shown.columns[*place].name.clone_from(name);
-        shown.columns[*place].hidden = false;
+    for ((number, place), (name, _)) in (1..).zip(&places).zip(&view.columns) {
+        let column = &mut shown.columns[*place];
+        column.name.clone_from(name);
+        column.hidden = false;
+        if let Some((_, default)) = view.defaults.iter().find(|(known, _)| *known == number) {
+            column.default = Some(default.clone());
+        }
     }
     shown.id = view.id;
     shown.schema = view.schema;
@@ -210,12 +215,73 @@ impl ChangeTarget {
                 Some(lower) => Object::View(&lower.view),
                 None => Object::Table(&self.table),
             };
-            privileges.check(layer.view.owner, below, privilege)?;
+            let role = self.reader(binder, place + 1).unwrap_or_else(|| role_of(binder));
+            privileges.check(role, below, privilege)?;
             if !layer.columns.is_empty() && privilege != "INSERT" {
-                privileges.check(layer.view.owner, below, "SELECT")?;
+                privileges.check(role, below, "SELECT")?;
             }
         }
         Ok(())
+    }
+
+    /// 42501 unless the session's user has a privilege on these columns of the target, given by
+    /// their places in the table, and the owner of each view has it below. Without a column it
+    /// takes the privilege on any one.
+    pub(crate) fn check_columns(
+        &self,
+        binder: &Binder<'_>,
+        privilege: &str,
+        places: &[usize],
+    ) -> Result<()> {
+        let own = object(binder, &self.shown);
+        let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+        if binder.context().catalog.privileges().has(role, own, privilege) || self.layers.len() > 1
+        {
+            return self.check(binder, privilege);
+        }
+        if places.is_empty() {
+            return check_some_column(binder, own, privilege);
+        }
+        let number = |place: &usize| match self.layers.is_empty() {
+            true => self.number_in_target(*place),
+            false => {
+                let mut known = (1..).zip(&self.places);
+                known.find(|(_, known)| *known == place).map_or(0, |(number, _)| number)
+            }
+        };
+        places.iter().try_for_each(|place| check_column(binder, own, number(place), privilege))?;
+        match self.layers.first() {
+            Some(layer) => {
+                let below = Object::Table(&self.table);
+                let role = layer.view.reader().unwrap_or_else(|| role_of(binder));
+                binder.context().catalog.privileges().check(role, below, privilege)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The policies that hold for the change of the table.
+    pub(crate) fn secured(&self, binder: &Binder<'_>) -> Result<Option<Secured>> {
+        // The policies of a partitioned table count, not those of its partitions.
+        if self.instead || self.through.is_some() {
+            return Ok(None);
+        }
+        Secured::of(binder, &self.table, self.reader(binder, self.layers.len()))
+    }
+
+    /// The number that a column has in the table that the statement names.
+    fn number_in_target(&self, place: usize) -> ColumnId {
+        let Some(column) = self.table.columns.get(place) else { return 0 };
+        let named = |root: &Arc<Table>| {
+            root.visible_columns().find(|upper| upper.name == column.name).map(|upper| upper.id)
+        };
+        self.through.as_ref().and_then(named).unwrap_or(column.id)
+    }
+
+    /// The role whose privileges count below the first views of the way, `depth` of them.
+    fn reader(&self, binder: &Binder<'_>, depth: usize) -> Option<Id> {
+        let last = depth.checked_sub(1).and_then(|last| self.layers.get(last));
+        last.map_or(binder.view_owner, |layer| layer.view.reader())
     }
 
     /// The target's row, whose columns are in these slots.
@@ -244,14 +310,15 @@ impl ChangeTarget {
         Ok(scope)
     }
 
-    /// What SET assigns to: DEFAULT is a view's own default there, and it has none.
+    /// What SET assigns to: DEFAULT is a view's own default there.
     pub(crate) fn assigned(&self) -> Arc<Table> {
-        if self.layers.is_empty() {
-            return self.shown.clone();
-        }
+        let Some(layer) = self.layers.first() else { return self.shown.clone() };
         let mut assigned = Table::clone(&self.shown);
-        for column in &mut assigned.columns {
-            column.default = None;
+        for (place, column) in assigned.columns.iter_mut().enumerate() {
+            let number = (1..).zip(&self.places).find(|(_, known)| **known == place);
+            let own = layer.view.defaults.iter();
+            let mut own = own.filter(|(of, _)| number.is_some_and(|(number, _)| number == *of));
+            column.default = own.next().map(|(_, default)| default.clone());
         }
         Arc::new(assigned)
     }
@@ -307,9 +374,9 @@ impl ChangeTarget {
     /// The conditions of the views, over the table's row.
     pub(crate) fn conditions(&self, binder: &mut Binder<'_>, slots: &[Slot]) -> Result<Vec<Expr>> {
         let mut conditions = Vec::new();
-        for layer in self.layers.iter().rev() {
+        for (place, layer) in self.layers.iter().enumerate().rev() {
             let Some(selection) = &layer.selection else { continue };
-            conditions.push(self.condition(binder, layer, selection, slots)?);
+            conditions.push(self.condition(binder, (place, layer), selection, slots)?);
         }
         Ok(conditions)
     }
@@ -324,16 +391,12 @@ impl ChangeTarget {
         let mut checks = row_checks(binder, &self.table, slots)?;
         let own = checks.len();
         let mut cascades = false;
-        for layer in &self.layers {
+        for (place, layer) in self.layers.iter().enumerate() {
             let option = layer.view.check_option;
             let applies = cascades || option.is_some();
             cascades |= option == Some(CheckOption::Cascaded);
             let Some(selection) = layer.selection.as_ref().filter(|_| applies) else { continue };
-            let e = self.condition(binder, layer, selection, slots)?;
-            if e.waits() {
-                let what = "a subquery in the condition of a view WITH CHECK OPTION";
-                return Err(Error::unsupported(what));
-            }
+            let e = self.condition(binder, (place, layer), selection, slots)?;
             // The innermost view is looked at first.
             checks.insert(own, (RowCheck::View(layer.view.name.clone()), e));
         }
@@ -343,7 +406,7 @@ impl ChangeTarget {
     fn condition(
         &self,
         binder: &mut Binder<'_>,
-        layer: &ViewLayer,
+        (place, layer): (usize, &ViewLayer),
         selection: &braid_sql::ast::Expr,
         slots: &[Slot],
     ) -> Result<Expr> {
@@ -355,7 +418,7 @@ impl ChangeTarget {
             scope.columns.push(column);
         }
         let cx = crate::PlanContext { text: "", ..*binder.context() };
-        let mut inner = Binder::of_stored(&cx, Some(layer.view.owner));
+        let mut inner = Binder::of_stored(&cx, self.reader(binder, place + 1));
         inner.follow(binder);
         let scopes = Scopes { scope: &scope, parent: None };
         let bound =
@@ -391,10 +454,13 @@ pub(crate) fn shown_scan(
     enter_range(binder, &scope);
     let predicates = target.conditions(binder, &slots)?;
     let node = locked(node);
+    if target.layers.iter().any(|layer| layer.view.options.is_barrier()) {
+        return Ok((behind_barrier(node, predicates), scope));
+    }
     if predicates.is_empty() {
         return Ok((node, scope));
     }
-    Ok((Node::Filter(Box::new(Filter { input: node, predicates })), scope))
+    Ok((Node::Filter(Filter::of(node, predicates)), scope))
 }
 
 /// The rows of a view whose INSTEAD OF triggers do the work: its columns in order.

@@ -12,9 +12,10 @@ use braid_types::{Error, Result, SqlState};
 
 use super::aliases::{rename_columns, rename_item_columns, shown_name};
 use super::presence::mark_sides;
-use super::privileges::check_select;
+use super::privileges::{check_select, check_some_column, narrow};
 use super::range_table::enter_range;
 use super::sample::bind_sample;
+use super::security::{behind_barrier, secure_scan};
 use super::stored_table::{plain_scan, table_row};
 use super::system_columns::virtual_source;
 use super::table_function::{
@@ -281,11 +282,12 @@ fn bind_named_relation(
             }
             Relation::Table(table) => named_table(binder, &table, &shown, alias.is_some())?,
             Relation::View(view) => {
-                check_select(binder, Object::View(&view), "SELECT")?;
+                check_some_column(binder, Object::View(&view), "SELECT")?;
                 if push_locks(binder, &shown).is_some() {
-                    check_select(binder, Object::View(&view), "UPDATE")?;
+                    check_some_column(binder, Object::View(&view), "UPDATE")?;
                 }
                 let (node, scope) = expand_view(binder, &view, &shown)?;
+                narrow(binder, Object::View(&view), view.id, &scope);
                 let schema = binder.cx.catalog.schema_name(view.schema);
                 (node, scope.of_relation(&schema, &view.name, alias.is_some()))
             }
@@ -321,17 +323,18 @@ fn named_table(
     shown: &str,
     has_alias: bool,
 ) -> Result<(Node, Scope)> {
-    check_select(binder, Object::Table(table), "SELECT")?;
+    check_some_column(binder, Object::Table(table), "SELECT")?;
     let lock = lock_of(binder, shown);
     note_materialized(binder, table, lock.is_some())?;
     if lock.is_some() {
-        check_select(binder, Object::Table(table), "UPDATE")?;
+        check_some_column(binder, Object::Table(table), "UPDATE")?;
     }
     let (mut node, scope) = table_scan(binder, table, shown)?;
+    narrow(binder, Object::Table(table), table.id, &scope);
     let schema = binder.cx.catalog.schema_name(table.schema);
     let scope = scope.of_relation(&schema, &table.name, has_alias);
     mark_scans(&mut node, lock, false);
-    Ok((node, scope))
+    Ok((secure_scan(binder, table, node, lock.is_some())?, scope))
 }
 
 /// A partitioned table without its partitions: it has no rows.
@@ -487,7 +490,7 @@ pub(crate) fn expand_view(
         }
     };
     inner.follow(binder);
-    inner.view_owner = Some(view.owner);
+    inner.view_owner = view.reader();
     inner.views.push(view.id);
     inner.pushed_locks = std::mem::take(&mut binder.pushed_locks);
     let bound = bind_query(&mut inner, &query, None)?;
@@ -501,7 +504,11 @@ pub(crate) fn expand_view(
             ..plain_column(alias, name, slot, ty.clone())
         });
     }
-    Ok((bound.node, scope))
+    let node = match view.options.is_barrier() {
+        true => behind_barrier(bound.node, Vec::new()),
+        false => bound.node,
+    };
+    Ok((node, scope))
 }
 
 /// 42809 for an index in FROM.

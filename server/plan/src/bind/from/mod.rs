@@ -6,6 +6,7 @@ pub(crate) mod presence;
 pub(crate) mod privileges;
 pub(crate) mod range_table;
 pub(crate) mod sample;
+pub(crate) mod security;
 pub(crate) mod stored_table;
 pub(crate) mod system_columns;
 pub(crate) mod table_function;

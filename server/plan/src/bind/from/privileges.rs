@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table};
+use braid_catalog::{ColumnId, Id, Object, Table};
 use braid_types::Result;
 
 use crate::bind::Binder;
+use crate::bind::scope::columns::Scope;
 use crate::tree::expr::Slot;
 
 /// Binds expressions that a change's client wrote; one that reads these slots of the target
@@ -22,26 +23,80 @@ pub(crate) fn guarding<T>(
     bound
 }
 
-/// 42501 if the slot is the target's and its table may not be read.
+/// 42501 if the slot is that of a column which the role may not read.
 pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
-    match &binder.guarded {
-        Some((table, slots)) if slots.contains(&slot) => {
-            let object = match binder.cx.catalog.views().get(table.id) {
-                Some(view) => Object::View(view),
-                None => Object::Table(table),
-            };
-            check_select(binder, object, "SELECT")
+    if let Some((relation, column)) = binder.narrowed.get(&slot) {
+        let relation = binder.cx.catalog.relation(*relation);
+        if let Some(relation) = &relation {
+            check_column(binder, Object::from(relation), *column, "SELECT")?;
         }
-        _ => Ok(()),
+    }
+    let Some((table, slots)) = &binder.guarded else { return Ok(()) };
+    let Some(place) = slots.iter().position(|known| *known == slot) else { return Ok(()) };
+    binder.reads_target.set(true);
+    match binder.cx.catalog.views().get(table.id) {
+        Some(view) => {
+            let column = table.columns.get(place);
+            let names = view.columns.iter().map(|(name, _)| name);
+            let number =
+                (1..).zip(names).find(|(_, name)| column.is_some_and(|c| c.name == **name));
+            check_column(binder, Object::View(view), number.map_or(0, |(id, _)| id), "SELECT")
+        }
+        None => {
+            let column = table.columns.get(place).map_or(0, |column| column.id);
+            check_column(binder, Object::Table(table), column, "SELECT")
+        }
+    }
+}
+
+/// 42501 unless the role has a privilege on a column, or on all of its relation.
+pub(crate) fn check_column(
+    binder: &Binder<'_>,
+    object: Object<'_>,
+    column: ColumnId,
+    privilege: &str,
+) -> Result<()> {
+    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    let privileges = binder.cx.catalog.privileges();
+    match privileges.has_on_column(role, object, column, privilege) {
+        true => Ok(()),
+        false => Err(privileges.denied(object)),
+    }
+}
+
+/// 42501 unless the role has a privilege on a relation, or on some column of it.
+pub(crate) fn check_some_column(
+    binder: &Binder<'_>,
+    object: Object<'_>,
+    privilege: &str,
+) -> Result<()> {
+    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    let privileges = binder.cx.catalog.privileges();
+    match privileges.has_on_some_column(role, object, privilege) {
+        true => Ok(()),
+        false => Err(privileges.denied(object)),
+    }
+}
+
+/// Notes the columns of a relation in FROM, each of which is looked at when it is read, unless the
+/// role may read all of them.
+pub(crate) fn narrow(binder: &mut Binder<'_>, object: Object<'_>, relation: Id, scope: &Scope) {
+    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    if !binder.cx.catalog.privileges().has(role, object, "SELECT") {
+        let columns = scope.columns.iter().filter(|column| column.origin.0 == relation);
+        binder.narrowed.extend(columns.map(|column| (column.slot, column.origin)));
     }
 }
 
 /// 42501 unless the session's user has the privilege.
 pub(crate) fn check_select(binder: &Binder<'_>, object: Object<'_>, privilege: &str) -> Result<()> {
-    let catalog = binder.cx.catalog;
-    let user = binder.cx.env.current_user();
-    let role = catalog.names().role(user).map_or(0, |role| role.id);
     // A view reads its tables with its owner's privileges.
-    let role = binder.view_owner.unwrap_or(role);
-    catalog.privileges().check(role, object, privilege)
+    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    binder.cx.catalog.privileges().check(role, object, privilege)
+}
+
+/// The session's user.
+pub(crate) fn role_of(binder: &Binder<'_>) -> Id {
+    let user = binder.cx.env.current_user();
+    binder.cx.catalog.names().role(user).map_or(0, |role| role.id)
 }

@@ -26,7 +26,7 @@ pub(super) fn bind_sample(
     (node, scope): (Node, &Scope),
     parent: Option<&Scopes<'_>>,
 ) -> Result<Node> {
-    let alias = match (&node, &scope.tables[..]) {
+    let alias = match (sampled(&node), &scope.tables[..]) {
         (Node::Scan(_) | Node::Virtual(_), [table]) => table.name.clone(),
         _ => {
             let what = "TABLESAMPLE clause can only be applied to tables and materialized views";
@@ -58,7 +58,7 @@ pub(super) fn bind_sample(
         args.push(place.ok_or_else(|| Error::internal("a table without places of rows"))?);
         predicate = call_function(binder, "braid_sample", args)?;
     }
-    Ok(Node::Filter(Box::new(Filter { input: node, predicates: vec![predicate] })))
+    Ok(Node::Filter(Filter::of(node, vec![predicate])))
 }
 
 /// An argument, which reads no columns of the query's own FROM.
@@ -97,4 +97,12 @@ fn check_constants(binder: &Binder<'_>, call: &Expr, args: &[Expr]) -> Result<()
         debug_assert!(matches!(sampled, Datum::Bool(_)), "a row is in a sample or not");
     }
     Ok(())
+}
+
+/// What is sampled, without the policies that hide rows of it.
+fn sampled(node: &Node) -> &Node {
+    match node {
+        Node::Filter(filter) => sampled(&filter.input),
+        other => other,
+    }
 }

@@ -8,6 +8,7 @@ use super::items::join_node;
 use super::presence::passed_columns;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{compare_exprs, unify};
+use crate::bind::from::privileges::check_guarded;
 use crate::bind::query::ordered::plain_column;
 use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable};
 use crate::tree::expr::{CompareOp, Expr};
@@ -121,12 +122,15 @@ pub(crate) fn bind_using(
                 format!("column name \"{name}\" appears more than once in USING clause"),
             ));
         }
-        merged.push(MergedColumn {
+        let column = MergedColumn {
             left: using_column(left, &name, "left")?,
             right: using_column(right, &name, "right")?,
             merged: (0, 0),
             name,
-        });
+        };
+        check_guarded(binder, column.left.slot)?;
+        check_guarded(binder, column.right.slot)?;
+        merged.push(column);
     }
     Ok(merged)
 }

@@ -94,7 +94,7 @@ fn collect(node: &mut Node, found: &mut Collected) -> Result<()> {
         Node::Filter(filter) => {
             let before = found.targets.len();
             collect(&mut filter.input, found)?;
-            if found.targets.len() > before {
+            if found.targets.len() > before && !filter.predicates.is_empty() {
                 found.recheck.push(Recheck::Holds(flat(&filter.predicates)));
             }
         }

@@ -71,7 +71,7 @@ fn bind_select_body(
     let scopes = Scopes { scope: &scope, parent };
     if let Some(selection) = &select.selection {
         let e = bind_condition(binder, selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
-        node = Node::Filter(Box::new(Filter { input: node, predicates: vec![e] }));
+        node = Node::Filter(Filter::of(node, vec![e]));
     }
     let windows = window::named_windows(&select.named_window)?;
     for definition in &select.named_window {
@@ -176,7 +176,7 @@ fn summarized(
         node = aggregate_node(binder, node, group, calls, exprs, scope)?;
     }
     if let Some(having) = having {
-        node = Node::Filter(Box::new(Filter { input: node, predicates: vec![having] }));
+        node = Node::Filter(Filter::of(node, vec![having]));
     }
     let (below, above) = sets_below_windows(collector.sets, &collector.windows)?;
     output.sets = above;

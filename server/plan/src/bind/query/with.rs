@@ -313,7 +313,7 @@ fn add_columns(
     for (column, old_value) in added.iter().zip(&old) {
         if let Next::Mark(_, values) = &column.next {
             let other = compare_exprs(binder, CompareOp::Ne, old_value.clone(), values.0.clone())?;
-            term = Node::Filter(Box::new(Filter { input: term, predicates: vec![other] }));
+            term = Node::Filter(Filter::of(term, vec![other]));
         }
         next.push(next_value(binder, &column.next, &rows, (old_value, old.last()))?);
     }

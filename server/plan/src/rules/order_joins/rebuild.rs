@@ -95,7 +95,7 @@ fn in_written_order(run: Run) -> Node {
 fn filtered(input: Node, predicates: Vec<Expr>) -> Node {
     match predicates.is_empty() {
         true => input,
-        false => Node::Filter(Box::new(Filter { input, predicates })),
+        false => Node::Filter(Filter::of(input, predicates)),
     }
 }
 

@@ -143,7 +143,7 @@ fn estimated_rows(node: &Node, wanted: f64, binder: &Binder<'_>) -> f64 {
             let mut predicates = Vec::new();
             filter.predicates.iter().for_each(|e| conjuncts(e.clone(), &mut predicates));
             predicates.retain(|e| !e.any(&mut is_scalar));
-            let input = Node::Filter(Box::new(Filter { input: filter.input.clone(), predicates }));
+            let input = Node::Filter(Filter::of(filter.input.clone(), predicates));
             (input, wanted / COMPARED)
         }
         Node::Project(project) => (project.input.clone(), wanted),

@@ -149,7 +149,7 @@ impl Correlation {
         }
         let input = match own.is_empty() {
             true => input.clone(),
-            false => Node::Filter(Box::new(Filter { input: input.clone(), predicates: own })),
+            false => Node::Filter(Filter::of(input.clone(), own)),
         };
         (!pairs.is_empty()).then_some(Self { input, pairs })
     }

@@ -30,7 +30,13 @@ pub fn apply(node: Node) -> Node {
             Err(predicate) => rest.push(*predicate),
         }
     }
-    if rest.is_empty() { input } else { Node::Filter(Box::new(Filter { input, predicates: rest })) }
+    match rest.is_empty() && !filter.barrier {
+        true => input,
+        false => {
+            let barrier = filter.barrier;
+            Node::Filter(Box::new(Filter { input, predicates: rest, barrier }))
+        }
+    }
 }
 
 /// The join of an input that a predicate on it is, or the predicate back.
@@ -89,7 +95,8 @@ fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
             }
             Node::Sort(sort) => node = &sort.input,
             Node::Filter(filter) => {
-                if filter.predicates.iter().any(|p| p.waits() || p.is_volatile()) {
+                let hides = |e: &Expr| e.waits() || e.is_volatile();
+                if filter.barrier || filter.predicates.iter().any(hides) {
                     return None;
                 }
                 // Conditions further inside come first: they may guard the outer ones.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Relation, Table};
+use braid_catalog::{Column, Object, Relation, Table};
 use braid_sql::ast::{Copy, CopySource, Expr, Ident, ObjectName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -58,6 +58,7 @@ pub(super) async fn copy_target(session: &mut Session, copy: &Copy) -> Result<Ta
             });
         }
     };
+    refuse_policies(session, &table).await?;
     let columns = table_columns(&table, columns)?;
     let marked = |option, names: &Option<Vec<Ident>>| {
         let of = Some(&*table);
@@ -71,6 +72,30 @@ pub(super) async fn copy_target(session: &mut Session, copy: &Copy) -> Result<Ta
     };
     let (id, table) = (table.id, table.name.clone());
     Ok(Target { id, table, columns, force_not_null, force_null, insert })
+}
+
+/// 0A000 for a table whose policies hold for the session's user, 42501 if `row_security` is off.
+async fn refuse_policies(session: &mut Session, table: &Arc<Table>) -> Result<()> {
+    if !table.security.enabled {
+        return Ok(());
+    }
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_at(session, seq).await?;
+    let user = session.derived().user.clone();
+    let role = catalog.names().role(&user).map_or(0, |role| role.id);
+    let privileges = catalog.privileges();
+    privileges.check(role, Object::Table(table), "INSERT")?;
+    if !privileges.are_policies_for(role, table) {
+        return Ok(());
+    }
+    if session.shared.setting("row_security").as_deref() == Some("off") {
+        let name = &table.name;
+        let message =
+            format!("query would be affected by row-level security policy for table \"{name}\"");
+        return Err(Error::new(SqlState::InsufficientPrivilege, message));
+    }
+    let message = "COPY FROM not supported with row-level security";
+    Err(Error::new(SqlState::FeatureNotSupported, message).hint("Use INSERT statements instead."))
 }
 
 /// 55000 or 25000 unless the table was made or emptied since the last savepoint, so that

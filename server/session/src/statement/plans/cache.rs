@@ -45,7 +45,7 @@ pub(crate) struct ParsedText {
 pub(crate) struct PlanKey {
     pub database: u32,
     pub user: Arc<str>,
-    /// The settings that planning reads: search path, formats, time zone.
+    /// The settings that planning reads: search path, formats, time zone, `row_security`.
     pub settings: String,
 }
 

@@ -4,18 +4,20 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
+use super::create_objects::view_options;
 use super::create_table::{
     parse_column_def, parse_identity_mode, parse_key_column, parse_table_constraint,
 };
 use super::domains::parse_alter_domain;
 use super::grant::parse_default_privileges;
 use super::partitions::parse_partition_action;
+use super::policies::{parse_alter_policy, parse_row_security};
 use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
 use super::types::parse_alter_type;
 use super::users::{parse_alter_user, parse_stored_setting};
 use crate::ast::{
     AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
-    AlterTarget, IdentityMode, ObjectName, Rename, Statement,
+    AlterTarget, AlterView, AlterViewAction, IdentityMode, ObjectName, Rename, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -50,10 +52,11 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("default") => parse_default_privileges(cursor),
         Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
         Some("trigger") => parse_alter_trigger(cursor),
+        Some("policy") => parse_alter_policy(cursor),
         Some(
-            word @ ("extension" | "policy" | "system" | "language" | "operator" | "collation"
-            | "aggregate" | "publication" | "subscription" | "statistics" | "tablespace"
-            | "server" | "foreign" | "event" | "text" | "rule"),
+            word @ ("extension" | "system" | "language" | "operator" | "collation" | "aggregate"
+            | "publication" | "subscription" | "statistics" | "tablespace" | "server"
+            | "foreign" | "event" | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }
@@ -135,11 +138,38 @@ fn parse_alter_named(
         AlterTarget::MaterializedView(_) if cursor.is("alter") || cursor.is("set") => {
             Err(cursor.unsupported("ALTER MATERIALIZED VIEW with column or storage options"))
         }
-        AlterTarget::View(_) if cursor.is("alter") || cursor.is("set") => {
-            Err(cursor.unsupported("ALTER VIEW with column defaults or options"))
+        AlterTarget::View(name) => {
+            let action = parse_view_action(cursor)?;
+            Ok(Statement::AlterView(Box::new(AlterView { name, if_exists, action })))
         }
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// `SET (…)`, `RESET (…)` or `ALTER COLUMN … SET DEFAULT …` of a view.
+fn parse_view_action(cursor: &mut Cursor<'_>) -> Result<AlterViewAction> {
+    if let Some(which) = cursor.take_one(&["set", "reset"]) {
+        let options = parse_options(cursor)?;
+        return Ok(match which {
+            0 => AlterViewAction::Set(view_options(options)?),
+            _ => AlterViewAction::Reset(options.into_iter().map(|(name, _)| name.value).collect()),
+        });
+    }
+    cursor.expect("alter")?;
+    cursor.take("column");
+    let column = parse_ident(cursor)?;
+    let default = match cursor.take_one(&["set", "drop"]) {
+        Some(0) => {
+            cursor.expect("default")?;
+            Some(Box::new(next_expr(cursor)?))
+        }
+        Some(_) => {
+            cursor.expect("default")?;
+            None
+        }
+        None => return Err(cursor.unexpected()),
+    };
+    Ok(AlterViewAction::Default { column, default })
 }
 
 /// `INTERLEAVE IN …` or `UNINTERLEAVE`, where it is next.
@@ -154,7 +184,7 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     if let Some(action) = parse_alter_place(cursor)? {
         return Ok(action);
     }
-    if let Some(action) = parse_trigger_action(cursor)? {
+    if let Some(action) = parse_trigger_action(cursor)?.or_else(|| parse_row_security(cursor)) {
         return Ok(action);
     }
     if let Some(action) = parse_partition_action(cursor)? {

@@ -9,12 +9,13 @@ use braid_types::{Error, Result, SqlState};
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::domains::parse_create_domain;
+use super::policies::parse_create_policy;
 use super::sequence::parse_create_sequence;
 use super::types::parse_create_type;
 use super::users::parse_create_user;
 use crate::ast::{
     CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident,
-    ObjectName, Query, RefreshView, Span, Statement, With,
+    ObjectName, Query, RefreshView, Span, Statement, ViewOptions, With,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -44,6 +45,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
     match word {
         "function" | "procedure" if !is_temporary => parse_create_routine(cursor, or_replace),
         "trigger" | "constraint" if !is_temporary => parse_create_trigger(cursor, or_replace),
+        "policy" if !or_replace && !is_temporary => parse_create_policy(cursor),
         "view" | "recursive" | "materialized" => parse_create_view(cursor, or_replace, temporary),
         "table" if !or_replace => {
             cursor.advance();
@@ -88,7 +90,7 @@ fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
 fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
-            word @ ("rule" | "aggregate" | "language" | "policy" | "publication" | "subscription"
+            word @ ("rule" | "aggregate" | "language" | "publication" | "subscription"
             | "tablespace" | "operator" | "cast" | "collation" | "conversion" | "server"
             | "statistics" | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
@@ -120,11 +122,11 @@ fn parse_create_view(
     if materialized && cursor.take("using") {
         parse_ident(cursor)?;
     }
-    let mut check_option = None;
+    let mut options = ViewOptions::default();
     if cursor.take("with") {
-        let options = parse_options(cursor)?;
+        let written = parse_options(cursor)?;
         if !materialized {
-            check_option = view_options(cursor, options)?;
+            options = view_options(written)?;
         }
     }
     if materialized && cursor.take("tablespace") {
@@ -143,7 +145,7 @@ fn parse_create_view(
     }
     let with_no_data = materialized && parse_with_data(cursor)?;
     if !materialized && cursor.take("with") {
-        check_option = match cursor.take_one(&["cascaded", "local"]) {
+        options.check_option = match cursor.take_one(&["cascaded", "local"]) {
             Some(1) => Some(CheckOption::Local),
             _ => Some(CheckOption::Cascaded),
         };
@@ -160,19 +162,19 @@ fn parse_create_view(
         recursive,
         query,
         query_text,
-        check_option,
+        options,
         with_no_data,
     })))
 }
 
-/// `WITH (…)` of a view: its check option.
-fn view_options(cursor: &Cursor<'_>, options: Options) -> Result<Option<CheckOption>> {
-    let mut check_option = None;
+/// `(…)` of a view.
+pub(super) fn view_options(options: Options) -> Result<ViewOptions> {
+    let mut found = ViewOptions::default();
     for (name, value) in options {
         let value = value.map(|value| value.to_string().trim_matches('\'').to_lowercase());
         match (name.value.as_str(), value.as_deref()) {
-            ("check_option", Some("local")) => check_option = Some(CheckOption::Local),
-            ("check_option", Some("cascaded")) => check_option = Some(CheckOption::Cascaded),
+            ("check_option", Some("local")) => found.check_option = Some(CheckOption::Local),
+            ("check_option", Some("cascaded")) => found.check_option = Some(CheckOption::Cascaded),
             ("check_option", other) => {
                 let message = format!(
                     "invalid value for enum option \"check_option\": {}",
@@ -181,17 +183,27 @@ fn view_options(cursor: &Cursor<'_>, options: Options) -> Result<Option<CheckOpt
                 return Err(Error::new(SqlState::InvalidParameterValue, message)
                     .detail("Valid values are \"local\" and \"cascaded\"."));
             }
-            ("security_barrier", _) | ("security_invoker", Some("false" | "off" | "0" | "no")) => {}
-            ("security_invoker", _) => {
-                return Err(cursor.unsupported("security_invoker of a view"));
-            }
+            ("security_barrier", value) => found.barrier = Some(switch("security_barrier", value)?),
+            ("security_invoker", value) => found.invoker = Some(switch("security_invoker", value)?),
             (other, _) => {
                 let message = format!("unrecognized parameter \"{other}\"");
                 return Err(Error::new(SqlState::InvalidParameterValue, message));
             }
         }
     }
-    Ok(check_option)
+    Ok(found)
+}
+
+/// The value of an option that is on or off; on without one.
+fn switch(name: &str, value: Option<&str>) -> Result<bool> {
+    match value {
+        None | Some("true" | "on" | "yes" | "1" | "t" | "y") => Ok(true),
+        Some("false" | "off" | "no" | "0" | "f" | "n") => Ok(false),
+        Some(other) => {
+            let message = format!("invalid value for boolean option \"{name}\": {other}");
+            Err(Error::new(SqlState::InvalidParameterValue, message))
+        }
+    }
 }
 
 /// `REFRESH MATERIALIZED VIEW …`.

@@ -113,15 +113,20 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             let routine = Box::new(parse_routine_name(cursor, kind)?);
             return parse_comment_text(cursor, CommentTarget::Routine(routine));
         }
-        "trigger" => {
+        "trigger" | "policy" => {
+            let is_trigger = word == "trigger";
             cursor.advance();
             let name = parse_ident(cursor)?;
             cursor.expect("on")?;
             let table = parse_object_name(cursor)?;
-            return parse_comment_text(cursor, CommentTarget::Trigger { name, table });
+            let target = match is_trigger {
+                true => CommentTarget::Trigger { name, table },
+                false => CommentTarget::Policy { name, table },
+            };
+            return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "aggregate" | "cast" | "language" | "policy" | "foreign"
-        | "collation" | "statistics" | "tablespace" => {
+        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "collation"
+        | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

@@ -143,7 +143,10 @@ fn parse_granted(cursor: &mut Cursor<'_>) -> Result<Vec<Granted>> {
     if cursor.take("all") {
         cursor.take("privileges");
         if *cursor.peek() == Token::LParen {
-            return Err(cursor.unsupported("ALL PRIVILEGES on columns"));
+            let columns = parse_columns(cursor)?;
+            let of_columns = ["select", "insert", "update", "references"].into_iter();
+            let granted = |name| Granted { name: Ident::new(name), columns: columns.clone() };
+            return Ok(of_columns.map(granted).collect());
         }
         return Ok(Vec::new());
     }
@@ -216,7 +219,7 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
     })
 }
 
-fn parse_grantee(cursor: &mut Cursor<'_>) -> Result<Grantee> {
+pub(super) fn parse_grantee(cursor: &mut Cursor<'_>) -> Result<Grantee> {
     cursor.take("group");
     if cursor.take("public") {
         return Ok(Grantee::Public);

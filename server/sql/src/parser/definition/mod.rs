@@ -9,6 +9,7 @@ pub(crate) mod drop;
 mod drop_other;
 pub(crate) mod grant;
 mod partitions;
+mod policies;
 pub(crate) mod sequence;
 pub(crate) mod types;
 pub(crate) mod users;

@@ -1,6 +1,7 @@
 //! What ANALYZE found out about columns: `pg_stats`.
 //!
-//! A column is shown to users who may select it. There are no statistics of array elements.
+//! A column is shown to users who may select it and all rows of its table. There are no statistics
+//! of array elements.
 
 use braid_catalog::{Object, Table, TableStatistics, ValueStatistics};
 use braid_types::{Datum, Result, Row, SqlType};
@@ -34,7 +35,8 @@ fn stats(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let user = cx.catalog.names().role(cx.env.current_user()).map_or(0, |user| user.id);
     for table in cx.catalog.tables().in_database(cx.path.database) {
         let privileges = cx.catalog.privileges();
-        if !privileges.has(user, Object::Table(table), "SELECT") {
+        let hides = privileges.are_policies_for(user, table);
+        if hides || !privileges.has(user, Object::Table(table), "SELECT") {
             continue;
         }
         let known = cx.catalog.statistics(table.id);
