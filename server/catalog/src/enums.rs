@@ -96,12 +96,15 @@ impl<'c> Enums<'c> {
             false => qualified(&self.catalog.schema_name(found.schema), &found.name),
         }
     }
+}
 
-    /// The tables and views with a column of that enum, or of its arrays.
-    pub(crate) fn users(self, id: Id) -> impl Iterator<Item = Id> {
-        let from = self.catalog.enum_users.iter_from(move |known| known.cmp(&(id, 0)));
+impl Catalog {
+    /// The tables, views and composite types with a column of an enum or of a row type with a name,
+    /// or of its arrays.
+    pub fn type_users(&self, oid: u32) -> impl Iterator<Item = Id> {
+        let from = self.type_users.iter_from(move |known| known.cmp(&(oid, 0)));
         from.map(|((found, user), ())| (*found, *user))
-            .take_while(move |(found, _)| *found == id)
+            .take_while(move |(found, _)| *found == oid)
             .map(|(_, user)| user)
     }
 }

@@ -30,7 +30,7 @@ mod verify;
 
 pub use bind::{
     ConditionReads, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
-    bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs, bind_scalar,
+    bind_assignment_cast, bind_default, bind_domain_check, bind_parts_check, bind_index_exprs, bind_scalar,
     bind_table_expr, built_in_type, column_name, domain_of, more_dimensions_of, sql_type_of,
     time_modifier_of,
 };

@@ -25,6 +25,7 @@ fn has_column(relation: &Relation, name: &str) -> bool {
         Relation::Table(table) => table.column_by_name(name).is_some(),
         Relation::View(view) => view.columns.iter().any(|(column, _)| column == name),
         Relation::Virtual(table) => table.columns.iter().any(|(column, _)| *column == name),
+        Relation::Composite(found) => found.column_by_name(name).is_some(),
         Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
         Relation::Index(table, index) => {
             let keys = index.keys.iter().map(|key| key.column);
@@ -50,8 +51,12 @@ impl Lookup for CatalogLookup {
 
     fn type_by_name(&self, name: &[String]) -> Option<u32> {
         let Some((found, is_array)) = self.catalog.enums().resolve(&self.path, name).ok()? else {
-            let domain = self.catalog.domains().resolve(&self.path, name).ok()??;
-            return Some(domain.id);
+            let domains = self.catalog.domains();
+            if let Some(domain) = domains.resolve(&self.path, name).ok()? {
+                return Some(domain.id);
+            }
+            let rows = self.catalog.names().row_types();
+            return rows.resolve(&self.path, name).ok()?.map(|ty| ty.oid());
         };
         Some(if is_array { found.array } else { found.id })
     }
@@ -71,7 +76,10 @@ impl Lookup for CatalogLookup {
 
     fn has_row_type(&self, oid: u32) -> bool {
         let relation = self.catalog.relation(oid);
-        matches!(relation, Some(Relation::Table(_) | Relation::View(_) | Relation::Virtual(_)))
+        let has_none = |relation: &Relation| {
+            matches!(relation, Relation::Sequence(_) | Relation::Index(..))
+        };
+        relation.is_some_and(|relation| !has_none(&relation))
     }
 
     fn relation_is_visible(&self, oid: u32) -> bool {

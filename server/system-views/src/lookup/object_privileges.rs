@@ -2,6 +2,7 @@
 
 use braid_builtins::PrivilegedKind;
 use braid_catalog::{Catalog, Id, Object, PUBLIC, virtual_schema_name};
+use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlState};
 
 /// Whether a role has one of these privileges on an object. What comes with the server may be used
@@ -27,7 +28,12 @@ pub(super) fn has_privilege(
         PrivilegedKind::Routine => names.routines().get(oid).map(|found| Object::Routine(found)),
         PrivilegedKind::Type => match array_of(oid).and_then(|oid| catalog.enums().get(oid)) {
             Some(found) => Some(Object::Enum(found)),
-            None => catalog.domains().get(oid).map(|found| Object::Domain(found)),
+            None => {
+                let row = relation_of_row_type(oid).map(|(relation, _)| relation);
+                let composite = row.and_then(|relation| catalog.composites().get(relation));
+                let domain = catalog.domains().get(oid).map(|found| Object::Domain(found));
+                domain.or_else(|| composite.map(|found| Object::Composite(found)))
+            }
         },
     };
     Ok(wanted.into_iter().any(|(name, with_grant)| match object {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use braid_types::sql_type::length;
+use braid_types::sql_type::{length, row_type_oid};
 use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{count, flag, int, text};
@@ -189,6 +189,12 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             }
         }
     }
+    for found in cx.catalog.composites().in_database(cx.path.database) {
+        for column in &found.columns {
+            let attribute = plain(found.id, &column.name, column.id.into(), &column.ty, false);
+            push(&mut builder, &Attribute { column: Some(column), ..attribute });
+        }
+    }
     for view in cx.catalog.views().in_database(cx.path.database) {
         for (place, (name, ty)) in view.columns.iter().enumerate() {
             push(&mut builder, &plain(view.id, name, place + 1, ty, false));
@@ -309,6 +315,10 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         .enums()
         .in_database(database)
         .for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
+    for found in catalog.composites().in_database(database) {
+        add(row_type_oid(found.id), PG_TYPE, 0, &found.comment);
+        found.columns.iter().for_each(|c| add(found.id, PG_CLASS, c.id, &c.comment));
+    }
     for found in catalog.domains().in_database(database) {
         add(found.id, PG_TYPE, 0, &found.comment);
         found.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));

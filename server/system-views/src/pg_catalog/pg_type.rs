@@ -1,4 +1,5 @@
-//! `pg_type`: built-in types, pseudo-types, enums, domains, row types of relations. `pg_enum`.
+//! `pg_type`: built-in types, pseudo-types, enums, domains, composite types and other row types.
+//! `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
 use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
@@ -305,19 +306,24 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let base = cx.catalog.domains().base(found);
         TypeRow { acl, ..TypeRow::of_domain(cx, found, &base) }.push(&mut builder);
     }
-    let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
-        let row = TypeRow::of_rows(relation, name, schema, owner);
+    let mut add = |relation: Id, name: &str, schema: Id, owner: Id, acl: Option<Vec<String>>| {
+        let row = TypeRow { acl, ..TypeRow::of_rows(relation, name, schema, owner) };
         TypeRow::array_of_rows(&row, &format!("_{name}")).push(&mut builder);
         row.push(&mut builder);
     };
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        add(table.id, &table.name, table.schema, table.owner);
+        add(table.id, &table.name, table.schema, table.owner, None);
+    }
+    for found in cx.catalog.composites().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Composite(found));
+        add(found.id, &found.name, found.schema, found.owner, acl);
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
-        add(view.id, &view.name, view.schema, view.owner);
+        add(view.id, &view.name, view.schema, view.owner, None);
     }
     for table in virtual_tables() {
-        add(table.oid, table.name, virtual_schema(table.schema).unwrap_or_default(), ROOT);
+        let schema = virtual_schema(table.schema).unwrap_or_default();
+        add(table.oid, table.name, schema, ROOT, None);
     }
     builder.rows()
 }

@@ -3,6 +3,7 @@
 use super::{CastEnv, NoCast, numbers, times};
 use crate::net::Inet;
 use crate::scratch::Scratch;
+use crate::sql_type::RowType;
 use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned, work};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
@@ -100,8 +101,8 @@ fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>
 
 fn cast_record(
     datum: &Datum,
-    types: &[(String, SqlType)],
-    targets: &[(String, SqlType)],
+    types: &RowType,
+    targets: &RowType,
     explicit: bool,
     env: &CastEnv<'_>,
 ) -> Result<Datum> {
@@ -113,10 +114,10 @@ fn cast_record(
     }
     let fields = fields
         .iter()
-        .zip(types.iter().zip(targets))
+        .zip(types.iter().zip(targets.iter()))
         .map(|(field, ((_, from), (_, to)))| cast(field, from, to, explicit, env))
         .collect::<Result<Vec<_>>>()?;
-    Ok(Datum::Record(fields.into()))
+    Ok(Datum::Record(targets.modified(fields).into()))
 }
 
 fn to_string_type(

@@ -59,10 +59,10 @@ pub fn parse(
             })?))
         }
         SqlType::Record(fields) if fields.is_empty() => return Err(no_anonymous_rows()),
-        SqlType::Record(fields) => Datum::Record(
-            record::parse_record(fields, text, |ty, field| parse(ty, field, settings, now_micros))?
-                .into(),
-        ),
+        SqlType::Record(row) => {
+            let read = |ty: &SqlType, field: &str| parse(ty, field, settings, now_micros);
+            Datum::Record(row.modified(record::parse_record(row, text, read)?).into())
+        }
         SqlType::Int2Vector | SqlType::OidVector => {
             Datum::Array(Arc::new(vector::parse_vector(ty, text)?))
         }

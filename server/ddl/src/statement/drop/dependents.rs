@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Catalog, Id, Queries};
+use braid_catalog::{Catalog, Id, Queries, Relation};
 use braid_types::SqlType;
 use braid_types::sql_type::{row_name, row_type_oid};
 
@@ -23,6 +23,8 @@ pub(crate) struct Doomed {
     pub indexes: BTreeSet<(Id, u16)>,
     /// Functions of rows of a relation that goes.
     pub routines: BTreeSet<Id>,
+    /// Columns of rows of a relation that goes: table or composite type, and column.
+    pub columns: BTreeSet<(Id, u16)>,
 }
 
 /// A dependent object, and the line that reports it.
@@ -32,6 +34,8 @@ enum Dependent {
     Default(Id, u16),
     Index(Id, u16),
     Routine(Id),
+    /// A column, or an attribute of a composite type, that holds rows of the relation.
+    Column(Id, u16),
 }
 
 impl Dependent {
@@ -39,7 +43,7 @@ impl Dependent {
     fn age(&self, catalog: &Catalog) -> Id {
         match self {
             Dependent::Relation(id) | Dependent::ForeignKey(_, id) | Dependent::Routine(id) => *id,
-            Dependent::Default(table, _) => *table,
+            Dependent::Default(table, _) | Dependent::Column(table, _) => *table,
             Dependent::Index(table, number) => {
                 let index = catalog.table(*table).and_then(|table| table.index(*number));
                 index.map_or(*table, |index| index.id)
@@ -80,6 +84,19 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
             found.push((Dependent::Routine(routine.id), "type".to_owned()));
         } else if routine.uses.contains(&id) {
             found.push((Dependent::Routine(routine.id), String::new()));
+        }
+    }
+    let holders = catalog.type_users(row_type_oid(id)).collect::<BTreeSet<Id>>();
+    for holder in holders.into_iter().filter_map(|id| catalog.relation(id)) {
+        let (what, columns) = match &holder {
+            // The column of a materialized view goes with what its query reads.
+            Relation::Table(table) if table.materialized.is_none() => ("table", &table.columns),
+            Relation::Composite(found) => ("composite type", &found.columns),
+            _ => continue,
+        };
+        for column in columns.iter().filter(|column| is_of_row(&column.ty)) {
+            let text = format!("column {} of {what} {}", column.name, holder.name());
+            found.push((Dependent::Column(holder.oid(), column.id), text));
         }
     }
     if catalog.sequences().get(id).is_some() {
@@ -136,6 +153,7 @@ pub(crate) fn take_dependents(
         let part_of = match dependent {
             Dependent::Relation(_) | Dependent::Routine(_) => None,
             Dependent::ForeignKey(table, _)
+            | Dependent::Column(table, _)
             | Dependent::Default(table, _)
             | Dependent::Index(table, _) => Some(table),
         };
@@ -158,12 +176,15 @@ pub(crate) fn take_dependents(
             Dependent::Index(table, number) => {
                 !doomed.relations.contains(&table) && doomed.indexes.insert((table, number))
             }
+            Dependent::Column(table, column) => {
+                !doomed.relations.contains(&table) && doomed.columns.insert((table, column))
+            }
             Dependent::Default(table, column) => {
                 !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
             }
         };
         if is_new {
-            let is_by_type = text == "type";
+            let is_by_type = text == "type" || matches!(dependent, Dependent::Column(..));
             let text = match dependent {
                 Dependent::Relation(other) | Dependent::Routine(other) => {
                     describe(cx, catalog, other)
@@ -185,6 +206,7 @@ pub(crate) fn settle(doomed: &mut Doomed, seen: &mut Seen) {
     let stays = |table: &Id| !relations.contains(table);
     doomed.foreign_keys.retain(|(table, _)| stays(table));
     doomed.defaults.retain(|(table, _)| stays(table));
+    doomed.columns.retain(|(table, _)| stays(table));
     doomed.indexes.retain(|(table, _)| stays(table));
     seen.lines.retain(|line| line.part_of.as_ref().is_none_or(stays));
     seen.lines.reverse();

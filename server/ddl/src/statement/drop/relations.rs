@@ -15,6 +15,7 @@ use crate::names::lookup::{lacks_schema, parts, skip, undefined, wrong_kind};
 use crate::rows::delete::{delete_index_entries, delete_rows, forget_interleaving};
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::trigger::without_triggers;
+use crate::statement::types::composites::forget_attribute;
 use crate::table::descriptor::{change_table, free_index};
 
 pub(crate) fn drop_named_relations(
@@ -61,6 +62,7 @@ pub(crate) fn find_to_drop(
         Some(found) => {
             let hint = match found.kind() {
                 "index" => "Use DROP INDEX to remove an index.".to_owned(),
+                "composite type" => "Use DROP TYPE to remove a type.".to_owned(),
                 other => format!("Use DROP {} to remove a {other}.", other.to_uppercase()),
             };
             Err(wrong_kind(found.name(), kind).hint(hint))
@@ -150,6 +152,13 @@ pub(crate) fn drop_doomed(
 ) -> Result<()> {
     for (table, key) in &doomed.foreign_keys {
         change_table(cx, *table, |table| table.foreign_keys.retain(|other| other.id != *key))?;
+    }
+    for (holder, column) in &doomed.columns {
+        if catalog.table(*holder).is_some() {
+            let what = "DROP ... CASCADE of a table whose rows are kept in a column of another one";
+            return Err(Error::unsupported(what));
+        }
+        forget_attribute(cx, *holder, *column)?;
     }
     for routine in &doomed.routines {
         cx.draft()?.remove(*routine);

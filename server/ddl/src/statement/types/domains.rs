@@ -67,8 +67,11 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDomain) -> Result<(
 fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     let base = column_type(cx, &create.data_type)?;
     let parent = column_domain(cx, &create.data_type)?;
-    let element = base.element().unwrap_or(&base);
-    if matches!(element, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Any(_)) {
+    let is_pseudo = match base.element().unwrap_or(&base) {
+        SqlType::Record(row) => row.name().is_none(),
+        element => matches!(element, SqlType::Unknown | SqlType::Void | SqlType::Any(_)),
+    };
+    if is_pseudo {
         let shown = base.display_name();
         let message = format!("\"{shown}\" is not a valid base type for a domain");
         return Err(Error::new(SqlState::DatatypeMismatch, message));

@@ -7,7 +7,9 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::common_type::{common_type, comparison_class};
 use super::data_type::compared_type;
+use super::modified::coerce_modified;
 use crate::bind::Binder;
+use crate::bind::domain::check_parts;
 use crate::bind::from::system_columns::keys_of_places;
 use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
 use crate::rules::{null_operands, walk};
@@ -84,8 +86,21 @@ fn takes_any_row(from: &SqlType, to: &SqlType) -> bool {
     matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_empty())
 }
 
-/// Casts implicitly or as an assignment; 42804 if that is not allowed.
+/// Casts implicitly or as an assignment; 42804 if that is not allowed. What becomes a row whose
+/// type has domains inside is checked by these.
 pub(crate) fn coerce(
+    binder: &mut Binder<'_>,
+    expr: Expr,
+    to: &SqlType,
+    allowed: CastContext,
+) -> Result<Expr> {
+    // The value of a parameter comes from outside, whatever its type.
+    let is_known = expr.ty() == *to && !matches!(expr, Expr::Param(..));
+    let value = coerce_unchecked(binder, expr, to, allowed)?;
+    if is_known { Ok(value) } else { check_parts(binder, value, to) }
+}
+
+fn coerce_unchecked(
     binder: &mut Binder<'_>,
     expr: Expr,
     to: &SqlType,
@@ -122,13 +137,15 @@ pub(crate) fn coerce(
     if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
         && items.len() == fields.len()
     {
+        let modifiers = fields.attributes().iter().map(|attribute| attribute.modifier);
         let items = items
             .iter()
             .zip(fields)
-            .map(|(item, (_, ty))| match ty {
+            .zip(modifiers.chain(std::iter::repeat(None)))
+            .map(|((item, (_, ty)), modifier)| match ty {
                 // What different types have become, see `common_record`.
                 SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
-                ty => coerce(binder, item.clone(), ty, allowed),
+                ty => coerce_modified(binder, item.clone(), ty, modifier, allowed),
             })
             .collect::<Result<Vec<_>>>()?;
         return Ok(Expr::Row(items, to.clone()));
@@ -274,7 +291,11 @@ pub(crate) fn compare_exprs(
     left: Expr,
     right: Expr,
 ) -> Result<Expr> {
-    if let (Expr::Row(a, _), Expr::Row(b, _)) = (&left, &right) {
+    // Rows of a type with a name are compared as values, in which NULLs are equal.
+    if let (Expr::Row(a, SqlType::Record(x)), Expr::Row(b, SqlType::Record(y))) = (&left, &right)
+        && x.name().is_none()
+        && y.name().is_none()
+    {
         return compare_rows(binder, op, a.clone(), b.clone());
     }
     let (mut left, mut right) = (left, right);

@@ -303,6 +303,7 @@ fn bind_named_relation(
                 let schema = binder.cx.catalog.schema_name(sequence.schema);
                 (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
             }
+            Relation::Composite(_) => return Err(is_composite(&last)),
             Relation::Index(..) => return Err(cannot_open(&last)),
         }
     };
@@ -523,6 +524,11 @@ fn cannot_open(index: &str) -> Error {
     let message = format!("cannot open relation \"{index}\"");
     Error::new(SqlState::WrongObjectType, message)
         .detail("This operation is not supported for indexes.")
+}
+
+/// 42809 for a composite type in FROM, or as the target of a change.
+pub(crate) fn is_composite(name: &str) -> Error {
+    Error::new(SqlState::WrongObjectType, format!("\"{name}\" is a composite type"))
 }
 
 /// A query in FROM as a scope under its alias.

@@ -47,7 +47,7 @@ impl FoundCall {
         let types = self.args.iter().map(Expr::ty).collect();
         let routine = Some(RoutineCall { routine: self.routine, spreads });
         let (function, args) = (None, self.args);
-        FunctionCall { function, routine, args, types, columns, defined: Vec::new() }
+        FunctionCall { function, routine, args, types, columns, defined: Vec::new(), row: None }
     }
 }
 
