@@ -27,8 +27,8 @@ use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
 use crate::names::Named;
 use crate::{
-    Composite, Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence, Statistics,
-    Table, TableStatistics, View,
+    Composite, Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence,
+    Statistics, Table, TableStatistics, View,
 };
 
 /// Versions of private catalogs; stored ones never get as far.

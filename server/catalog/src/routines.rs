@@ -71,7 +71,11 @@ impl<'c> Routines<'c> {
         }
         let schemas: Vec<&str> = match schema {
             Some(schema) => vec![schema],
-            None => path.names(true).collect(),
+            // A temporary one is found only with its schema.
+            None => {
+                let names = self.catalog.names();
+                path.names(true).filter(|schema| !names.is_temporary_schema(schema)).collect()
+            }
         };
         let mut visible: Vec<&'c Arc<Routine>> = Vec::new();
         for schema in schemas {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, SearchPath};
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
-use braid_plan::{
-    Expr, PlanContext, bind_assignment_cast, bind_domain_check, bind_parts_check,
-};
+use braid_plan::{Expr, PlanContext, bind_assignment_cast, bind_domain_check, bind_parts_check};
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 /// What binding an expression needs.

@@ -102,6 +102,7 @@ impl Draft {
         objects.views().iter().for_each(|view| self.remove(view.id));
         objects.tables().iter().for_each(|table| self.remove(table.id));
         objects.sequences().iter().for_each(|sequence| self.remove(sequence.id));
+        objects.routines().iter().for_each(|routine| self.remove(routine.id));
         objects
     }
 

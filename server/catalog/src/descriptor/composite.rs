@@ -50,7 +50,12 @@ impl Composite {
     /// A table with the attributes as its columns. No catalog has it.
     pub fn as_table(&self) -> Table {
         let place = (self.database, self.schema);
-        let table = Table::of_column(Column::plain(1, "", braid_types::SqlType::Unknown), place, &self.name, self.owner);
+        let table = Table::of_column(
+            Column::plain(1, "", braid_types::SqlType::Unknown),
+            place,
+            &self.name,
+            self.owner,
+        );
         Table { id: self.id, columns: self.columns.clone(), next_column: self.next_column, ..table }
     }
 }

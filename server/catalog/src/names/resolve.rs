@@ -10,8 +10,8 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Named;
 use crate::{
-    Catalog, Composite, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table, View,
-    VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
+    Catalog, Composite, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table,
+    View, VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
     virtual_table_by_oid,
 };
 

@@ -12,8 +12,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
-    Catalog, Composite, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum, Grant, Id,
-    Relation, Routine, Schema, Sequence, Table, View, VirtualTable, is_temporary,
+    Catalog, Composite, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum,
+    Grant, Id, Relation, Routine, Schema, Sequence, Table, View, VirtualTable, is_temporary,
 };
 
 /// The grantee that stands for everybody.

@@ -109,7 +109,8 @@ fn decode_record(bytes: &[u8], row: &RowType, depth: u32) -> Result<Datum> {
         numbers.push(read_uvarint(&mut rest)?);
     }
     let known = row.attributes();
-    let is_same = known.iter().map(|attribute| u64::from(attribute.number)).eq(numbers.iter().copied());
+    let is_same =
+        known.iter().map(|attribute| u64::from(attribute.number)).eq(numbers.iter().copied());
     if is_same || numbers.is_empty() || known.is_empty() {
         let ty = |place: usize| row.get(place).map(|(_, ty)| Some(ty));
         return Ok(Datum::Record(read_items(rest, ty, depth)?.into()));

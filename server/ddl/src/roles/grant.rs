@@ -1,8 +1,8 @@
 //! GRANT and REVOKE of privileges.
 
 use braid_catalog::{
-    Composite, Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema, Sequence, Table,
-    View,
+    Composite, Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema,
+    Sequence, Table, View,
 };
 use braid_sql::ast::{
     GrantObjects, GrantPrivileges, Grantee, ObjectName, Privilege, PrivilegeGrant,
@@ -118,9 +118,7 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             .iter()
             .map(|name| match find_user_type(cx, name)? {
                 (UserType::Enum(found), false) => Ok(Target::Enum(Enum::clone(&found))),
-                (UserType::Composite(found), _) => {
-                    Ok(Target::Relation(Relation::Composite(found)))
-                }
+                (UserType::Composite(found), _) => Ok(Target::Relation(Relation::Composite(found))),
                 (UserType::Domain(found), _) => Ok(Target::Domain(Domain::clone(&found))),
                 _ => {
                     let message = "cannot set privileges of array types";

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Composite, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Routine, Schema, Sequence,
-    Table, View,
+    Catalog, Composite, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Routine, Schema,
+    Sequence, Table, View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};

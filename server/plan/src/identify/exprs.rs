@@ -373,7 +373,8 @@ pub(super) fn identify_access(
     for access in chain {
         result.push(match access {
             AccessExpr::Dot(Ast::Identifier(field)) => {
-                let (name, of_field) = stored_field(identifier, ty.as_ref(), braid_sql::fold(field));
+                let (name, of_field) =
+                    stored_field(identifier, ty.as_ref(), braid_sql::fold(field));
                 ty = of_field;
                 AccessExpr::Dot(Ast::Identifier(quoted(name)))
             }

@@ -3,6 +3,7 @@
 use braid_builtins::{Lookup, ObjectIdentity, PrivilegedKind, RoutineText};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
+use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::lookup::CatalogLookup;
@@ -76,9 +77,8 @@ impl Lookup for CatalogLookup {
 
     fn has_row_type(&self, oid: u32) -> bool {
         let relation = self.catalog.relation(oid);
-        let has_none = |relation: &Relation| {
-            matches!(relation, Relation::Sequence(_) | Relation::Index(..))
-        };
+        let has_none =
+            |relation: &Relation| matches!(relation, Relation::Sequence(_) | Relation::Index(..));
         relation.is_some_and(|relation| !has_none(&relation))
     }
 
@@ -166,7 +166,10 @@ impl Lookup for CatalogLookup {
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),
-                None => self.catalog.enums().get(oid)?.comment.clone(),
+                None => match relation_of_row_type(oid) {
+                    Some((relation, _)) => self.catalog.composites().get(relation)?.comment.clone(),
+                    None => self.catalog.enums().get(oid)?.comment.clone(),
+                },
             },
             "pg_trigger" => self.catalog.names().triggers().get(oid)?.1.comment.clone(),
             "pg_proc" => self.catalog.names().routines().get(oid)?.comment.clone(),

@@ -52,6 +52,17 @@ impl Dependent {
     }
 }
 
+/// Whether it is a column of arrays.
+fn is_array_column(catalog: &Catalog, dependent: &Dependent) -> bool {
+    let Dependent::Column(relation, column) = dependent else { return false };
+    let columns = match catalog.relation(*relation) {
+        Some(Relation::Table(table)) => table.columns.clone(),
+        Some(Relation::Composite(found)) => found.columns.clone(),
+        _ => return false,
+    };
+    columns.iter().any(|known| known.id == *column && known.ty.is_array())
+}
+
 /// What directly needs a relation, with a description of each.
 fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
     let mut found = Vec::new();
@@ -185,6 +196,7 @@ pub(crate) fn take_dependents(
         };
         if is_new {
             let is_by_type = text == "type" || matches!(dependent, Dependent::Column(..));
+            let brackets = if is_array_column(catalog, &dependent) { "[]" } else { "" };
             let text = match dependent {
                 Dependent::Relation(other) | Dependent::Routine(other) => {
                     describe(cx, catalog, other)
@@ -193,7 +205,7 @@ pub(crate) fn take_dependents(
             };
             let mut on = describe(cx, catalog, id);
             if let (true, Some((_, name))) = (is_by_type, on.split_once(' ')) {
-                on = format!("type {name}");
+                on = format!("type {name}{brackets}");
             }
             seen.lines.push(Line { text, on, part_of });
         }

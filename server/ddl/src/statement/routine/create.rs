@@ -1,7 +1,7 @@
 //! CREATE FUNCTION and CREATE PROCEDURE.
 
 use braid_catalog::{
-    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility, is_temporary,
+    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility,
 };
 use braid_routines::plpgsql::{ResultKind, parse};
 use braid_sql::ast::{CreateRoutine, RoutineKind};
@@ -10,14 +10,12 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::options::{apply, check_leakproof, collect, definition};
 use super::signature::{parameters, result_of};
 use crate::context::DdlContext;
+use crate::names::temporary::target_of;
 use crate::roles::default_privileges::new_grants;
 
 /// `CREATE [OR REPLACE] FUNCTION`
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<String> {
-    let (schema, name) = cx.target(&create.name)?;
-    if is_temporary(schema.id) {
-        return Err(Error::unsupported("a routine in a temporary schema"));
-    }
+    let (schema, name) = target_of(cx, &create.name, false)?;
     let options = collect(&create.options)?;
     let parameters = parameters(cx, create)?;
     let (returns, returns_set) = result_of(cx, create, &parameters)?;
@@ -73,7 +71,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
     }
     if routine.id == 0 {
-        routine.id = cx.draft()?.allocate_id(0);
+        routine.id = cx.draft()?.allocate_id(schema.id);
     }
     cx.draft()?.put(routine);
     Ok(format!("CREATE {}", create.kind.tag()))

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Column, Composite, DefaultKind, Id, Object, Queries, Relation, StoredExpr, Table, View,
-    enums_named, is_temporary,
+    Catalog, Column, Composite, DefaultKind, Id, Object, Queries, Relation, StoredExpr, Table,
+    View, enums_named, is_temporary,
 };
 use braid_sql::ast::{Attribute, AttributeAction, DropBehavior, ObjectName, RenameKind};
 use braid_sql::{field_mark, fold};
@@ -239,8 +239,10 @@ pub(crate) fn refuse_users(cx: &DdlContext<'_>, relation: Id, kind: &str) -> Res
     let catalog = cx.catalog();
     let tables = catalog.names().row_types().users(row_type_oid(relation));
     for table in tables.into_iter().filter_map(|id| catalog.table(id)) {
-        let mut columns = table.visible_columns();
-        if let Some(column) = columns.find(|column| holds_rows(&column.ty, relation)) {
+        // As in PostgreSQL, arrays are looked at first.
+        let holds = |column: &&Column| holds_rows(&column.ty, relation);
+        let array = table.visible_columns().filter(holds).find(|column| column.ty.is_array());
+        if let Some(column) = array.or_else(|| table.visible_columns().find(holds)) {
             let name = catalog.relation(relation).map(|found| found.name().to_owned());
             let uses = if kind == "type" { "uses it" } else { "uses its row type" };
             let message = format!(
@@ -411,8 +413,8 @@ pub(crate) fn rename(
     match kind {
         RenameKind::To(new) => {
             let new = fold(new);
-            make_name_free(cx, found.schema, &new)?;
             cx.check_free(found.schema, &new)?;
+            make_name_free(cx, found.schema, &new)?;
             changed.name = new;
         }
         RenameKind::SetSchema(schema) => {

@@ -279,9 +279,7 @@ fn add_domain(
         UserType::Enum(_) => {
             domain.parent.is_none() && domain.base.inner_enum().is_some_and(|ty| ty.oid == id)
         }
-        UserType::Composite(found) => {
-            domain.parent.is_none() && is_row_of(&domain.base, found.id)
-        }
+        UserType::Composite(found) => domain.parent.is_none() && is_row_of(&domain.base, found.id),
     };
     if is_over || domain.default.as_ref().is_some_and(names) {
         let above = UserType::Domain(domain.clone());

@@ -30,11 +30,7 @@ fn check_label(label: &str) -> Result<()> {
         .detail(format!("Labels must be {LABEL_BYTES_MAX} bytes or less.")))
 }
 
-pub(crate) fn create(
-    cx: &mut DdlContext<'_>,
-    name: &ObjectName,
-    written: &[String],
-) -> Result<()> {
+pub(crate) fn create(cx: &mut DdlContext<'_>, name: &ObjectName, written: &[String]) -> Result<()> {
     let (schema, name) = cx.target(name)?;
     if is_temporary(schema.id) {
         return Err(Error::unsupported("a type in a temporary schema"));

@@ -8,9 +8,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
 use crate::bind::binder::Refresh;
-use crate::bind::from::items::{
-    bind_from, cross_join, find_relation, is_composite, table_scan,
-};
+use crate::bind::from::items::{bind_from, cross_join, find_relation, is_composite, table_scan};
 use crate::bind::from::presence::passed_columns;
 use crate::bind::from::range_table::enter_range;
 use crate::bind::query::select::returning_items;

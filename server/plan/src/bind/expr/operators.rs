@@ -165,7 +165,18 @@ fn coerce_unchecked(
         _ if *to == SqlType::Text && allowed == CastContext::Explicit => {
             cast_expr(binder, expr, to, true)
         }
-        _ => Err(NoCast::error(&from.display_name(), &to.display_name())),
+        _ => {
+            let error = NoCast::error(&from.display_name(), &to.display_name());
+            Err(match (&from, to) {
+                (SqlType::Record(given), SqlType::Record(row)) if given.len() < row.len() => {
+                    error.detail("Input has too few columns.")
+                }
+                (SqlType::Record(given), SqlType::Record(row)) if given.len() > row.len() => {
+                    error.detail("Input has too many columns.")
+                }
+                _ => error,
+            })
+        }
     }
 }
 

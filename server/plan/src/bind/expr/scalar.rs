@@ -530,15 +530,13 @@ fn bind_access(
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
             match value.ty() {
-                SqlType::Record(fields) => {
-                    match field_place(binder, &fields, &name) {
-                        Some(place) => {
-                            let ty = fields[place].1.clone();
-                            Ok(Expr::Field(Box::new(value), place, ty))
-                        }
-                        None => Err(no_field(&fields, &name)),
+                SqlType::Record(fields) => match field_place(binder, &fields, &name) {
+                    Some(place) => {
+                        let ty = fields[place].1.clone();
+                        Ok(Expr::Field(Box::new(value), place, ty))
                     }
-                }
+                    None => Err(no_field(&fields, &name)),
+                },
                 ty => Err(Error::new(
                     SqlState::WrongObjectType,
                     format!(

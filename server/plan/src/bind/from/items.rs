@@ -17,7 +17,7 @@ use super::range_table::enter_range;
 use super::sample::bind_sample;
 use super::system_columns::{table_source, virtual_source};
 use super::table_function::{
-    bind_rows_from, bind_table_function, function_factor, transition_scan,
+    bind_rows_from, bind_table_function, function_factor, spread_row, transition_scan,
 };
 use super::using::{bind_using, join_using};
 use crate::bind::Binder;
@@ -243,7 +243,8 @@ fn unnest_calls(
         let Some(resolved) = resolved else {
             return Err(Error::internal("unnest is missing"));
         };
-        calls.push((set_call(binder, resolved, vec![arg])?, vec!["unnest".to_owned()]));
+        let call = set_call(binder, resolved, vec![arg])?;
+        calls.push(spread_row(binder, call, vec!["unnest".to_owned()]));
     }
     Ok(calls)
 }

@@ -80,7 +80,7 @@ pub(crate) fn bind_table_function(
 }
 
 /// A call whose rows are values of a row type with a name has their fields as columns.
-fn spread_row(
+pub(crate) fn spread_row(
     binder: &mut Binder<'_>,
     mut call: FunctionCall,
     names: Vec<String>,
@@ -175,8 +175,15 @@ fn single_value(binder: &mut Binder<'_>, expr: Expr, name: String) -> (FunctionC
     let ty = expr.ty();
     let columns = vec![(binder.slot(), ty.clone())];
     let (args, types) = (vec![expr], vec![ty]);
-    let call =
-        FunctionCall { function: None, routine: None, args, types, columns, defined: Vec::new(), row: None };
+    let call = FunctionCall {
+        function: None,
+        routine: None,
+        args,
+        types,
+        columns,
+        defined: Vec::new(),
+        row: None,
+    };
     (call, vec![name])
 }
 
@@ -246,8 +253,8 @@ pub(crate) fn function_factor(
         for ((slot, ty), name) in call.columns.iter().zip(names) {
             // One column without a name of its own takes the alias.
             let name = if width == 1 && name == function { shown.clone() } else { name };
-            let spreads = call.row.is_some()
-                || call.routine.as_ref().is_some_and(|routine| routine.spreads);
+            let spreads =
+                call.row.is_some() || call.routine.as_ref().is_some_and(|routine| routine.spreads);
             let is_row = width == 1 && !with_ordinality && call.defined.is_empty() && !spreads;
             let column = plain_column(&shown, &name, *slot, ty.clone());
             scope.columns.push(ScopeColumn { is_row, ..column });

@@ -25,7 +25,9 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::window;
 use crate::bind::from::items::bind_from;
 use crate::bind::from::privileges::check_guarded;
-use crate::bind::from::range_table::{fields_of, in_range, named_columns, variable_row};
+use crate::bind::from::range_table::{
+    column_row, fields_of, in_range, named_columns, variable_row,
+};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
@@ -234,6 +236,12 @@ fn bind_items(
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
                 if let Some(record) = variable_row(binder, name, &scopes)? {
+                    let fields = fields_of(&record)?.into_iter();
+                    items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
+                    continue;
+                }
+                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
+                if let Some(record) = column_row(binder, name, &mut cx) {
                     let fields = fields_of(&record)?.into_iter();
                     items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
                     continue;
