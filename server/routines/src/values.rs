@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, SearchPath};
+use braid_catalog::{Catalog, Id, SearchPath};
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Expr, PlanContext, bind_assignment_cast, bind_domain_check, bind_parts_check};
@@ -67,6 +67,11 @@ pub(crate) fn assign_to_field(
     let ty = fields.get(place).map_or(&SqlType::Unknown, |(_, ty)| ty);
     let value = assign(cx, value, from, ty)?;
     let domain = fields.attributes().get(place).and_then(|attribute| attribute.domain);
+    check_domain(cx, value, domain)
+}
+
+/// A value that a domain has let pass, if there is one.
+pub(crate) fn check_domain(cx: &ExecContext, value: Datum, domain: Option<Id>) -> Result<Datum> {
     match domain.and_then(|id| cx.catalog.domains().get(id)) {
         Some(domain) => {
             let check = bind_domain_check(&plan_context(cx), domain)?;
@@ -138,8 +143,16 @@ pub(crate) fn named_type(
 ) -> Result<SqlType> {
     let data_type = braid_sql::parse_data_type(written).map_err(Error::without_position)?;
     let names = braid_plan::TypeNames { catalog, path };
-    if braid_plan::domain_of(&data_type, names)?.is_some() {
-        return Err(Error::unsupported("a variable of a domain"));
-    }
     braid_plan::sql_type_of(&data_type, names).map_err(Error::without_position)
+}
+
+/// The domain that a declaration's text means.
+pub(crate) fn named_domain(
+    catalog: &Arc<Catalog>,
+    path: &SearchPath,
+    written: &str,
+) -> Result<Option<Id>> {
+    let data_type = braid_sql::parse_data_type(written).map_err(Error::without_position)?;
+    let names = braid_plan::TypeNames { catalog, path };
+    Ok(braid_plan::domain_of(&data_type, names)?.map(|domain| domain.id))
 }

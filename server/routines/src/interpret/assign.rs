@@ -7,7 +7,7 @@ use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 use super::state::Run;
 use crate::plpgsql::{Slot, Sql, Step, Subscript, Target};
 use crate::query::{Given, finish, plain_value, start};
-use crate::values::{assign, assign_to_field};
+use crate::values::{assign, assign_to_field, check_domain};
 
 /// Where an assignment to an array goes.
 enum Place {
@@ -83,7 +83,8 @@ impl Run<'_> {
                 }
                 let (ty, held) = (&self.frame.types[*slot], &self.frame.values[*slot]);
                 let value = with_part(&self.cx, (ty, held), &known, value, from)?;
-                self.frame.set(*slot, value)
+                let domain = self.code.domains.get(*slot).copied().flatten();
+                self.frame.set(*slot, check_domain(&self.cx, value, domain)?)
             }
         }
     }
@@ -127,7 +128,8 @@ impl Run<'_> {
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         }
         let value = assign(&self.cx, value, from, to)?;
-        self.frame.set(slot, value)
+        let domain = self.code.domains.get(slot).copied().flatten();
+        self.frame.set(slot, check_domain(&self.cx, value, domain)?)
     }
 
     /// A record of any columns takes the columns of what it is given.

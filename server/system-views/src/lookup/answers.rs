@@ -16,7 +16,8 @@ use crate::lookup::object_privileges;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Index, Object, Queries, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
+    Catalog, Index, Object, Queries, Relation, RoutineParameter, TABLE_PRIVILEGES, Table,
+    undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -184,7 +185,8 @@ impl Lookup for CatalogLookup {
 
     fn routines_named(&self, name: &[String]) -> Vec<(u32, Vec<u32>)> {
         let named = self.catalog.names().routines().named(&self.path, name).into_iter();
-        named.map(|found| (found.id, found.types().map(SqlType::oid).collect())).collect()
+        let oid = |known: &RoutineParameter| known.domain.unwrap_or_else(|| known.ty.oid());
+        named.map(|found| (found.id, found.inputs().map(oid).collect())).collect()
     }
 
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {

@@ -182,6 +182,10 @@ impl Dependencies {
             for ty in types.chain([found.result_type()]).filter(of_user) {
                 self.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
             }
+            let domains = found.parameters.iter().filter_map(|parameter| parameter.domain);
+            for domain in domains.chain(found.result_domain) {
+                self.add((PG_PROC, found.id, 0), (PG_TYPE, domain, 0), "n");
+            }
             for id in &found.uses {
                 let class = match cx.catalog.names().routines().get(*id) {
                     Some(_) => PG_PROC,

@@ -8,7 +8,7 @@ use braid_sql::ast::{CreateRoutine, RoutineKind};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::options::{apply, check_leakproof, collect, definition};
-use super::signature::{parameters, result_of};
+use super::signature::{parameters, result_domain, result_of};
 use crate::context::DdlContext;
 use crate::names::temporary::target_of;
 use crate::roles::default_privileges::new_grants;
@@ -45,6 +45,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         is_procedure: create.kind == RoutineKind::Procedure,
         parameters,
         returns,
+        result_domain: result_domain(cx, create)?,
         returns_set,
         language,
         body,
@@ -149,6 +150,7 @@ fn same_result(old: &Routine, new: &Routine) -> bool {
         routine.outputs().map(of).collect()
     };
     old.result_type().same_base(new.result_type())
+        && old.result_domain == new.result_domain
         && old.returns_set == new.returns_set
         && outputs(old) == outputs(new)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, StoredDatum, Table, is_temporary};
+use braid_catalog::{Column, ColumnId, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -150,13 +150,14 @@ async fn add(
     let mut changed = Table::clone(&table);
     let (id, behind) = add_column(cx, &mut changed, def)?;
     refuse_keys(cx, table.id, "table")?;
-    if behind.default.is_some() || behind.generated.is_some() {
-        refuse_users(cx, table.id, "table")?;
-    }
     if let Some(family) = &behind.family {
         set_family(&mut changed, id, family)?;
     }
     finish_column(cx, &mut changed, id, &behind)?;
+    let has_value = |column: &Column| column.default.is_some() || column.generated.is_some();
+    if changed.column(id).is_some_and(has_value) {
+        refuse_users(cx, table.id, "table")?;
+    }
     fill_column(cx, &table, &mut changed, id, &behind).await?;
     cx.draft()?.put(changed);
     constraints_behind(cx, &table, &name, &behind).await

@@ -223,7 +223,8 @@ fn add_type(
     }
     for routine in catalog.names().routines().in_database(database) {
         let is_own = |ty: &SqlType| user_types(ty).contains(&id);
-        if !doomed.contains(&routine.id) && routine.uses_type(is_own) {
+        let is_used = routine.uses_type(is_own) || routine.uses_domain(id);
+        if !doomed.contains(&routine.id) && is_used {
             let text = describe_routine(cx, routine);
             all.add(Dependent::Routine(routine.id), text, &on);
         }

@@ -112,7 +112,8 @@ fn bind_routine_rows(
             let output = call.routine.outputs().next().and_then(|output| output.name.clone());
             let named = output.unwrap_or_else(|| last_name(name, &call));
             if !call.routine.returns_set {
-                return Ok(single_value(binder, call.into_expr(), named));
+                let expr = call.into_expr(binder)?;
+                return Ok(single_value(binder, expr, named));
             }
             return Ok((call.into_rows(binder, &[ty], false), vec![named]));
         }
