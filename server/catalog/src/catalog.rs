@@ -4,7 +4,7 @@
 //!   catalog.table(id)                 by id: a Collection for each kind of object
 //!   catalog.names().resolve(path, …)  by name: Names
 //!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
-//!   catalog.composites().get(id)      the composite types: Collection
+//!   catalog.names().composites()      the composite types: Collection
 //!   catalog.domains().get(id)         the domains, with their base types: Domains
 //!   catalog.names().routines()        functions and procedures of users: Routines
 //!   catalog.names().triggers()        triggers of tables and views: Triggers
@@ -134,11 +134,6 @@ impl Catalog {
     /// The sequences.
     pub fn sequences(&self) -> &Collection<Sequence> {
         &self.sequences
-    }
-
-    /// The composite types.
-    pub fn composites(&self) -> &Collection<Composite> {
-        &self.composites
     }
 
     /// The schemas. The virtual ones (`pg_catalog` …) are not among them: see

@@ -42,7 +42,11 @@ impl<'c> CatalogEdit<'c> {
                 self.unsettled.insert(found.id);
                 self.catalog.enums.insert(found);
             }
-            Descriptor::Domain(found) => self.catalog.domains.insert(found),
+            Descriptor::Domain(found) => {
+                let arrays = found.of_arrays().map(Arc::new);
+                arrays.into_iter().for_each(|arrays| self.catalog.domains.insert(arrays));
+                self.catalog.domains.insert(found);
+            }
             Descriptor::Routine(found) => self.catalog.routines.insert(found),
             Descriptor::Composite(found) => self.put_composite(found),
         }
@@ -63,7 +67,9 @@ impl<'c> CatalogEdit<'c> {
         }
         self.catalog.databases.remove(id);
         self.catalog.roles.remove(id);
-        self.catalog.domains.remove(id);
+        if let Some(old) = self.catalog.domains.remove(id) {
+            self.catalog.domains.remove(old.array);
+        }
         self.catalog.routines.remove(id);
         if self.catalog.enums.remove(id).is_some() {
             self.catalog.enum_types.remove(&id);
@@ -83,7 +89,7 @@ impl<'c> CatalogEdit<'c> {
         let mut waiting: BTreeSet<u32> = enums;
         waiting.extend(rows.into_iter().map(row_type_oid));
         while let Some(ty) = waiting.pop_first() {
-            let users: Vec<Id> = self.catalog.type_users(ty).collect();
+            let users: Vec<Id> = self.catalog.names().type_users(ty).collect();
             for user in users {
                 self.refresh(user);
                 waiting.insert(row_type_oid(user));

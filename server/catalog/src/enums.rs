@@ -97,14 +97,3 @@ impl<'c> Enums<'c> {
         }
     }
 }
-
-impl Catalog {
-    /// The tables, views and composite types with a column of an enum or of a row type with a name,
-    /// or of its arrays.
-    pub fn type_users(&self, oid: u32) -> impl Iterator<Item = Id> {
-        let from = self.type_users.iter_from(move |known| known.cmp(&(oid, 0)));
-        from.map(|((found, user), ())| (*found, *user))
-            .take_while(move |(found, _)| *found == oid)
-            .map(|(_, user)| user)
-    }
-}

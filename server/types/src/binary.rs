@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
+use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::scratch::Scratch;
@@ -331,7 +332,7 @@ fn decode_field(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
 
 fn decode_record(fields: &RowType, reader: &mut Reader<'_>) -> Result<Datum> {
     let count = reader.i32()?;
-    if fields.is_empty() {
+    if fields.is_any_row() {
         return Err(Error::new(
             SqlState::FeatureNotSupported,
             "input of anonymous composite types is not implemented",
@@ -351,7 +352,7 @@ fn decode_record(fields: &RowType, reader: &mut Reader<'_>) -> Result<Datum> {
         }
         values.push(decode_field(ty, reader)?);
     }
-    Ok(Datum::Record(fields.modified(values).into()))
+    Ok(Datum::Record(apply_to_row(fields, values).into()))
 }
 
 /// Appends the binary form of a datum that is not NULL (no length prefix).

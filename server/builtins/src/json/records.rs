@@ -23,8 +23,8 @@ fn fields(call: &Call<'_>) -> Vec<Field> {
     }
 }
 
-/// The row of an object; `None` if it is not an object. A column without a member keeps its value in
-/// `base`.
+/// The row of an object; `None` if it is not an object. A column without a member keeps its value
+/// in `base`.
 fn row_of(
     value: &Json,
     fields: &[Field],

@@ -19,8 +19,8 @@ fn typed(call: &Call<'_>) -> Ordering {
     call.datum(0).compare_typed(call.datum(1), call.ty(0))
 }
 
-/// Rows, of which one at least has a type with a name, compare column by column. 42804 for columns of
-/// other types, or another number of them.
+/// Rows, of which one at least has a type with a name, compare column by column. 42804 for columns
+/// of other types, or another number of them.
 fn rows(call: &Call<'_>) -> Result<Ordering> {
     let (SqlType::Record(left), SqlType::Record(right)) = (call.ty(0), call.ty(1)) else {
         return Ok(typed(call));

@@ -141,8 +141,8 @@ impl Draft {
         id
     }
 
-    /// Adds or replaces an object. The tables that use a changed enum, domain or row type are stored
-    /// again: what was planned with the old one cannot commit.
+    /// Adds or replaces an object. The tables that use a changed enum, domain or row type are
+    /// stored again: what was planned with the old one cannot commit.
     pub fn put(&mut self, object: impl Into<Descriptor>) {
         let mut descriptor = object.into();
         match &mut descriptor {

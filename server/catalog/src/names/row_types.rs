@@ -1,4 +1,5 @@
-//! The row types of relations, composite types included: by number, by name, and with today's columns.
+//! The row types of relations, composite types included: by number, by name, and with today's
+//! columns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use braid_types::{Result, SqlType};
 
 use super::qualified;
 use super::resolve::Names;
-use crate::{Catalog, Column, Id, Relation, SearchPath};
+use crate::{Catalog, Collection, Column, Composite, Id, Relation, SearchPath};
 
 /// The row types of a catalog.
 #[derive(Clone, Copy)]
@@ -23,6 +24,20 @@ impl<'c> Names<'c> {
     /// The row types of the relations.
     pub fn row_types(self) -> RowTypes<'c> {
         RowTypes { catalog: self.catalog }
+    }
+
+    /// The composite types.
+    pub fn composites(self) -> &'c Collection<Composite> {
+        &self.catalog.composites
+    }
+
+    /// The tables, views and composite types with a column of an enum or of a row type with a name,
+    /// or of its arrays.
+    pub fn type_users(self, oid: u32) -> impl Iterator<Item = Id> + 'c {
+        let from = self.catalog.type_users.iter_from(move |known| known.cmp(&(oid, 0)));
+        from.map(|((found, user), ())| (*found, *user))
+            .take_while(move |(found, _)| *found == oid)
+            .map(|(_, user)| user)
     }
 }
 
@@ -101,7 +116,8 @@ impl RowTypes<'_> {
         let (mut found, mut tables) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![oid];
         while let Some(ty) = waiting.pop() {
-            for user in self.catalog.type_users(ty).filter(|user| found.insert((ty, *user))) {
+            for user in self.catalog.names().type_users(ty).filter(|user| found.insert((ty, *user)))
+            {
                 waiting.push(row_type_oid(user));
                 tables.extend(self.catalog.table(user).map(|table| table.id));
             }

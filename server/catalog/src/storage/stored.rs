@@ -10,7 +10,8 @@ use crate::cache::Change;
 use crate::{Composite, Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
 
 /// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
-/// later (enums, domains, routines, composite types) have not changed it: older databases have none of them.
+/// later (enums, domains, routines, composite types) have not changed it: older databases have none
+/// of them.
 pub const FORMAT_VERSION: u32 = 1;
 /// The first id that objects of users get.
 pub const FIRST_ID: Id = 16384;

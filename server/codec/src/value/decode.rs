@@ -111,9 +111,13 @@ fn decode_record(bytes: &[u8], row: &RowType, depth: u32) -> Result<Datum> {
     let known = row.attributes();
     let is_same =
         known.iter().map(|attribute| u64::from(attribute.number)).eq(numbers.iter().copied());
-    if is_same || numbers.is_empty() || known.is_empty() {
+    if is_same || numbers.is_empty() || row.name().is_none() {
         let ty = |place: usize| row.get(place).map(|(_, ty)| Some(ty));
-        return Ok(Datum::Record(read_items(rest, ty, depth)?.into()));
+        let mut fields = read_items(rest, ty, depth)?;
+        if fields.is_empty() {
+            fields.resize(row.len(), Datum::Null);
+        }
+        return Ok(Datum::Record(fields.into()));
     }
     let place_of = |number: u64| known.iter().position(|known| u64::from(known.number) == number);
     let places: Vec<Option<usize>> = numbers.iter().map(|number| place_of(*number)).collect();

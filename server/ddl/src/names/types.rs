@@ -35,7 +35,9 @@ pub(crate) fn column_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<S
         catalog.privileges().check(cx.user(), Object::Enum(found), "USAGE")?;
     }
     let relation = row_name(&ty).and_then(|name| relation_of_row_type(name.oid));
-    if let Some(found) = relation.and_then(|(relation, _)| catalog.composites().get(relation)) {
+    if let Some(found) =
+        relation.and_then(|(relation, _)| catalog.names().composites().get(relation))
+    {
         catalog.privileges().check(cx.user(), Object::Composite(found), "USAGE")?;
     }
     Ok(ty)

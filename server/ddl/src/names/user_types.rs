@@ -26,7 +26,7 @@ impl UserType {
     /// The type of that id.
     pub(crate) fn by_id(catalog: &Catalog, id: Id) -> Option<Self> {
         let domain = || catalog.domains().get(id).cloned().map(UserType::Domain);
-        let composite = || catalog.composites().get(id).cloned().map(UserType::Composite);
+        let composite = || catalog.names().composites().get(id).cloned().map(UserType::Composite);
         catalog.enums().get(id).cloned().map(UserType::Enum).or_else(domain).or_else(composite)
     }
 
@@ -34,7 +34,8 @@ impl UserType {
     pub(crate) fn in_schema(catalog: &Catalog, schema: Id) -> impl Iterator<Item = Id> {
         let enums = catalog.enums().iter().filter(move |found| found.schema == schema);
         let domains = catalog.domains().iter().filter(move |found| found.schema == schema);
-        let composites = catalog.composites().iter().filter(move |found| found.schema == schema);
+        let composites =
+            catalog.names().composites().iter().filter(move |found| found.schema == schema);
         let domains = domains.map(|found| found.id);
         enums.map(|found| found.id).chain(domains).chain(composites.map(|found| found.id))
     }

@@ -53,7 +53,7 @@ fn relations_of(catalog: &Catalog, database: Id) -> Vec<Relation> {
     let views = catalog.views().in_database(database).cloned().map(Relation::View);
     let sequences = catalog.sequences().iter().filter(|sequence| sequence.database == database);
     let sequences = sequences.cloned().map(Relation::Sequence);
-    let composites = catalog.composites().in_database(database).cloned();
+    let composites = catalog.names().composites().in_database(database).cloned();
     tables.chain(views).chain(sequences).chain(composites.map(Relation::Composite)).collect()
 }
 
@@ -120,7 +120,8 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
         relations_of(&catalog, here).iter().filter(|r| is_doomed(r)).map(Relation::oid).collect();
     let enums = catalog.enums().in_database(here).map(|found| (found.id, found.owner));
     let domains = catalog.domains().in_database(here).map(|found| (found.id, found.owner));
-    let composites = catalog.composites().in_database(here).map(|found| (found.id, found.owner));
+    let composites =
+        catalog.names().composites().in_database(here).map(|found| (found.id, found.owner));
     let types = enums.chain(domains).chain(composites).filter(|(_, owner)| roles.contains(owner));
     let types: Vec<Id> = types.map(|(id, _)| id).collect();
     drop_relations(cx, doomed, statement.behavior)?;

@@ -88,7 +88,12 @@ fn rules_of(binder: &mut Binder<'_>, domain: &Domain) -> Result<DomainRules> {
     let levels: Vec<&Domain> = domains.chain(domain).collect();
     binder.domain_depth += 1;
     let notes = binder.notes.take();
-    let parts = parts_of(binder, &domains.base(domain));
+    let parts = match domain.element.map(|id| known(catalog, id)) {
+        Some(element) => element
+            .and_then(|element| rules_of(binder, element))
+            .map(|rules| vec![(DomainPart::Elements, rules)]),
+        None => parts_of(binder, &domains.base(domain)),
+    };
     let mut bound = parts.map(|parts| rules.parts = parts);
     for level in levels.into_iter().rev() {
         rules.not_null |= level.not_null;

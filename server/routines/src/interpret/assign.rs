@@ -244,6 +244,8 @@ fn with_part(
             };
             let found = fields.iter().enumerate().find(|(_, (name, _))| name == field);
             let row = ty;
+            let domain =
+                |place: usize| fields.attributes().get(place).and_then(|known| known.domain);
             let Some((place, (_, ty))) = found else {
                 let shown = ty.display_name();
                 let message = format!("column \"{field}\" not found in data type {shown}");
@@ -256,7 +258,10 @@ fn with_part(
             if let Some(item) = items.get_mut(place) {
                 *item = match rest {
                     [] => assign_to_field(cx, value, from, (row, place))?,
-                    rest => with_part(cx, (ty, &*item), rest, value, from)?,
+                    rest => {
+                        let value = with_part(cx, (ty, &*item), rest, value, from)?;
+                        check_domain(cx, value, domain(place))?
+                    }
                 };
             }
             Ok(Datum::Record(items.into()))

@@ -21,7 +21,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 }
 
 fn visible<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = &'c Arc<Composite>> {
-    let all = cx.catalog.composites().in_database(cx.path.database);
+    let all = cx.catalog.names().composites().in_database(cx.path.database);
     all.filter(|found| may_see(cx, Object::Composite(found)))
 }
 

@@ -168,7 +168,9 @@ impl Lookup for CatalogLookup {
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),
                 None => match relation_of_row_type(oid) {
-                    Some((relation, _)) => self.catalog.composites().get(relation)?.comment.clone(),
+                    Some((relation, _)) => {
+                        self.catalog.names().composites().get(relation)?.comment.clone()
+                    }
                     None => self.catalog.enums().get(oid)?.comment.clone(),
                 },
             },

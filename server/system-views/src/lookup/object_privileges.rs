@@ -30,7 +30,7 @@ pub(super) fn has_privilege(
             Some(found) => Some(Object::Enum(found)),
             None => {
                 let row = relation_of_row_type(oid).map(|(relation, _)| relation);
-                let composite = row.and_then(|relation| catalog.composites().get(relation));
+                let composite = row.and_then(|relation| catalog.names().composites().get(relation));
                 let domain = catalog.domains().get(oid).map(|found| Object::Domain(found));
                 domain.or_else(|| composite.map(|found| Object::Composite(found)))
             }

@@ -91,7 +91,7 @@ fn plain<'a>(
     ty: &'a SqlType,
     not_null: bool,
 ) -> Attribute<'a> {
-    Attribute { relation, name, number, ty, not_null, column: None }
+    Attribute { relation, name, number, ty, not_null, column: None, of_domain: false }
 }
 
 struct Attribute<'a> {
@@ -101,10 +101,18 @@ struct Attribute<'a> {
     ty: &'a SqlType,
     not_null: bool,
     column: Option<&'a Column>,
+    /// Whether its type is a domain, which hides modifiers and dimensions.
+    of_domain: bool,
+}
+
+/// Whether a column is of a domain, not of arrays of one.
+fn is_of_domain(catalog: &Catalog, column: &Column) -> bool {
+    let domain = column.domain.and_then(|id| catalog.domains().get(id));
+    domain.is_some_and(|domain| domain.element.is_none())
 }
 
 fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
-    let Attribute { relation, name, number, ty, not_null, column } = *attribute;
+    let Attribute { relation, name, number, ty, not_null, column, of_domain } = *attribute;
     let identity = match column.and_then(|column| column.identity) {
         None => "",
         Some(Identity::Always) => "a",
@@ -112,7 +120,6 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     };
     let generated = column.is_some_and(|column| column.generated.is_some());
     let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
-    let of_domain = column.is_some_and(|column| column.domain.is_some());
     let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
     builder.push([
         int(relation),
@@ -143,6 +150,38 @@ pub(crate) fn shown_default(column: &Column) -> Option<&StoredExpr> {
     column.default.as_ref().filter(|_| column.identity.is_none())
 }
 
+/// The columns of tables, of their indexes and of composite types.
+fn push_columns(builder: &mut RowBuilder, cx: &VirtualContext<'_>) {
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        for column in table.visible_columns() {
+            push(
+                builder,
+                &Attribute {
+                    relation: table.id,
+                    name: &column.name,
+                    number: usize::from(column.id),
+                    ty: &column.ty,
+                    not_null: !column.nullable,
+                    column: Some(column),
+                    of_domain: is_of_domain(cx.catalog, column),
+                },
+            );
+        }
+        for index in visible_indexes(table) {
+            for (place, (name, ty)) in index_columns(table, index).enumerate() {
+                push(builder, &plain(index.id, name, place + 1, ty, false));
+            }
+        }
+    }
+    for found in cx.catalog.names().composites().in_database(cx.path.database) {
+        for column in &found.columns {
+            let attribute = plain(found.id, &column.name, column.id.into(), &column.ty, false);
+            let of_domain = is_of_domain(cx.catalog, column);
+            push(builder, &Attribute { column: Some(column), of_domain, ..attribute });
+        }
+    }
+}
+
 fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_attribute",
@@ -169,32 +208,7 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "attcollation",
         ],
     );
-    for table in cx.catalog.tables().in_database(cx.path.database) {
-        for column in table.visible_columns() {
-            push(
-                &mut builder,
-                &Attribute {
-                    relation: table.id,
-                    name: &column.name,
-                    number: usize::from(column.id),
-                    ty: &column.ty,
-                    not_null: !column.nullable,
-                    column: Some(column),
-                },
-            );
-        }
-        for index in visible_indexes(table) {
-            for (place, (name, ty)) in index_columns(table, index).enumerate() {
-                push(&mut builder, &plain(index.id, name, place + 1, ty, false));
-            }
-        }
-    }
-    for found in cx.catalog.composites().in_database(cx.path.database) {
-        for column in &found.columns {
-            let attribute = plain(found.id, &column.name, column.id.into(), &column.ty, false);
-            push(&mut builder, &Attribute { column: Some(column), ..attribute });
-        }
-    }
+    push_columns(&mut builder, cx);
     for view in cx.catalog.views().in_database(cx.path.database) {
         for (place, (name, ty)) in view.columns.iter().enumerate() {
             push(&mut builder, &plain(view.id, name, place + 1, ty, false));
@@ -315,7 +329,7 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         .enums()
         .in_database(database)
         .for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
-    for found in catalog.composites().in_database(database) {
+    for found in catalog.names().composites().in_database(database) {
         add(row_type_oid(found.id), PG_TYPE, 0, &found.comment);
         found.columns.iter().for_each(|c| add(found.id, PG_CLASS, c.id, &c.comment));
     }

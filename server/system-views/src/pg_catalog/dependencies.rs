@@ -278,7 +278,7 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in catalog.tables().in_database(database) {
         all.types_of(table.id, &table.columns);
     }
-    for found in catalog.composites().in_database(database) {
+    for found in catalog.names().composites().in_database(database) {
         all.add((PG_TYPE, row_type(found.id), 0), (PG_NAMESPACE, found.schema, 0), "n");
         // The relation goes with the type, the other way round than the row type of a table.
         all.add((PG_CLASS, found.id, 0), (PG_TYPE, row_type(found.id), 0), "i");

@@ -159,7 +159,7 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         row.acl = catalog.privileges().acl(Object::Sequence(sequence));
         rows.push(row);
     }
-    for found in catalog.composites().in_database(database) {
+    for found in catalog.names().composites().in_database(database) {
         let columns = found.columns.len();
         rows.push(ClassRow::new(found.id, &found.name, found.schema, found.owner, 'c', columns));
     }

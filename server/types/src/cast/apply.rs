@@ -1,6 +1,7 @@
 //! Doing a cast.
 
 use super::{CastEnv, NoCast, numbers, times};
+use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::scratch::Scratch;
 use crate::sql_type::RowType;
@@ -117,7 +118,7 @@ fn cast_record(
         .zip(types.iter().zip(targets.iter()))
         .map(|(field, ((_, from), (_, to)))| cast(field, from, to, explicit, env))
         .collect::<Result<Vec<_>>>()?;
-    Ok(Datum::Record(targets.modified(fields).into()))
+    Ok(Datum::Record(apply_to_row(targets, fields).into()))
 }
 
 fn to_string_type(

@@ -12,8 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::any_type::AnyType;
 use super::row_name::{RowAttribute, RowName};
-use crate::datetime::typmod::apply_typmod;
-use crate::{Datum, EnumType};
+use crate::EnumType;
 
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -357,6 +356,11 @@ impl RowType {
         self.name.as_ref()
     }
 
+    /// Whether it is `record`: a row of any columns.
+    pub fn is_any_row(&self) -> bool {
+        self.name.is_none() && self.fields.is_empty()
+    }
+
     /// The numbers of its columns; empty for an anonymous row.
     pub fn attributes(&self) -> &[RowAttribute] {
         self.name.as_ref().map_or(&[], |name| &name.attributes)
@@ -367,16 +371,6 @@ impl RowType {
         let domain = self.attributes().get(place).and_then(|attribute| attribute.domain);
         let own = || self.fields.get(place).map_or(SqlType::Unknown.oid(), |(_, ty)| ty.oid());
         domain.unwrap_or_else(own)
-    }
-
-    /// Fields as the modifiers of times of their columns have them.
-    pub fn modified(&self, mut fields: Vec<Datum>) -> Vec<Datum> {
-        for (field, attribute) in fields.iter_mut().zip(self.attributes()) {
-            if let Some(typmod) = attribute.modifier {
-                *field = apply_typmod(field, typmod);
-            }
-        }
-        fields
     }
 
     /// The same columns without the name.

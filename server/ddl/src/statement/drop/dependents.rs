@@ -97,7 +97,7 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
             found.push((Dependent::Routine(routine.id), String::new()));
         }
     }
-    let holders = catalog.type_users(row_type_oid(id)).collect::<BTreeSet<Id>>();
+    let holders = catalog.names().type_users(row_type_oid(id)).collect::<BTreeSet<Id>>();
     for holder in holders.into_iter().filter_map(|id| catalog.relation(id)) {
         let (what, columns) = match &holder {
             // The column of a materialized view goes with what its query reads.

@@ -20,7 +20,7 @@ use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::trigger::triggers_reading;
-use crate::statement::types::composites::{
+use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
 };
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};

@@ -26,7 +26,8 @@ use crate::statement::table::primary_key::{
     add_primary_key, drop_primary_key, replace_primary_key,
 };
 use crate::statement::trigger::set_state;
-use crate::statement::types::composites::{refuse_composite, refuse_keys, refuse_users};
+use crate::statement::types::composites::refuse_composite;
+use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
 use crate::table::constraints::{KeySpec, add_check_constraint, add_key, set_family};
 use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};

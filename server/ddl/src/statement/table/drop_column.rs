@@ -11,7 +11,7 @@ use crate::names::lookup::undefined_column;
 use crate::rows::delete::delete_index_entries;
 use crate::statement::drop::column_dependents::check_column_dependents;
 use crate::statement::table::primary_key::drop_primary_key;
-use crate::statement::types::composites::refuse_keys;
+use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
 use crate::table::expr_text::index_reads;
 

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Column, Composite, DefaultKind, Id, Object, Queries, Relation, StoredExpr, Table,
-    View, enums_named, is_temporary,
+    Column, Composite, DefaultKind, Domain, Id, Object, Queries, Relation, StoredExpr,
+    Table, View, enums_named, is_temporary,
 };
 use braid_sql::ast::{Attribute, AttributeAction, DropBehavior, ObjectName, RenameKind};
 use braid_sql::{field_mark, fold};
-use braid_types::sql_type::{relation_of_row_type, row_type_oid};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::sql_type::row_type_oid;
+use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -25,7 +25,11 @@ use crate::roles::default_privileges::new_grants;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::object::view::{store_views, view_reads};
 use crate::statement::types::enums::make_name_free;
+use crate::statement::types::row_users::{
+    check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
+};
 use crate::table::columns::{check_column_type, collation_of};
+use crate::table::descriptor::change_table;
 
 /// The most attributes of a type.
 const ATTRIBUTES_MAX: usize = 1600;
@@ -112,46 +116,6 @@ fn column_of(cx: &DdlContext<'_>, own: Id, number: u16, attribute: &Attribute) -
     Ok(column)
 }
 
-/// The relation whose rows a type is made of, if it is.
-fn relation_of(ty: &SqlType) -> Option<Id> {
-    match ty.innermost() {
-        SqlType::Record(row) => {
-            row.name().and_then(|name| relation_of_row_type(name.oid)).map(|(relation, _)| relation)
-        }
-        _ => None,
-    }
-}
-
-/// Whether values of a type hold rows of a relation.
-pub(crate) fn holds_rows(ty: &SqlType, relation: Id) -> bool {
-    match ty.innermost() {
-        SqlType::Record(row) => {
-            relation_of(ty) == Some(relation) || row.iter().any(|(_, ty)| holds_rows(ty, relation))
-        }
-        _ => false,
-    }
-}
-
-/// 42P16 for a column of a relation that would hold rows of the same relation.
-pub(crate) fn check_no_member_of_itself(catalog: &Catalog, own: Id, ty: &SqlType) -> Result<()> {
-    if !holds_rows(ty, own) {
-        return Ok(());
-    }
-    let name = catalog.relation(own).map_or_else(String::new, |own| own.name().to_owned());
-    let message = format!("composite type {name} cannot be made a member of itself");
-    Err(Error::new(SqlState::InvalidTableDefinition, message))
-}
-
-/// 0A000 for a permanent column of rows of a temporary table, which end with its session.
-pub(crate) fn check_no_temporary_rows(own: Id, ty: &SqlType) -> Result<()> {
-    match relation_of(ty) {
-        Some(relation) if is_temporary(relation) && !is_temporary(own) => {
-            Err(Error::unsupported("a permanent column of rows of a temporary table"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The composite type whose attributes a statement changes. 42P01 if there is no relation of that
 /// name, 42809 if it is of another kind.
 fn own_composite(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Arc<Composite>> {
@@ -234,53 +198,6 @@ fn check_free_attribute(found: &Composite, name: &str) -> Result<()> {
     Err(Error::new(SqlState::DuplicateColumn, message))
 }
 
-/// 0A000 if a table keeps rows of a relation whose columns are to be stored in another form.
-pub(crate) fn refuse_users(cx: &DdlContext<'_>, relation: Id, kind: &str) -> Result<()> {
-    let catalog = cx.catalog();
-    let tables = catalog.names().row_types().users(row_type_oid(relation));
-    for table in tables.into_iter().filter_map(|id| catalog.table(id)) {
-        // As in PostgreSQL, arrays are looked at first.
-        let holds = |column: &&Column| holds_rows(&column.ty, relation);
-        let array = table.visible_columns().filter(holds).find(|column| column.ty.is_array());
-        if let Some(column) = array.or_else(|| table.visible_columns().find(holds)) {
-            let name = catalog.relation(relation).map(|found| found.name().to_owned());
-            let uses = if kind == "type" { "uses it" } else { "uses its row type" };
-            let message = format!(
-                "cannot alter {kind} \"{}\" because column \"{}.{}\" {uses}",
-                name.unwrap_or_default(),
-                table.name,
-                column.name
-            );
-            return Err(Error::new(SqlState::FeatureNotSupported, message));
-        }
-    }
-    Ok(())
-}
-
-/// 0A000 if keys of an index hold rows of a relation whose columns are to change: keys have no
-/// numbers of columns.
-pub(crate) fn refuse_keys(cx: &DdlContext<'_>, relation: Id, kind: &str) -> Result<()> {
-    let catalog = cx.catalog();
-    let tables = catalog.names().row_types().users(row_type_oid(relation));
-    for table in tables.into_iter().filter_map(|id| catalog.table(id)) {
-        let holds = |column: u16| {
-            table.column(column).is_some_and(|column| holds_rows(&column.ty, relation))
-        };
-        let mut indexes = table.all_indexes();
-        if let Some(index) = indexes.find(|index| index.keys.iter().any(|key| holds(key.column))) {
-            let name = catalog.relation(relation).map(|found| found.name().to_owned());
-            let name = name.unwrap_or_default();
-            let message = format!(
-                "cannot alter {kind} \"{name}\" because index \"{}\" has keys of it",
-                index.name
-            );
-            return Err(Error::new(SqlState::FeatureNotSupported, message)
-                .hint("Drop the index and create it again afterwards."));
-        }
-    }
-    Ok(())
-}
-
 /// 0A000 if keys hold values of the type, or a stored text has literals or casts of it.
 fn refuse_keys_and_literals(cx: &DdlContext<'_>, found: &Composite) -> Result<()> {
     refuse_keys(cx, found.id, "type")?;
@@ -323,32 +240,55 @@ fn expressions(table: &Table) -> impl Iterator<Item = &StoredExpr> {
     checks.chain(predicates).chain(columns)
 }
 
-/// Views that read an attribute, and a constraint of a domain or a table with an expression that
-/// does.
-fn readers(
-    cx: &DdlContext<'_>,
-    found: &Composite,
-    attribute: &Column,
-) -> (Vec<Id>, Option<String>) {
+/// What reads an attribute.
+#[derive(Default)]
+struct Readers {
+    /// Constraints of domains: domain and constraint.
+    domain_checks: Vec<(Id, Id)>,
+    /// Constraints of tables: table and constraint.
+    checks: Vec<(Id, Id)>,
+    /// Views.
+    views: Vec<Id>,
+    /// A table with another expression that does, and one line for each of all.
+    table: Option<Id>,
+    lines: Vec<String>,
+}
+
+fn readers(cx: &DdlContext<'_>, found: &Composite, attribute: &Column) -> Readers {
     let catalog = cx.catalog();
-    let views = Queries::of(&catalog).in_database(found.database);
-    let views = views.filter(|view| view_reads(view, found.id, attribute)).map(|view| view.id);
     let mark = format!("\"{}\"", field_mark(found.id, attribute.id));
     let reads = |expr: &StoredExpr| expr.sql().contains(mark.as_str());
-    let mut tables = catalog.tables().in_database(found.database);
-    let table = tables.find(|table| expressions(table).any(reads));
-    let mut checks = catalog.domains().iter().flat_map(|domain| &domain.checks);
-    let check = checks.find(|check| reads(&check.expr));
-    let check = check.map(|check| format!("constraint {}", check.name));
-    let other = check.or_else(|| table.map(|table| describe(cx, &catalog, table.id)));
-    (views.collect(), other)
+    let mut all = Readers::default();
+    for domain in catalog.domains().in_database(found.database) {
+        for check in domain.checks.iter().filter(|check| reads(&check.expr)) {
+            all.domain_checks.push((domain.id, check.id));
+            all.lines.push(format!("constraint {}", check.name));
+        }
+    }
+    for table in catalog.tables().in_database(found.database) {
+        let shown = describe(cx, &catalog, table.id);
+        for check in table.checks.iter().filter(|check| reads(&check.expr)) {
+            all.checks.push((table.id, check.id));
+            all.lines.push(format!("constraint {} on {shown}", check.name));
+        }
+        let is_check = |expr: &StoredExpr| table.checks.iter().any(|check| check.expr == *expr);
+        if all.table.is_none() && expressions(table).any(|expr| reads(expr) && !is_check(expr)) {
+            all.table = Some(table.id);
+            all.lines.push(shown);
+        }
+    }
+    for view in Queries::of(&catalog).in_database(found.database) {
+        if view_reads(&view, found.id, attribute) {
+            all.views.push(view.id);
+            all.lines.push(describe(cx, &catalog, view.id));
+        }
+    }
+    all
 }
 
 /// 0A000 if a view or an expression reads an attribute.
 fn refuse_readers(cx: &DdlContext<'_>, found: &Composite, attribute: &Column) -> Result<()> {
-    let (views, other) = readers(cx, found, attribute);
-    let view = views.first().map(|view| describe(cx, &cx.catalog(), *view));
-    match view.or(other) {
+    match readers(cx, found, attribute).lines.first() {
         Some(reader) => {
             let (name, kind) = (&attribute.name, &found.name);
             let message = format!("cannot alter type \"{kind}\" because {reader} reads \"{name}\"");
@@ -358,48 +298,44 @@ fn refuse_readers(cx: &DdlContext<'_>, found: &Composite, attribute: &Column) ->
     }
 }
 
-/// Drops the views that read an attribute. 2BP01 without CASCADE.
+/// Drops the constraints and views that read an attribute. 2BP01 without CASCADE.
 fn drop_readers(
     cx: &mut DdlContext<'_>,
     found: &Composite,
     attribute: &Column,
     behavior: DropBehavior,
 ) -> Result<()> {
-    let (views, other) = readers(cx, found, attribute);
-    let catalog = cx.catalog();
-    let shown = describe(cx, &catalog, found.id);
-    let on = format!("column {} of composite {shown}", attribute.name);
-    let view_lines = views.iter().map(|view| describe(cx, &catalog, *view));
-    let lines: Vec<String> = other.clone().into_iter().chain(view_lines).collect();
-    if lines.is_empty() {
+    let readers = readers(cx, found, attribute);
+    if readers.lines.is_empty() {
         return Ok(());
     }
     if behavior == DropBehavior::Restrict {
+        let shown = describe(cx, &cx.catalog(), found.id);
+        let on = format!("column {} of composite {shown}", attribute.name);
         let message = format!("cannot drop {on} because other objects depend on it");
         let detail: Vec<String> =
-            lines.iter().map(|line| format!("{line} depends on {on}")).collect();
+            readers.lines.iter().map(|line| format!("{line} depends on {on}")).collect();
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .detail(detail.join("\n"))
             .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
-    if other.is_some() {
-        let what = "DROP ATTRIBUTE ... CASCADE of an attribute that a constraint or default reads";
+    if readers.table.is_some() {
+        let what = "DROP ATTRIBUTE ... CASCADE of an attribute that an index or a column reads";
         return Err(Error::unsupported(what));
     }
-    for line in &lines {
+    for line in &readers.lines {
         cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {line}"));
     }
-    drop_relations(cx, views.into_iter().collect(), DropBehavior::Cascade)
-}
-
-/// Drops an attribute of a type that goes itself.
-pub(crate) fn forget_attribute(cx: &mut DdlContext<'_>, id: Id, number: u16) -> Result<()> {
-    let Some(found) = cx.catalog().composites().get(id).cloned() else { return Ok(()) };
-    refuse_keys(cx, id, "type")?;
-    let mut changed = Composite::clone(&found);
-    changed.columns.retain(|column| column.id != number);
-    cx.draft()?.put(changed);
-    Ok(())
+    for (table, check) in readers.checks {
+        change_table(cx, table, |table| table.checks.retain(|known| known.id != check))?;
+    }
+    for (domain, check) in readers.domain_checks {
+        let Some(domain) = cx.catalog().domains().get(domain).cloned() else { continue };
+        let mut changed = Domain::clone(&domain);
+        changed.checks.retain(|known| known.id != check);
+        cx.draft()?.put(changed);
+    }
+    drop_relations(cx, readers.views.into_iter().collect(), DropBehavior::Cascade)
 }
 
 /// `ALTER TYPE … RENAME TO`, `SET SCHEMA`, `OWNER TO`.

@@ -28,6 +28,9 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDomain) -> Result<(
     make_name_free(cx, schema.id, &name)?;
     let mut domain = over(cx, create)?;
     domain.id = cx.draft()?.allocate_id(0);
+    if !domain.base.is_array() {
+        domain.array = cx.draft()?.allocate_id(0);
+    }
     domain.database = schema.database;
     domain.schema = schema.id;
     domain.name = name;
@@ -87,6 +90,8 @@ fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     };
     Ok(Domain {
         id: 0,
+        array: 0,
+        element: None,
         database: 0,
         schema: 0,
         name: String::new(),

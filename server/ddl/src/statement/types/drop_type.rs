@@ -19,7 +19,7 @@ use crate::statement::index::drop_index::drop_index_of;
 use crate::statement::object::view::view_reads;
 use crate::statement::table::drop_column::drop_column;
 use crate::statement::trigger::refuse_drop_of_function;
-use crate::statement::types::composites::forget_attribute;
+use crate::statement::types::row_users::forget_attribute;
 use crate::table::descriptor::change_table;
 use crate::table::expr_text::columns_used;
 
@@ -172,7 +172,10 @@ pub(crate) fn dependents(
 /// Whether a column is of the type, or of its arrays.
 fn is_of(column: &Column, found: &UserType, is_array: bool) -> bool {
     match found {
-        UserType::Domain(found) => column.domain == Some(found.id) && !is_array,
+        UserType::Domain(found) => match is_array {
+            true => found.array != 0 && column.domain == Some(found.array),
+            false => column.domain == Some(found.id),
+        },
         UserType::Enum(found) => {
             let of_enum = column.ty.inner_enum().is_some_and(|ty| ty.oid == found.id);
             column.domain.is_none() && of_enum && column.ty.is_array() == is_array
@@ -208,7 +211,7 @@ fn add_type(
                 add_column(cx, catalog, table, column, &on, all);
             }
         }
-        for other in catalog.composites().in_database(database) {
+        for other in catalog.names().composites().in_database(database) {
             let of_type = other.columns.iter().filter(|column| is_of(column, found, is_array));
             for attribute in of_type.filter(|_| !doomed.contains(&other.id)) {
                 let composite = describe(cx, catalog, other.id);
@@ -221,15 +224,23 @@ fn add_type(
     for domain in catalog.domains().in_database(database) {
         add_domain(cx, catalog, (domain, found), doomed, all);
     }
+    let arrays = match found {
+        UserType::Domain(found) => Some(found.array).filter(|array| *array != 0),
+        _ => None,
+    };
     for routine in catalog.names().routines().in_database(database) {
         let is_own = |ty: &SqlType| user_types(ty).contains(&id);
-        let is_used = routine.uses_type(is_own) || routine.uses_domain(id);
+        let is_used = routine.uses_type(is_own)
+            || routine.uses_domain(id)
+            || arrays.is_some_and(|arrays| routine.uses_domain(arrays));
         if !doomed.contains(&routine.id) && is_used {
             let text = describe_routine(cx, routine);
             all.add(Dependent::Routine(routine.id), text, &on);
         }
     }
-    add_named(cx, catalog, (id, database, &on), doomed, all);
+    for id in arrays.into_iter().chain([id]) {
+        add_named(cx, catalog, (id, database, &on), doomed, all);
+    }
 }
 
 /// What names an object in its text: expressions of tables, views, defaults of parameters.

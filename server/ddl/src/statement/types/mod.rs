@@ -5,3 +5,4 @@ pub(crate) mod composites;
 pub(crate) mod domains;
 pub(crate) mod drop_type;
 pub(crate) mod enums;
+pub(crate) mod row_users;

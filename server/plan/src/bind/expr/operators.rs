@@ -83,7 +83,7 @@ pub(crate) fn once(
 
 /// Whether a row stays as it is because any row may stand there.
 fn takes_any_row(from: &SqlType, to: &SqlType) -> bool {
-    matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_empty())
+    matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_any_row())
 }
 
 /// Casts implicitly or as an assignment; 42804 if that is not allowed. What becomes a row whose
@@ -137,18 +137,7 @@ fn coerce_unchecked(
     if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
         && items.len() == fields.len()
     {
-        let modifiers = fields.attributes().iter().map(|attribute| attribute.modifier);
-        let items = items
-            .iter()
-            .zip(fields)
-            .zip(modifiers.chain(std::iter::repeat(None)))
-            .map(|((item, (_, ty)), modifier)| match ty {
-                // What different types have become, see `common_record`.
-                SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
-                ty => coerce_modified(binder, item.clone(), ty, modifier, allowed),
-            })
-            .collect::<Result<Vec<_>>>()?;
-        return Ok(Expr::Row(items, to.clone()));
+        return coerce_items(binder, items, to, allowed);
     }
     if from.bare() == to.bare() {
         // The same type with other modifiers.
@@ -178,6 +167,28 @@ fn coerce_unchecked(
             })
         }
     }
+}
+
+/// A row constructor as a row of that type, item by item.
+fn coerce_items(
+    binder: &mut Binder<'_>,
+    items: &[Expr],
+    to: &SqlType,
+    allowed: CastContext,
+) -> Result<Expr> {
+    let SqlType::Record(fields) = to else { return Err(Error::internal("a row of no row type")) };
+    let modifiers = fields.attributes().iter().map(|attribute| attribute.modifier);
+    let items = items
+        .iter()
+        .zip(fields)
+        .zip(modifiers.chain(std::iter::repeat(None)))
+        .map(|((item, (_, ty)), modifier)| match ty {
+            // What different types have become, see `common_record`.
+            SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
+            ty => coerce_modified(binder, item.clone(), ty, modifier, allowed),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Expr::Row(items, to.clone()))
 }
 
 fn parse_literal(

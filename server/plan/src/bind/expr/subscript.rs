@@ -395,7 +395,14 @@ fn with_steps(
                 return Err(Error::broken("a row without a field of its type"));
             };
             let old = std::mem::replace(item, Expr::null(SqlType::Unknown));
-            *item = with_steps(binder, old, steps, value)?;
+            let is_inside = !steps.as_slice().is_empty();
+            let domain = row.attributes().get(place).and_then(|attribute| attribute.domain);
+            let new = with_steps(binder, old, steps, value)?;
+            // The value itself has been checked if it is the whole field.
+            *item = match domain.filter(|_| is_inside) {
+                Some(domain) => check_domain_of(binder, new, domain)?,
+                None => new,
+            };
             Ok(Expr::Row(items, ty))
         }
     }

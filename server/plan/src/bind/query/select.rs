@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use braid_catalog::Id;
 use braid_sql::ast::{
-    Distinct as DistinctClause, Expr as Ast, OrderByExpr, Select, SelectItem,
+    Distinct as DistinctClause, Expr as Ast, ObjectName, OrderByExpr, Select, SelectItem,
     SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
@@ -235,13 +235,8 @@ fn bind_items(
                 }
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                if let Some(record) = variable_row(binder, name, &scopes)? {
-                    let fields = fields_of(&record)?.into_iter();
-                    items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
-                    continue;
-                }
                 let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
-                if let Some(record) = column_row(binder, name, &mut cx) {
+                if let Some(record) = named_row(binder, name, &mut cx)? {
                     let fields = fields_of(&record)?.into_iter();
                     items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
                     continue;
@@ -260,6 +255,16 @@ fn bind_items(
         }
     }
     Ok(items)
+}
+
+/// The row of `name.*` that is a variable or a column; `None` for an item of FROM.
+fn named_row(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let variable = variable_row(binder, name, &cx.scopes)?;
+    Ok(variable.or_else(|| column_row(binder, name, cx)))
 }
 
 /// The fields of a row, each as an expression of its own.
