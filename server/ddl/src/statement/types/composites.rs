@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Column, Composite, DefaultKind, Domain, Id, Object, Queries, Relation, StoredExpr,
-    Table, View, enums_named, is_temporary,
+    Column, Composite, DefaultKind, Domain, Id, Object, Queries, Relation, StoredExpr, Table, View,
+    enums_named, is_temporary,
 };
 use braid_sql::ast::{Attribute, AttributeAction, DropBehavior, ObjectName, RenameKind};
 use braid_sql::{field_mark, fold};
@@ -157,8 +157,8 @@ pub(crate) fn alter(
                     cx.notice(SqlState::SuccessfulCompletion, message);
                     continue;
                 };
-                refuse_keys_and_literals(cx, &found)?;
                 drop_readers(cx, &found, &found.columns[place], *behavior)?;
+                refuse_keys_and_literals(cx, &found)?;
                 changed.columns.remove(place);
             }
             AttributeAction::Type(attribute) => {

@@ -35,6 +35,12 @@ fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     match ty {
         SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor => Err(no_operator(operator, ty)),
         SqlType::Array(element) => check_class(element, operator),
+        SqlType::Record(row) if row.name().is_some() => {
+            match row.iter().all(|(_, ty)| check_class(ty, operator).is_ok()) {
+                true => Ok(()),
+                false => Err(no_operator(operator, ty)),
+            }
+        }
         _ => Ok(()),
     }
 }

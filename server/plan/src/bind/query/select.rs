@@ -236,7 +236,7 @@ fn bind_items(
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
                 let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
-                if let Some(record) = named_row(binder, name, &mut cx)? {
+                if let Some(record) = named_row(binder, (item, name), &mut cx)? {
                     let fields = fields_of(&record)?.into_iter();
                     items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
                     continue;
@@ -260,11 +260,19 @@ fn bind_items(
 /// The row of `name.*` that is a variable or a column; `None` for an item of FROM.
 fn named_row(
     binder: &mut Binder<'_>,
-    name: &ObjectName,
+    (item, name): (&SelectItem, &ObjectName),
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
-    let variable = variable_row(binder, name, &cx.scopes)?;
-    Ok(variable.or_else(|| column_row(binder, name, cx)))
+    if let Some(record) = variable_row(binder, name, &cx.scopes)? {
+        return Ok(Some(record));
+    }
+    let record = column_row(binder, name, cx);
+    if let Some(Expr::Column(slot, _)) = &record
+        && let Some(column) = cx.scopes.scope.columns.iter().find(|column| column.slot == *slot)
+    {
+        binder.note_row(item, column);
+    }
+    Ok(record)
 }
 
 /// The fields of a row, each as an expression of its own.

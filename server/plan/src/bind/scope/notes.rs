@@ -44,6 +44,8 @@ pub struct StarColumn {
     pub column: ItemColumn,
     /// Its type.
     pub ty: SqlType,
+    /// Of `(column).*`: the field of that column, by the relation of the row type and its number.
+    pub field: Option<(u32, u16)>,
 }
 
 /// The routine that a call means.
