@@ -6,10 +6,9 @@ use braid_sql::ast::{
     Expr as Ast, Join, NamedWindowDefinition, ObjectName, SelectItem, TableFactor,
 };
 use braid_types::SqlType;
-use braid_types::sql_type::{RowAttribute, relation_of_row_type};
 
 use super::Binder;
-use super::scope::columns::{Scope, ScopeColumn};
+use super::scope::columns::Scope;
 use super::scope::notes::{
     ItemNote, NamedItem, Notes, Reference, RoutineNote, StarColumn, address,
 };
@@ -52,34 +51,14 @@ impl Binder<'_> {
         }
     }
 
-    pub(crate) fn note_star<'s>(
+    pub(crate) fn note_star(
         &mut self,
         item: &SelectItem,
-        columns: impl Iterator<Item = &'s ScopeColumn>,
+        columns: impl Iterator<Item = StarColumn>,
     ) {
-        let Some(notes) = &mut self.notes else { return };
-        let star = |c: &ScopeColumn| StarColumn {
-            name: c.name.clone(),
-            column: c.item,
-            ty: c.ty.clone(),
-            field: None,
-        };
-        notes.stars.insert(address(item), columns.map(star).collect());
-    }
-
-    /// Notes the fields that `(column).*` stands for.
-    pub(crate) fn note_row(&mut self, item: &SelectItem, column: &ScopeColumn) {
-        let (Some(notes), SqlType::Record(row)) = (&mut self.notes, &column.ty) else { return };
-        let relation = row.name().and_then(|name| relation_of_row_type(name.oid));
-        let Some((relation, _)) = relation else { return };
-        let fields = row.iter().zip(row.attributes());
-        let star = |((name, ty), attribute): (&(String, SqlType), &RowAttribute)| StarColumn {
-            name: name.clone(),
-            column: column.item,
-            ty: ty.clone(),
-            field: Some((relation, attribute.number)),
-        };
-        notes.stars.insert(address(item), fields.map(star).collect());
+        if let Some(notes) = &mut self.notes {
+            notes.stars.insert(address(item), columns.collect());
+        }
     }
 
     pub(crate) fn note_window(

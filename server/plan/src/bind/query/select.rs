@@ -32,6 +32,7 @@ use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::names::{alias_name, column_name};
+use crate::bind::scope::notes::StarColumn;
 use crate::bind::scope::places::bind_condition;
 use crate::context::OutputColumn;
 use crate::tree::expr::Expr;
@@ -228,7 +229,7 @@ fn bind_items(
                     return Err(Error::new(SqlState::SyntaxError, message).position(place));
                 }
                 let visible = || scope.columns.iter().filter(|c| !c.hidden && !c.merged);
-                binder.note_star(item, visible());
+                binder.note_star(item, visible().map(StarColumn::of_column));
                 for column in visible() {
                     check_guarded(binder, column.slot)?;
                     items.push(bind_star_item(binder, column));
@@ -242,7 +243,7 @@ fn bind_items(
                     continue;
                 }
                 let columns = named_columns(binder, name, &scopes)?;
-                binder.note_star(item, columns.iter().copied());
+                binder.note_star(item, columns.iter().copied().map(StarColumn::of_column));
                 items.extend(columns.into_iter().map(|column| bind_star_item(binder, column)));
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
@@ -270,7 +271,10 @@ fn named_row(
     if let Some(Expr::Column(slot, _)) = &record
         && let Some(column) = cx.scopes.scope.columns.iter().find(|column| column.slot == *slot)
     {
-        binder.note_row(item, column);
+        let fields = StarColumn::of_row(column);
+        if !fields.is_empty() {
+            binder.note_star(item, fields.into_iter());
+        }
     }
     Ok(record)
 }
