@@ -4,6 +4,7 @@
 //!   catalog.table(id)                 by id: a Collection for each kind of object
 //!   catalog.names().resolve(path, …)  by name: Names
 //!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
+//!   catalog.names().composites()      the composite types: Collection
 //!   catalog.domains().get(id)         the domains, with their base types: Domains
 //!   catalog.names().routines()        functions and procedures of users: Routines
 //!   catalog.names().triggers()        triggers of tables and views: Triggers
@@ -26,8 +27,8 @@ use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
 use crate::names::Named;
 use crate::{
-    Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence, Statistics,
-    Table, TableStatistics, View,
+    Composite, Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence,
+    Statistics, Table, TableStatistics, View,
 };
 
 /// Versions of private catalogs; stored ones never get as far.
@@ -52,10 +53,12 @@ pub struct Catalog {
     pub(crate) enums: Collection<Enum>,
     pub(crate) domains: Collection<Domain>,
     pub(crate) routines: Collection<Routine>,
+    pub(crate) composites: Collection<Composite>,
     /// The enums with their labels, as columns have them.
     pub(crate) enum_types: SharedMap<Id, Arc<EnumType>>,
-    /// The tables and views with a column of an enum: the enum's id and theirs.
-    pub(crate) enum_users: SharedMap<(Id, Id), ()>,
+    /// The tables, views and composite types with a column of an enum or of a row type with a name:
+    /// the type's number and their ids.
+    pub(crate) type_users: SharedMap<(u32, Id), ()>,
     /// What the names in schemas stand for.
     pub(crate) names: SharedMap<(Id, Arc<str>), Named>,
     /// The tables of indexes and constraints, by the oids of these.
@@ -88,8 +91,9 @@ impl Catalog {
             enums: Collection::default(),
             domains: Collection::default(),
             routines: Collection::default(),
+            composites: Collection::default(),
             enum_types: SharedMap::default(),
-            enum_users: SharedMap::default(),
+            type_users: SharedMap::default(),
             names: SharedMap::default(),
             owners: SharedMap::default(),
             changes: Arc::default(),

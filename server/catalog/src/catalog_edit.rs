@@ -1,29 +1,32 @@
 //! Changes of a catalog that nobody else can see yet.
 //!
 //! Each change keeps all maps of a [`Catalog`] in step: objects, names, owners of indexes and
-//! constraints, users of enums. It costs what the changed object costs, however many others there
+//! constraints, users of types. It costs what the changed object costs, however many others there
 //! are.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_types::SqlType;
+use braid_types::sql_type::{row_type_oid, user_types};
 
 use crate::names::Named;
-use crate::{Catalog, Descriptor, Id, Schema, Sequence, Table, View};
+use crate::{Catalog, Composite, Descriptor, Id, Schema, Sequence, Table, View};
 
 /// An editor of a catalog. Its end is [`CatalogEdit::settle`].
-#[must_use = "columns know the labels of changed enums only after `settle`"]
+#[must_use = "columns know the changed types of users only after `settle`"]
 pub(crate) struct CatalogEdit<'c> {
     catalog: &'c mut Catalog,
     /// Enums whose labels or display names may have changed.
     unsettled: BTreeSet<Id>,
+    /// Relations whose row types may have changed.
+    changed_rows: BTreeSet<Id>,
 }
 
 impl<'c> CatalogEdit<'c> {
     /// An editor of `catalog`.
     pub(crate) fn new(catalog: &'c mut Catalog) -> Self {
-        CatalogEdit { catalog, unsettled: BTreeSet::new() }
+        CatalogEdit { catalog, unsettled: BTreeSet::new(), changed_rows: BTreeSet::new() }
     }
 
     /// Adds or replaces an object.
@@ -39,8 +42,13 @@ impl<'c> CatalogEdit<'c> {
                 self.unsettled.insert(found.id);
                 self.catalog.enums.insert(found);
             }
-            Descriptor::Domain(found) => self.catalog.domains.insert(found),
+            Descriptor::Domain(found) => {
+                let arrays = found.of_arrays().map(Arc::new);
+                arrays.into_iter().for_each(|arrays| self.catalog.domains.insert(arrays));
+                self.catalog.domains.insert(found);
+            }
             Descriptor::Routine(found) => self.catalog.routines.insert(found),
+            Descriptor::Composite(found) => self.put_composite(found),
         }
     }
 
@@ -49,6 +57,7 @@ impl<'c> CatalogEdit<'c> {
         self.remove_table(id);
         self.remove_view(id);
         self.remove_sequence(id);
+        self.remove_composite(id);
         if self.catalog.schemas.remove(id).is_some() {
             let names = self.catalog.names().in_schema(id);
             let names: Vec<Arc<str>> = names.map(|(name, _)| Arc::from(name)).collect();
@@ -58,7 +67,9 @@ impl<'c> CatalogEdit<'c> {
         }
         self.catalog.databases.remove(id);
         self.catalog.roles.remove(id);
-        self.catalog.domains.remove(id);
+        if let Some(old) = self.catalog.domains.remove(id) {
+            self.catalog.domains.remove(old.array);
+        }
         self.catalog.routines.remove(id);
         if self.catalog.enums.remove(id).is_some() {
             self.catalog.enum_types.remove(&id);
@@ -66,7 +77,7 @@ impl<'c> CatalogEdit<'c> {
         }
     }
 
-    /// Gives every column of a changed enum's type the labels that the enum has now.
+    /// Gives every column the labels that its enum has now, and the columns that its row type has.
     pub(crate) fn settle(mut self) {
         let enums = std::mem::take(&mut self.unsettled);
         for id in &enums {
@@ -74,17 +85,29 @@ impl<'c> CatalogEdit<'c> {
             let ty = found.with_labels(&self.catalog.schema_name(found.schema));
             self.catalog.enum_types.insert(*id, Arc::new(ty));
         }
-        for id in enums {
-            let users: Vec<Id> = self.catalog.enums().users(id).collect();
+        let rows = std::mem::take(&mut self.changed_rows);
+        let mut waiting: BTreeSet<u32> = enums;
+        waiting.extend(rows.into_iter().map(row_type_oid));
+        while let Some(ty) = waiting.pop_first() {
+            let users: Vec<Id> = self.catalog.names().type_users(ty).collect();
             for user in users {
-                if let Some(table) = self.catalog.tables.get(user) {
-                    let table = self.with_labels(table.clone());
-                    self.catalog.tables.insert(table);
-                } else if let Some(view) = self.catalog.views.get(user) {
-                    let view = self.view_with_labels(view.clone());
-                    self.catalog.views.insert(view);
-                }
+                self.refresh(user);
+                waiting.insert(row_type_oid(user));
             }
+        }
+    }
+
+    /// Gives the columns of a relation the types that the catalog knows now.
+    fn refresh(&mut self, user: Id) {
+        if let Some(table) = self.catalog.tables.get(user) {
+            let table = self.with_labels(table.clone());
+            self.catalog.tables.insert(table);
+        } else if let Some(view) = self.catalog.views.get(user) {
+            let view = self.view_with_labels(view.clone());
+            self.catalog.views.insert(view);
+        } else if let Some(found) = self.catalog.composites.get(user) {
+            let found = self.composite_with_labels(found.clone());
+            self.catalog.composites.insert(found);
         }
     }
 
@@ -97,7 +120,8 @@ impl<'c> CatalogEdit<'c> {
         for oid in parts_of(&table) {
             self.catalog.owners.insert(oid, table.id);
         }
-        self.learn_enums(table.id, table.columns.iter().map(|column| &column.ty));
+        self.learn_types(table.id, table.columns.iter().map(|column| &column.ty));
+        self.changed_rows.insert(table.id);
         self.catalog.tables.insert(table);
     }
 
@@ -111,21 +135,22 @@ impl<'c> CatalogEdit<'c> {
                 self.catalog.owners.remove(&oid);
             }
         }
-        self.forget_enums(id, old.columns.iter().map(|column| &column.ty));
+        self.forget_types(id, old.columns.iter().map(|column| &column.ty));
     }
 
     fn put_view(&mut self, view: Arc<View>) {
         self.remove_view(view.id);
         let view = self.view_with_labels(view);
         self.learn_name(view.schema, &view.name, Named::View(view.id));
-        self.learn_enums(view.id, view.columns.iter().map(|(_, ty)| ty));
+        self.learn_types(view.id, view.columns.iter().map(|(_, ty)| ty));
+        self.changed_rows.insert(view.id);
         self.catalog.views.insert(view);
     }
 
     fn remove_view(&mut self, id: Id) {
         if let Some(old) = self.catalog.views.remove(id) {
             self.forget_name(old.schema, &old.name, Named::View(id));
-            self.forget_enums(id, old.columns.iter().map(|(_, ty)| ty));
+            self.forget_types(id, old.columns.iter().map(|(_, ty)| ty));
         }
     }
 
@@ -141,12 +166,33 @@ impl<'c> CatalogEdit<'c> {
         }
     }
 
+    fn put_composite(&mut self, found: Arc<Composite>) {
+        self.remove_composite(found.id);
+        let found = self.composite_with_labels(found);
+        self.learn_name(found.schema, &found.name, Named::Composite(found.id));
+        self.learn_types(found.id, found.columns.iter().map(|column| &column.ty));
+        self.changed_rows.insert(found.id);
+        self.catalog.composites.insert(found);
+    }
+
+    fn remove_composite(&mut self, id: Id) {
+        if let Some(old) = self.catalog.composites.remove(id) {
+            self.forget_name(old.schema, &old.name, Named::Composite(id));
+            self.forget_types(id, old.columns.iter().map(|column| &column.ty));
+        }
+    }
+
     fn put_schema(&mut self, schema: Arc<Schema>) {
         let before = self.catalog.schemas.get(schema.id);
         if before.is_none_or(|before| before.name != schema.name) {
-            // The display name of an enum has its schema's name.
+            // The display name of a type has its schema's name.
             let inside = self.catalog.enums.iter().filter(|found| found.schema == schema.id);
             self.unsettled.extend(inside.map(|found| found.id));
+            let inside = self.catalog.names().in_schema(schema.id);
+            self.changed_rows.extend(inside.filter_map(|(_, named)| match named {
+                Named::Table(id) | Named::View(id) | Named::Composite(id) => Some(id),
+                Named::Sequence(_) | Named::Index(..) => None,
+            }));
         }
         self.catalog.schemas.insert(schema);
     }
@@ -162,21 +208,21 @@ impl<'c> CatalogEdit<'c> {
         }
     }
 
-    fn learn_enums<'t>(&mut self, user: Id, types: impl Iterator<Item = &'t SqlType>) {
-        for found in types.filter_map(SqlType::inner_enum) {
-            self.catalog.enum_users.insert((found.oid, user), ());
+    fn learn_types<'t>(&mut self, user: Id, types: impl Iterator<Item = &'t SqlType>) {
+        for oid in types.flat_map(user_types) {
+            self.catalog.type_users.insert((oid, user), ());
         }
     }
 
-    fn forget_enums<'t>(&mut self, user: Id, types: impl Iterator<Item = &'t SqlType>) {
-        for found in types.filter_map(SqlType::inner_enum) {
-            self.catalog.enum_users.remove(&(found.oid, user));
+    fn forget_types<'t>(&mut self, user: Id, types: impl Iterator<Item = &'t SqlType>) {
+        for oid in types.flat_map(user_types) {
+            self.catalog.type_users.remove(&(oid, user));
         }
     }
 
-    /// A table whose columns know the labels of their enums.
+    /// A table whose columns know the types of users as they are now.
     fn with_labels(&self, mut table: Arc<Table>) -> Arc<Table> {
-        if table.columns.iter().any(|column| column.ty.inner_enum().is_some()) {
+        if table.columns.iter().any(|column| !user_types(&column.ty).is_empty()) {
             for column in &mut Arc::make_mut(&mut table).columns {
                 self.catalog.enums().refresh(&mut column.ty);
             }
@@ -184,9 +230,19 @@ impl<'c> CatalogEdit<'c> {
         table
     }
 
-    /// A view whose columns know the labels of their enums.
+    /// A composite type whose attributes know the types of users as they are now.
+    fn composite_with_labels(&self, mut found: Arc<Composite>) -> Arc<Composite> {
+        if found.columns.iter().any(|column| !user_types(&column.ty).is_empty()) {
+            for column in &mut Arc::make_mut(&mut found).columns {
+                self.catalog.enums().refresh(&mut column.ty);
+            }
+        }
+        found
+    }
+
+    /// A view whose columns know the types of users as they are now.
     fn view_with_labels(&self, mut view: Arc<View>) -> Arc<View> {
-        if view.columns.iter().any(|(_, ty)| ty.inner_enum().is_some()) {
+        if view.columns.iter().any(|(_, ty)| !user_types(ty).is_empty()) {
             for (_, ty) in &mut Arc::make_mut(&mut view).columns {
                 self.catalog.enums().refresh(ty);
             }

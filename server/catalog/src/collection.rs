@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cache::SharedMap;
-use crate::{Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
+use crate::{Composite, Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
 
 /// An object with an id.
 pub trait Identified {
@@ -33,8 +33,8 @@ macro_rules! in_database {
     })* };
 }
 
-identified!(Table, View, Sequence, Schema, Enum, Domain, Routine, Database, Role);
-in_database!(Table, View, Sequence, Schema, Enum, Domain, Routine);
+identified!(Table, View, Sequence, Schema, Enum, Domain, Composite, Routine, Database, Role);
+in_database!(Table, View, Sequence, Schema, Enum, Domain, Composite, Routine);
 
 /// The objects of one kind. A copy costs one pointer.
 #[derive(Debug)]

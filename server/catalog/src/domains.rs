@@ -1,8 +1,10 @@
 //! The domains of a catalog: by name, by id, with their base types and their users.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_sql::quote_ident;
+use braid_types::sql_type::row_type_oid;
 use braid_types::{Result, SqlType};
 
 use crate::names::{qualified, searched};
@@ -28,19 +30,20 @@ impl Catalog {
 }
 
 impl<'c> Domains<'c> {
-    /// A domain by id.
+    /// A domain by id, or what stands for the arrays of one.
     pub fn get(self, id: Id) -> Option<&'c Arc<Domain>> {
         self.catalog.domains.get(id)
     }
 
     /// Every domain, by id.
     pub fn iter(self) -> impl Iterator<Item = &'c Arc<Domain>> {
-        self.catalog.domains.iter()
+        self.catalog.domains.iter().filter(|found| found.element.is_none())
     }
 
     /// The domains of a database, by id.
     pub fn in_database(self, database: Id) -> impl Iterator<Item = &'c Arc<Domain>> {
-        self.catalog.domains.in_database(database)
+        let here = self.catalog.domains.in_database(database);
+        here.filter(|found| found.element.is_none())
     }
 
     /// The domain of that name in a schema.
@@ -70,9 +73,13 @@ impl<'c> Domains<'c> {
         std::iter::successors(Some(domain), parent).take(CHAIN_MAX)
     }
 
-    /// Whether a domain or one below it is that one.
+    /// Whether a domain or one below it is that one, or its arrays have such elements.
     pub fn is_over(self, domain: Id, lower: Id) -> bool {
-        self.get(domain).is_some_and(|found| self.chain(found).any(|below| below.id == lower))
+        let Some(found) = self.get(domain) else { return false };
+        match found.element {
+            Some(element) => domain == lower || self.is_over(element, lower),
+            None => self.chain(found).any(|below| below.id == lower),
+        }
     }
 
     /// Whether NULL is no value of the domain.
@@ -83,6 +90,9 @@ impl<'c> Domains<'c> {
     /// A domain's name as a session has to write it; without a search path only those of
     /// `public` stand without their schema.
     pub fn text(self, path: Option<&SearchPath>, found: &Domain) -> String {
+        if let Some(element) = found.element.and_then(|element| self.get(element)) {
+            return format!("{}[]", self.text(path, element));
+        }
         let is_visible = match path {
             Some(path) => {
                 let first = self.resolve(path, std::slice::from_ref(&found.name));
@@ -99,9 +109,19 @@ impl<'c> Domains<'c> {
     /// The tables that a change of the domain concerns: a column has it, or one over it, or an
     /// expression of the table names one of them.
     pub fn users(self, id: Id) -> impl Iterator<Item = &'c Arc<Table>> {
-        let concerned: Vec<Id> =
-            self.iter().map(|found| found.id).filter(|other| self.is_over(*other, id)).collect();
+        let all = self.catalog.domains.iter().map(|found| found.id);
+        let concerned: Vec<Id> = all.filter(|other| self.is_over(*other, id)).collect();
+        let is_concerned =
+            |column: &Column| column.domain.is_some_and(|id| concerned.contains(&id));
+        let composites = self.catalog.composites.iter();
+        let composites = composites.filter(|found| found.columns.iter().any(is_concerned));
+        let rows = self.catalog.names().row_types();
+        let holders: BTreeSet<Id> =
+            composites.flat_map(|found| rows.users(row_type_oid(found.id))).collect();
         self.catalog.tables.iter().filter(move |table| {
+            if holders.contains(&table.id) {
+                return true;
+            }
             let has = |id: &Id| concerned.contains(id);
             let names = |expr: &StoredExpr| enums_named(expr.sql()).iter().any(has);
             let columns = table.columns.iter().any(|column| {

@@ -96,12 +96,4 @@ impl<'c> Enums<'c> {
             false => qualified(&self.catalog.schema_name(found.schema), &found.name),
         }
     }
-
-    /// The tables and views with a column of that enum, or of its arrays.
-    pub(crate) fn users(self, id: Id) -> impl Iterator<Item = Id> {
-        let from = self.catalog.enum_users.iter_from(move |known| known.cmp(&(id, 0)));
-        from.map(|((found, user), ())| (*found, *user))
-            .take_while(move |(found, _)| *found == id)
-            .map(|(_, user)| user)
-    }
 }

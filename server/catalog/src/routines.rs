@@ -71,7 +71,11 @@ impl<'c> Routines<'c> {
         }
         let schemas: Vec<&str> = match schema {
             Some(schema) => vec![schema],
-            None => path.names(true).collect(),
+            // A temporary one is found only with its schema.
+            None => {
+                let names = self.catalog.names();
+                path.names(true).filter(|schema| !names.is_temporary_schema(schema)).collect()
+            }
         };
         let mut visible: Vec<&'c Arc<Routine>> = Vec::new();
         for schema in schemas {
@@ -101,8 +105,17 @@ impl<'c> Routines<'c> {
 
     /// The name with the types of the arguments, as `regprocedure` shows it.
     pub fn signature(self, path: Option<&SearchPath>, routine: &Routine, between: &str) -> String {
-        let types: Vec<String> = routine.types().map(|ty| self.type_text(path, ty)).collect();
+        let types = routine.inputs().map(|known| self.value_text(path, &known.ty, known.domain));
+        let types: Vec<String> = types.collect();
         format!("{}({})", self.text(path, routine), types.join(between))
+    }
+
+    /// The name of a domain, or of the type where there is none.
+    pub fn value_text(self, path: Option<&SearchPath>, ty: &SqlType, domain: Option<Id>) -> String {
+        match domain.and_then(|id| self.catalog.domains().get(id)) {
+            Some(domain) => self.catalog.domains().text(path, domain),
+            None => self.type_text(path, ty),
+        }
     }
 
     /// A type's name as a session has to write it, without modifiers.

@@ -22,7 +22,7 @@ use braid_kv::Span;
 
 use crate::catalog::private_version;
 use crate::catalog_edit::CatalogEdit;
-use crate::{Catalog, Descriptor, Id, ROOT, Schema, Sequence, Table, View};
+use crate::{Catalog, Descriptor, Id, ROOT, Routine, Schema, Sequence, Table, View};
 
 /// The first id of temporary objects.
 pub const FIRST_TEMPORARY: Id = 1 << 30;
@@ -55,6 +55,7 @@ pub struct TemporaryObjects {
     tables: Vec<Arc<Table>>,
     views: Vec<Arc<View>>,
     sequences: Vec<Arc<Sequence>>,
+    routines: Vec<Arc<Routine>>,
 }
 
 impl TemporaryObjects {
@@ -77,6 +78,11 @@ impl TemporaryObjects {
     pub fn sequences(&self) -> &[Arc<Sequence>] {
         &self.sequences
     }
+
+    /// The functions and procedures, by id.
+    pub fn routines(&self) -> &[Arc<Routine>] {
+        &self.routines
+    }
 }
 
 impl Catalog {
@@ -92,6 +98,7 @@ impl Catalog {
             tables: self.tables.at_or_above(FIRST_TEMPORARY).cloned().collect(),
             views: self.views.at_or_above(FIRST_TEMPORARY).cloned().collect(),
             sequences: self.sequences.at_or_above(FIRST_TEMPORARY).cloned().collect(),
+            routines: self.routines.at_or_above(FIRST_TEMPORARY).cloned().collect(),
         }
     }
 
@@ -108,6 +115,8 @@ impl Catalog {
         objects.views.iter().cloned().for_each(|view| edit.put(Descriptor::View(view)));
         let sequences = objects.sequences.iter().cloned();
         sequences.for_each(|sequence| edit.put(Descriptor::Sequence(sequence)));
+        let routines = objects.routines.iter().cloned();
+        routines.for_each(|routine| edit.put(Descriptor::Routine(routine)));
         edit.settle();
         Arc::new(catalog)
     }

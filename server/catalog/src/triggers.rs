@@ -64,7 +64,10 @@ impl Relation {
         match self {
             Relation::Table(table) => &table.triggers,
             Relation::View(view) => &view.triggers,
-            Relation::Sequence(_) | Relation::Virtual(_) | Relation::Index(..) => &[],
+            Relation::Sequence(_)
+            | Relation::Virtual(_)
+            | Relation::Composite(_)
+            | Relation::Index(..) => &[],
         }
     }
 
@@ -73,7 +76,10 @@ impl Relation {
         match self {
             Relation::Table(table) => Some(table.clone()),
             Relation::View(view) => Some(Arc::new(view.as_table())),
-            Relation::Sequence(_) | Relation::Virtual(_) | Relation::Index(..) => None,
+            Relation::Sequence(_)
+            | Relation::Virtual(_)
+            | Relation::Composite(_)
+            | Relation::Index(..) => None,
         }
     }
 }

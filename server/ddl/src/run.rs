@@ -1,6 +1,6 @@
 //! From a statement to the file that carries it out, in the transaction of its context.
 
-use braid_sql::ast::{AlterIndexAction, Statement};
+use braid_sql::ast::{AlterIndexAction, AlterTypeAction, Statement, TypeDefinition};
 use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
@@ -18,7 +18,7 @@ use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
 use crate::statement::trigger;
-use crate::statement::types::{alter_domain, domains, enums};
+use crate::statement::types::{alter_domain, composites, domains, enums};
 use crate::table::moving::refuse_while_moving;
 
 /// Carries out a statement in the transaction of its context, which somebody else commits.
@@ -140,11 +140,17 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
 async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
         Statement::CreateType(create) => {
-            enums::create(cx, create)?;
+            match &create.definition {
+                TypeDefinition::Enum(labels) => enums::create(cx, &create.name, labels)?,
+                TypeDefinition::Composite(list) => composites::create(cx, &create.name, list)?,
+            }
             "CREATE TYPE"
         }
         Statement::AlterType(alter) => {
-            enums::alter(cx, alter)?;
+            match &alter.action {
+                AlterTypeAction::Attributes(list) => composites::alter(cx, &alter.name, list)?,
+                _ => enums::alter(cx, alter)?,
+            }
             "ALTER TYPE"
         }
         Statement::CreateDomain(create) => {

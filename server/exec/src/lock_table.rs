@@ -92,6 +92,7 @@ fn check_kind(relation: &Relation) -> Result<()> {
     let kinds = match relation {
         Relation::Sequence(_) => "sequences",
         Relation::Index(..) => "indexes",
+        Relation::Composite(_) => "composite types",
         Relation::Table(table) if table.materialized.is_some() => "materialized views",
         _ => return Ok(()),
     };

@@ -15,7 +15,7 @@ use braid_types::cast::CastEnv;
 use braid_types::{Datum, Error, Json, Result, SqlState, SqlType, work};
 
 use crate::tree::expr::{
-    CallExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr,
+    CallExpr, CastExpr, CompareOp, DomainExpr, DomainPart, DomainRules, Expr, QuantifiedExpr,
 };
 
 /// Bytes of arguments from which on a function may run for long enough to delay others.
@@ -172,6 +172,21 @@ fn checked(domain: &DomainExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<D
 
 /// 23502 or 23514 unless a domain has the value. A condition that is NULL is satisfied.
 fn check_rules(rules: &DomainRules, value: &Datum, cx: &EvalContext<'_>) -> Result<()> {
+    for (part, inner) in &rules.parts {
+        match (part, value) {
+            (DomainPart::Elements, Datum::Array(array)) => {
+                for item in &array.items {
+                    work::tick()?;
+                    check_rules(inner, item, cx)?;
+                }
+            }
+            (DomainPart::Field(place), Datum::Record(fields)) => {
+                let field = fields.get(*place);
+                field.map_or(Ok(()), |field| check_rules(inner, field, cx))?;
+            }
+            _ => {}
+        }
+    }
     let name = &rules.shown;
     if rules.not_null && value.is_null() {
         let message = format!("domain {name} does not allow null values");

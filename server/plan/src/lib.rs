@@ -32,8 +32,8 @@ mod verify;
 pub use bind::{
     ConditionReads, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
     bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs,
-    bind_partition_condition, bind_scalar, bind_table_expr, built_in_type, column_name, domain_of,
-    more_dimensions_of, sql_type_of, time_modifier_of,
+    bind_partition_condition, bind_parts_check, bind_scalar, bind_table_expr, built_in_type,
+    column_name, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};
 pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};

@@ -2,18 +2,20 @@
 
 use std::sync::{Arc, OnceLock};
 
-use braid_catalog::{Catalog, ParameterMode, Routine, SearchPath};
+use braid_catalog::{Catalog, Id, ParameterMode, Routine, SearchPath};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::plpgsql::{Body, BoundCursor, ResultKind, Slot, SlotKind, Sql, TypeText, parse};
 use crate::query::BodyStatement;
-use crate::values::named_type;
+use crate::values::{named_domain, named_type};
 
 /// A body that is ready to run.
 pub(crate) struct Code {
     pub(crate) body: Body,
     /// The type of each slot; `None` for a record of any columns.
     pub(crate) types: Vec<Option<SqlType>>,
+    /// The domain that the values of each slot belong to.
+    pub(crate) domains: Vec<Option<Id>>,
     /// The slots of the parameters that a call gives values to.
     pub(crate) inputs: Vec<Slot>,
     /// The slots of the parameters that are part of the result.
@@ -64,6 +66,9 @@ impl Code {
             true => (0..parameters.len()).collect(),
             false => places(ParameterMode::is_input),
         };
+        for (domain, parameter) in code.domains.iter_mut().zip(&routine.parameters) {
+            *domain = parameter.domain;
+        }
         code.outputs = places(ParameterMode::is_output);
         code.names_cursors = names_cursors(&routine.body);
         Ok(code)
@@ -87,6 +92,7 @@ impl Code {
         path: &SearchPath,
     ) -> Result<Self> {
         let mut types: Vec<Option<SqlType>> = Vec::with_capacity(body.slots.len());
+        let mut domains: Vec<Option<Id>> = Vec::with_capacity(body.slots.len());
         for kind in &body.slots {
             let ty = match kind {
                 SlotKind::Parameter(number) => parameters.get(*number).cloned(),
@@ -95,6 +101,11 @@ impl Code {
                 SlotKind::Typed(TypeText::OfVariable(slot)) => types[*slot].clone(),
                 SlotKind::Typed(written) => Some(declared_type(written, catalog, path)?),
             };
+            domains.push(match kind {
+                SlotKind::Typed(TypeText::OfVariable(slot)) => domains[*slot],
+                SlotKind::Typed(written) => declared_domain(written, catalog, path)?,
+                _ => None,
+            });
             // A parameter of type record takes rows of any columns.
             types.push(ty.filter(|ty| !is_any_row(ty)));
         }
@@ -105,6 +116,7 @@ impl Code {
         Ok(Self {
             body,
             types,
+            domains,
             inputs,
             outputs,
             parameters,
@@ -141,6 +153,26 @@ fn names_cursors(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     words.windows(2).any(|pair| pair == ["current", "of"])
+}
+
+/// The domain of a declaration.
+fn declared_domain(
+    written: &TypeText,
+    catalog: &Arc<Catalog>,
+    path: &SearchPath,
+) -> Result<Option<Id>> {
+    match written {
+        TypeText::Named(text) => named_domain(catalog, path, text),
+        TypeText::OfColumn(text) => {
+            let mut parts = parts(text);
+            let column = parts.pop().unwrap_or_default();
+            let SqlType::Record(row) = row_of(&parts, catalog, path)? else { return Ok(None) };
+            let place = row.iter().position(|(name, _)| *name == column);
+            let attribute = place.and_then(|place| row.attributes().get(place));
+            Ok(attribute.and_then(|attribute| attribute.domain))
+        }
+        TypeText::RowOf(_) | TypeText::OfVariable(_) => Ok(None),
+    }
 }
 
 /// The type of a declaration.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, SearchPath};
+use braid_catalog::{Catalog, Id, SearchPath};
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
-use braid_plan::{PlanContext, bind_assignment_cast};
+use braid_plan::{Expr, PlanContext, bind_assignment_cast, bind_domain_check, bind_parts_check};
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 /// What binding an expression needs.
@@ -31,7 +31,8 @@ pub(crate) fn assign(
         return Ok(value);
     }
     if let (SqlType::Record(_), SqlType::Record(fields)) = (from, to) {
-        return assign_record(cx, value, from, fields);
+        let row = assign_record(cx, value, from, fields)?;
+        return check_parts(cx, row, to);
     }
     if value.is_null() {
         return Ok(Datum::Null);
@@ -43,7 +44,46 @@ pub(crate) fn assign(
     }
     let settings = cx.env.settings();
     let shown = text::to_string(from, &value, settings);
-    text::parse(to, &shown, settings, cx.env.transaction_micros())
+    let parsed = text::parse(to, &shown, settings, cx.env.transaction_micros())?;
+    check_parts(cx, parsed, to)
+}
+
+/// A value that the domains inside of its type have let pass.
+fn check_parts(cx: &ExecContext, value: Datum, ty: &SqlType) -> Result<Datum> {
+    match bind_parts_check(&plan_context(cx), ty)? {
+        Some(check) => eval_over(cx, &check, value),
+        None => Ok(value),
+    }
+}
+
+/// A value of one type as a field of a row, which the field's domain has to let pass.
+pub(crate) fn assign_to_field(
+    cx: &ExecContext,
+    value: Datum,
+    from: &SqlType,
+    (row, place): (&SqlType, usize),
+) -> Result<Datum> {
+    let SqlType::Record(fields) = row else { return Ok(value) };
+    let ty = fields.get(place).map_or(&SqlType::Unknown, |(_, ty)| ty);
+    let value = assign(cx, value, from, ty)?;
+    let domain = fields.attributes().get(place).and_then(|attribute| attribute.domain);
+    check_domain(cx, value, domain)
+}
+
+/// A value that a domain has let pass, if there is one.
+pub(crate) fn check_domain(cx: &ExecContext, value: Datum, domain: Option<Id>) -> Result<Datum> {
+    match domain.and_then(|id| cx.catalog.domains().get(id)) {
+        Some(domain) => {
+            let check = bind_domain_check(&plan_context(cx), domain)?;
+            eval_over(cx, &check, value)
+        }
+        None => Ok(value),
+    }
+}
+
+fn eval_over(cx: &ExecContext, check: &Expr, value: Datum) -> Result<Datum> {
+    let cx = EvalContext { env: &*cx.env, params: &[], outer: &[] };
+    eval(check, &[value], &cx)
 }
 
 /// A row as one of other columns, by their places.
@@ -103,8 +143,16 @@ pub(crate) fn named_type(
 ) -> Result<SqlType> {
     let data_type = braid_sql::parse_data_type(written).map_err(Error::without_position)?;
     let names = braid_plan::TypeNames { catalog, path };
-    if braid_plan::domain_of(&data_type, names)?.is_some() {
-        return Err(Error::unsupported("a variable of a domain"));
-    }
     braid_plan::sql_type_of(&data_type, names).map_err(Error::without_position)
+}
+
+/// The domain that a declaration's text means.
+pub(crate) fn named_domain(
+    catalog: &Arc<Catalog>,
+    path: &SearchPath,
+    written: &str,
+) -> Result<Option<Id>> {
+    let data_type = braid_sql::parse_data_type(written).map_err(Error::without_position)?;
+    let names = braid_plan::TypeNames { catalog, path };
+    Ok(braid_plan::domain_of(&data_type, names)?.map(|domain| domain.id))
 }

@@ -34,9 +34,9 @@ mod rewrite;
 mod text;
 
 pub use deparse::{
-    ItemColumn, Layout, Names, RELATION_MARK, RowNames, TABLE_ROW, UsingColumn, is_call, label,
-    listed_columns, relation_id, shown_condition_text, shown_expr_text, shown_text, split_label,
-    stored_expr_text, stored_text, using_columns,
+    ItemColumn, Layout, Names, RELATION_MARK, RowNames, TABLE_ROW, UsingColumn, field_mark,
+    is_call, label, listed_columns, relation_id, shown_condition_text, shown_expr_text, shown_text,
+    split_field, split_label, stored_expr_text, stored_text, using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use lex::keywords::keywords;

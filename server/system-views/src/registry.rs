@@ -54,6 +54,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             information_schema::routines::rows_of,
             information_schema::sql_features::rows_of,
             information_schema::triggers::rows_of,
+            information_schema::user_types::rows_of,
         ],
         _ => &[braid_internal::objects::rows_of],
     };

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
+use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::scratch::Scratch;
+use crate::sql_type::RowType;
 use crate::timetz::TimeTz;
 use crate::{
     Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned, work,
@@ -328,9 +330,9 @@ fn decode_field(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
     }
 }
 
-fn decode_record(fields: &[(String, SqlType)], reader: &mut Reader<'_>) -> Result<Datum> {
+fn decode_record(fields: &RowType, reader: &mut Reader<'_>) -> Result<Datum> {
     let count = reader.i32()?;
-    if fields.is_empty() {
+    if fields.is_any_row() {
         return Err(Error::new(
             SqlState::FeatureNotSupported,
             "input of anonymous composite types is not implemented",
@@ -343,14 +345,14 @@ fn decode_record(fields: &[(String, SqlType)], reader: &mut Reader<'_>) -> Resul
         ));
     }
     let mut values = Vec::with_capacity(fields.len());
-    for (_, ty) in fields {
+    for (place, (_, ty)) in fields.iter().enumerate() {
         let oid = u32::from_be_bytes(reader.fixed()?);
-        if oid != ty.oid() {
+        if oid != fields.type_oid(place) && oid != ty.oid() {
             return Err(malformed());
         }
         values.push(decode_field(ty, reader)?);
     }
-    Ok(Datum::Record(values.into()))
+    Ok(Datum::Record(apply_to_row(fields, values).into()))
 }
 
 /// Appends the binary form of a datum that is not NULL (no length prefix).
@@ -410,14 +412,12 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Array(array) => encode_array(ty, array, out),
         Datum::Record(fields) => {
-            let types: &[(String, SqlType)] = match ty {
-                SqlType::Record(types) => types,
-                _ => &[],
-            };
+            let unknown = RowType::unknown();
+            let types = if let SqlType::Record(types) = ty { types } else { &unknown };
             out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
             for (at, field) in fields.iter().enumerate() {
                 let ty = types.get(at).map_or(&SqlType::Unknown, |(_, ty)| ty);
-                out.extend_from_slice(&ty.oid().to_be_bytes());
+                out.extend_from_slice(&types.type_oid(at).to_be_bytes());
                 encode_field(ty, field, out);
             }
         }

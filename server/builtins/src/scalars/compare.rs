@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use braid_types::{Datum, Error, Result, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::registry::call::cast_any;
 use crate::registry::tables::Registry;
@@ -17,6 +17,42 @@ fn plain(call: &Call<'_>) -> Ordering {
 
 fn typed(call: &Call<'_>) -> Ordering {
     call.datum(0).compare_typed(call.datum(1), call.ty(0))
+}
+
+/// Rows, of which one at least has a type with a name, compare column by column. 42804 for columns
+/// of other types, or another number of them.
+fn rows(call: &Call<'_>) -> Result<Ordering> {
+    let (SqlType::Record(left), SqlType::Record(right)) = (call.ty(0), call.ty(1)) else {
+        return Ok(typed(call));
+    };
+    let (Datum::Record(a), Datum::Record(b)) = (call.datum(0), call.datum(1)) else {
+        return Ok(typed(call));
+    };
+    let has_name = left.name().is_some() || right.name().is_some();
+    if !has_name || left.is_empty() || right.is_empty() {
+        return Ok(typed(call));
+    }
+    let unlike = |message: String| Err(Error::new(SqlState::DatatypeMismatch, message));
+    for (place, ((x, (_, left)), (y, (_, right)))) in
+        a.iter().zip(left).zip(b.iter().zip(right)).enumerate()
+    {
+        let is_known = *left != SqlType::Unknown && *right != SqlType::Unknown;
+        if is_known && !left.same_base(right) {
+            let (left, right) = (left.plain_name(), right.plain_name());
+            return unlike(format!(
+                "cannot compare dissimilar column types {left} and {right} at record column {}",
+                place + 1
+            ));
+        }
+        match x.compare_typed(y, left) {
+            Ordering::Equal => {}
+            order => return Ok(order),
+        }
+    }
+    match a.len() == b.len() {
+        true => Ok(Ordering::Equal),
+        false => unlike("cannot compare record types with different numbers of columns".to_owned()),
+    }
 }
 
 fn zoned(call: &Call<'_>) -> Result<Ordering> {
@@ -112,10 +148,14 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     register_unordered(registry);
     let by_type = operators!(typed, Ok::<_, Error>);
-    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new().into()))] {
+    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array] {
         for (name, eval) in by_type {
             add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
         }
+    }
+    let row = Arg::Is(Record(Vec::new().into()));
+    for (name, eval) in operators!(rows, std::convert::identity) {
+        add(registry, name, [row.clone(), row.clone()], eval, Volatility::Immutable);
     }
     let in_zone = operators!(zoned, std::convert::identity);
     for local in [Date, Timestamp] {

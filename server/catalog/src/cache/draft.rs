@@ -24,6 +24,7 @@ use crate::{
     TemporaryObjects, is_temporary,
 };
 use braid_cluster::records::{corrupt, to_json};
+use braid_types::sql_type::row_type_oid;
 
 /// A transaction's private catalog.
 #[derive(Clone)]
@@ -101,6 +102,7 @@ impl Draft {
         objects.views().iter().for_each(|view| self.remove(view.id));
         objects.tables().iter().for_each(|table| self.remove(table.id));
         objects.sequences().iter().for_each(|sequence| self.remove(sequence.id));
+        objects.routines().iter().for_each(|routine| self.remove(routine.id));
         objects
     }
 
@@ -139,9 +141,8 @@ impl Draft {
         id
     }
 
-    /// Adds or replaces an object. The tables that use a changed enum or
-    /// domain are stored again: what was
-    /// planned with the old one cannot commit.
+    /// Adds or replaces an object. The tables that use a changed enum, domain or row type are
+    /// stored again: what was planned with the old one cannot commit.
     pub fn put(&mut self, object: impl Into<Descriptor>) {
         let mut descriptor = object.into();
         match &mut descriptor {
@@ -150,12 +151,17 @@ impl Draft {
                 if self.current.table(table.id).is_none() {
                     self.emptied.insert(table.id, ());
                 }
+                let users = self.current.names().row_types().users(row_type_oid(table.id));
+                users.into_iter().for_each(|table| _ = self.changed.insert(table, ()));
             }
             Descriptor::Enum(found) => {
                 let current = self.current.clone();
-                let users = current.enums().users(found.id);
-                let tables = users.filter(|user| current.table(*user).is_some());
-                tables.for_each(|table| _ = self.changed.insert(table, ()));
+                let tables = current.names().row_types().users(found.id);
+                tables.into_iter().for_each(|table| _ = self.changed.insert(table, ()));
+            }
+            Descriptor::Composite(found) => {
+                let tables = self.current.names().row_types().users(row_type_oid(found.id));
+                tables.into_iter().for_each(|table| _ = self.changed.insert(table, ()));
             }
             Descriptor::Domain(found) => {
                 let current = self.current.clone();
@@ -266,6 +272,7 @@ impl Draft {
             .or_else(|| catalog.enums.get(id).cloned().map(Descriptor::Enum))
             .or_else(|| catalog.domains.get(id).cloned().map(Descriptor::Domain))
             .or_else(|| catalog.routines.get(id).cloned().map(Descriptor::Routine))
+            .or_else(|| catalog.composites.get(id).cloned().map(Descriptor::Composite))
     }
 }
 

@@ -24,6 +24,13 @@ use super::{Grant, Id, StoredExpr};
 pub struct Domain {
     /// Its id.
     pub id: Id,
+    /// The id of the type of its arrays; 0 if there is none. A domain over arrays has none.
+    #[serde(default)]
+    pub array: Id,
+    /// The domain of the elements, for what stands for the arrays of a domain: it is made with its
+    /// domain and never stored.
+    #[serde(skip)]
+    pub element: Option<Id>,
     /// Its database.
     pub database: Id,
     /// Its schema.
@@ -81,6 +88,23 @@ pub struct DomainCheck {
 }
 
 impl Domain {
+    /// What stands for the arrays of the domain. A column of `price[]` has it as its domain.
+    pub(crate) fn of_arrays(&self) -> Option<Domain> {
+        (self.array != 0).then(|| Domain {
+            id: self.array,
+            array: 0,
+            element: Some(self.id),
+            name: format!("_{}", self.name),
+            base: self.base.clone().array(),
+            parent: None,
+            not_null: false,
+            default: None,
+            checks: Vec::new(),
+            comment: None,
+            ..self.clone()
+        })
+    }
+
     /// Makes a column one of the domain; it has the base type already.
     pub fn give_to(&self, column: &mut Column) {
         column.domain = Some(self.id);

@@ -5,6 +5,7 @@
 //! ([`StoredExpr`]).
 
 mod column;
+mod composite;
 mod domain;
 mod enums;
 mod foreign_key;
@@ -19,6 +20,7 @@ mod table;
 mod trigger;
 
 pub use column::{Column, Identity, StoredDatum};
+pub use composite::Composite;
 pub use domain::{Domain, DomainCheck};
 pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};

@@ -24,6 +24,9 @@ pub struct Routine {
     pub parameters: Vec<RoutineParameter>,
     /// What a call gives; of a set each of its rows.
     pub returns: RoutineResult,
+    /// The domain of what a call gives; the type is then the one below the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_domain: Option<Id>,
     /// Whether a call gives a set of rows.
     #[serde(default)]
     pub returns_set: bool,
@@ -72,6 +75,9 @@ pub struct RoutineParameter {
     pub name: Option<String>,
     /// Its type.
     pub ty: SqlType,
+    /// The domain that its values belong to; the type is then the one below the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Id>,
     /// The DEFAULT expression.
     pub default: Option<StoredExpr>,
     /// Which way it goes.
@@ -240,6 +246,12 @@ impl Routine {
             matches!(parameter.ty, SqlType::Any(_))
                 || (parameter.mode.is_input() && is_any_row(&parameter.ty))
         })
+    }
+
+    /// Whether values of a domain are given to it or come from it.
+    pub fn uses_domain(&self, domain: Id) -> bool {
+        let mut parameters = self.parameters.iter();
+        self.result_domain == Some(domain) || parameters.any(|known| known.domain == Some(domain))
     }
 
     /// Whether a type is that of a parameter or of the result.

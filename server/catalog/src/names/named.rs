@@ -11,6 +11,8 @@ pub enum Named {
     View(Id),
     /// A sequence.
     Sequence(Id),
+    /// A composite type.
+    Composite(Id),
     /// An index of a table.
     Index(Id, IndexNumber),
 }

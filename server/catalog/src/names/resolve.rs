@@ -10,8 +10,8 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Named;
 use crate::{
-    Catalog, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table, View,
-    VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
+    Catalog, Composite, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table,
+    View, VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
     virtual_table_by_oid,
 };
 
@@ -26,6 +26,8 @@ pub enum Relation {
     Sequence(Arc<Sequence>),
     /// A table of `pg_catalog`, `information_schema` or `braid_internal`.
     Virtual(&'static VirtualTable),
+    /// A composite type.
+    Composite(Arc<Composite>),
     /// An index of a table.
     Index(Arc<Table>, Arc<Index>),
 }
@@ -38,6 +40,7 @@ impl Relation {
             Relation::View(view) => view.id,
             Relation::Sequence(sequence) => sequence.id,
             Relation::Virtual(table) => table.oid,
+            Relation::Composite(found) => found.id,
             Relation::Index(_, index) => index.id,
         }
     }
@@ -49,6 +52,7 @@ impl Relation {
             Relation::View(_) => "view",
             Relation::Sequence(_) => "sequence",
             Relation::Virtual(table) => table.kind(),
+            Relation::Composite(_) => "composite type",
             Relation::Index(..) => "index",
         }
     }
@@ -59,6 +63,7 @@ impl Relation {
             Relation::Table(table) | Relation::Index(table, _) => catalog.schema_name(table.schema),
             Relation::View(view) => catalog.schema_name(view.schema),
             Relation::Sequence(sequence) => catalog.schema_name(sequence.schema),
+            Relation::Composite(found) => catalog.schema_name(found.schema),
             Relation::Virtual(table) => table.schema.to_owned(),
         }
     }
@@ -70,6 +75,7 @@ impl Relation {
             Relation::View(view) => &view.name,
             Relation::Sequence(sequence) => &sequence.name,
             Relation::Virtual(table) => table.name,
+            Relation::Composite(found) => &found.name,
             Relation::Index(_, index) => &index.name,
         }
     }
@@ -148,6 +154,9 @@ impl Catalog {
         if let Some(sequence) = self.sequences.get(oid) {
             return Some(Relation::Sequence(sequence.clone()));
         }
+        if let Some(found) = self.composites.get(oid) {
+            return Some(Relation::Composite(found.clone()));
+        }
         if let Some(table) = virtual_table_by_oid(oid) {
             return Some(Relation::Virtual(table));
         }
@@ -224,6 +233,7 @@ impl<'c> Names<'c> {
             Named::Table(id) => Relation::Table(self.catalog.table(id)?.clone()),
             Named::View(id) => Relation::View(self.catalog.views.get(id)?.clone()),
             Named::Sequence(id) => Relation::Sequence(self.catalog.sequences.get(id)?.clone()),
+            Named::Composite(id) => Relation::Composite(self.catalog.composites.get(id)?.clone()),
             Named::Index(id, number) => {
                 let table = self.catalog.table(id)?;
                 Relation::Index(table.clone(), Arc::new(table.index(number)?.clone()))
@@ -237,6 +247,7 @@ impl<'c> Names<'c> {
             Relation::Table(table) | Relation::Index(table, _) => table.schema,
             Relation::View(view) => view.schema,
             Relation::Sequence(sequence) => sequence.schema,
+            Relation::Composite(found) => found.schema,
             Relation::Virtual(table) => {
                 let id = virtual_schema(table.schema).unwrap_or(0);
                 return (id, table.schema.to_owned());

@@ -67,6 +67,9 @@ impl Names for CatalogNames<'_> {
             Some(Relation::View(view)) => {
                 (1..).zip(view.columns.iter().map(|(name, _)| name.clone())).collect()
             }
+            Some(Relation::Composite(found)) => {
+                found.columns.iter().map(|column| (column.id, column.name.clone())).collect()
+            }
             Some(Relation::Sequence(_)) => {
                 let names = ["last_value", "log_cnt", "is_called"];
                 (1..).zip(names.map(str::to_owned)).collect()

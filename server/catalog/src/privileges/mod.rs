@@ -14,8 +14,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
-    Catalog, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum, Grant, Id,
-    READ_ALL_DATA, Relation, Role, Routine, Schema, Sequence, Table, View, VirtualTable,
+    Catalog, Composite, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum,
+    Grant, Id, READ_ALL_DATA, Relation, Role, Routine, Schema, Sequence, Table, View, VirtualTable,
     WRITE_ALL_DATA, is_temporary,
 };
 
@@ -39,6 +39,8 @@ pub enum Object<'a> {
     Enum(&'a Enum),
     /// A domain.
     Domain(&'a Domain),
+    /// A composite type.
+    Composite(&'a Composite),
     /// A function or procedure.
     Routine(&'a Routine),
     /// A catalog view.
@@ -51,6 +53,7 @@ impl<'a> From<&'a Relation> for Object<'a> {
             Relation::Table(table) | Relation::Index(table, _) => Object::Table(table),
             Relation::View(view) => Object::View(view),
             Relation::Sequence(sequence) => Object::Sequence(sequence),
+            Relation::Composite(found) => Object::Composite(found),
             Relation::Virtual(table) => Object::Virtual(table),
         }
     }
@@ -67,6 +70,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => ("database", &database.name),
             Object::Enum(found) => ("type", &found.name),
             Object::Domain(found) => ("type", &found.name),
+            Object::Composite(found) => ("type", &found.name),
             Object::Routine(found) => (found.kind(), &found.name),
             Object::Virtual(table) => (table.kind(), table.name),
         }
@@ -82,6 +86,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => database.owner,
             Object::Enum(found) => found.owner,
             Object::Domain(found) => found.owner,
+            Object::Composite(found) => found.owner,
             Object::Routine(found) => found.owner,
             Object::Virtual(_) => crate::ROOT,
         }
@@ -97,6 +102,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => Some(database.id),
             Object::Enum(found) => Some(found.database),
             Object::Domain(found) => Some(found.database),
+            Object::Composite(found) => Some(found.database),
             Object::Routine(found) => Some(found.database),
             Object::Virtual(_) => None,
         }
@@ -112,6 +118,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => &database.grants,
             Object::Enum(found) => &found.grants,
             Object::Domain(found) => &found.grants,
+            Object::Composite(found) => &found.grants,
             Object::Routine(found) => &found.grants,
             Object::Virtual(_) => &[],
         }
@@ -123,7 +130,7 @@ impl<'a> Object<'a> {
             Object::Table(_) | Object::View(_) | Object::Virtual(_) => TABLE_PRIVILEGES,
             Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
             Object::Schema(_) => &["USAGE", "CREATE"],
-            Object::Enum(_) | Object::Domain(_) => &["USAGE"],
+            Object::Enum(_) | Object::Domain(_) | Object::Composite(_) => &["USAGE"],
             Object::Routine(_) => &["EXECUTE"],
             Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
         }
@@ -279,7 +286,7 @@ impl<'c> Privileges<'c> {
     pub fn acl(self, object: Object<'_>) -> Option<Vec<String>> {
         let untouched = match object {
             Object::Database(database) => database.grants == Database::first_grants(),
-            Object::Enum(_) | Object::Domain(_) => {
+            Object::Enum(_) | Object::Domain(_) | Object::Composite(_) => {
                 object.grants() == DefaultKind::Types.built_in_grants()
             }
             Object::Routine(_) => object.grants() == DefaultKind::Functions.built_in_grants(),

@@ -7,10 +7,11 @@ use braid_kv::{Result as KvResult, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Change;
-use crate::{Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
+use crate::{Composite, Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
 
 /// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
-/// later (enums, domains, routines) have not changed it: older databases have none of them.
+/// later (enums, domains, routines, composite types) have not changed it: older databases have none
+/// of them.
 pub const FORMAT_VERSION: u32 = 1;
 /// The first id that objects of users get.
 pub const FIRST_ID: Id = 16384;
@@ -47,6 +48,8 @@ pub enum Descriptor {
     Domain(Arc<Domain>),
     /// A function or procedure.
     Routine(Arc<Routine>),
+    /// A composite type.
+    Composite(Arc<Composite>),
 }
 
 impl Descriptor {
@@ -62,6 +65,7 @@ impl Descriptor {
             Descriptor::Enum(found) => found.id,
             Descriptor::Domain(found) => found.id,
             Descriptor::Routine(found) => found.id,
+            Descriptor::Composite(found) => found.id,
         }
     }
 }
@@ -74,7 +78,7 @@ macro_rules! descriptor_of {
     })* };
 }
 
-descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum, Domain, Routine);
+descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum, Domain, Routine, Composite);
 
 pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
     let value = value.ok_or_else(|| corrupt("the catalog's version is missing"))?;

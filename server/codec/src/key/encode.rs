@@ -33,9 +33,9 @@ pub fn is_exact(ty: &SqlType) -> bool {
 /// Whether the type has an order, so that it can be a key column.
 pub fn is_orderable(ty: &SqlType) -> bool {
     match ty {
-        SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Any(_) | SqlType::Unknown => {
-            false
-        }
+        SqlType::Json | SqlType::Void | SqlType::Any(_) | SqlType::Unknown => false,
+        // An anonymous row may have any columns.
+        SqlType::Record(row) => row.name().is_some() && row.iter().all(|(_, ty)| is_orderable(ty)),
         SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath | SqlType::Refcursor => {
             false
         }

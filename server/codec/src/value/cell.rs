@@ -1,5 +1,6 @@
 //! Datum to cell.
 
+use braid_types::sql_type::RowType;
 use braid_types::{Array, Datum, Interval, SqlType};
 
 use super::json;
@@ -34,9 +35,9 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             put_items(out, array.items.iter().map(|item| (item, &array.element)));
         }
         Datum::Record(items) => {
-            let types = if let SqlType::Record(fields) = ty { fields.as_slice() } else { &[] };
-            let ty = |place: usize| types.get(place).map_or(&SqlType::Text, |(_, ty)| ty);
-            put_items(out, items.iter().enumerate().map(|(place, item)| (item, ty(place))));
+            let unknown = RowType::unknown();
+            let row = if let SqlType::Record(row) = ty { row } else { &unknown };
+            put_record(out, items, row);
         }
     }
 }
@@ -68,6 +69,19 @@ fn put_interval(out: &mut Vec<u8>, interval: &Interval) {
     let days_len = out.len() - lengths - 1 - months_len;
     out[lengths] = (months_len | days_len << 4) as u8;
     put_int(out, interval.micros);
+}
+
+/// The numbers of the columns of a row type with a name, then the items. An anonymous row has no
+/// numbers: its columns never change.
+fn put_record(out: &mut Vec<u8>, items: &[Datum], row: &RowType) {
+    let numbers = row.attributes();
+    let is_numbered = numbers.len() == items.len();
+    put_uvarint(out, if is_numbered { numbers.len() as u64 } else { 0 });
+    if is_numbered {
+        numbers.iter().for_each(|attribute| put_uvarint(out, u64::from(attribute.number)));
+    }
+    let ty = |place: usize| row.get(place).map_or(&SqlType::Text, |(_, ty)| ty);
+    put_items(out, items.iter().enumerate().map(|(place, item)| (item, ty(place))));
 }
 
 /// A count, then each item's length plus one (0: NULL) and its cell.

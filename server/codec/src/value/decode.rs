@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
+use braid_types::sql_type::RowType;
 use braid_types::{Datum, Interval, SqlType};
 
 use super::cell::SEVERAL_DIMENSIONS;
@@ -91,19 +92,53 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Array(element) => decode_array(bytes, element, depth)?,
         SqlType::Int2Vector => decode_array(bytes, &SqlType::Int2, depth)?,
         SqlType::OidVector => decode_array(bytes, &SqlType::Oid, depth)?,
-        SqlType::Record(fields) => {
-            let ty = |place: usize| fields.get(place).map(|(_, ty)| ty);
-            Datum::Record(read_items(bytes, ty, depth)?.into())
-        }
+        SqlType::Record(row) => decode_record(bytes, row, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
+}
+
+/// The columns that the type has today: those that came after the row was written are NULL.
+fn decode_record(bytes: &[u8], row: &RowType, depth: u32) -> Result<Datum> {
+    let mut rest = bytes;
+    let count = read_uvarint(&mut rest)?;
+    if count > rest.len() as u64 {
+        return Err(Error::corrupt("record"));
+    }
+    let mut numbers = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        numbers.push(read_uvarint(&mut rest)?);
+    }
+    let known = row.attributes();
+    let is_same =
+        known.iter().map(|attribute| u64::from(attribute.number)).eq(numbers.iter().copied());
+    if is_same || numbers.is_empty() || row.name().is_none() {
+        let ty = |place: usize| row.get(place).map(|(_, ty)| Some(ty));
+        let mut fields = read_items(rest, ty, depth)?;
+        if fields.is_empty() {
+            fields.resize(row.len(), Datum::Null);
+        }
+        return Ok(Datum::Record(fields.into()));
+    }
+    let place_of = |number: u64| known.iter().position(|known| u64::from(known.number) == number);
+    let places: Vec<Option<usize>> = numbers.iter().map(|number| place_of(*number)).collect();
+    let ty = |item: usize| {
+        let place = places.get(item)?;
+        Some(place.and_then(|place| row.get(place)).map(|(_, ty)| ty))
+    };
+    let mut fields = vec![Datum::Null; row.len()];
+    for (item, place) in read_items(rest, ty, depth)?.into_iter().zip(&places) {
+        if let Some(field) = place.and_then(|place| fields.get_mut(place)) {
+            *field = item;
+        }
+    }
+    Ok(Datum::Record(fields.into()))
 }
 
 fn decode_array(bytes: &[u8], element: &SqlType, depth: u32) -> Result<Datum> {
     let mut rest = bytes;
     let first = read_uvarint(&mut rest)?;
     let Some(count) = first.checked_sub(SEVERAL_DIMENSIONS) else {
-        let items = read_items(rest, |_| Some(element), depth)?;
+        let items = read_items(rest, |_| Some(Some(element)), depth)?;
         return Ok(Array::from_lower(element.clone(), to_i32(unzigzag(first))?, items).into());
     };
     if !(2..=DIMENSIONS_MAX as u64).contains(&count) {
@@ -116,7 +151,7 @@ fn decode_array(bytes: &[u8], element: &SqlType, depth: u32) -> Result<Datum> {
         let length = usize::try_from(length).map_err(|_| Error::corrupt("array"))?;
         dimensions.push(Dimension { lower, length });
     }
-    let items = read_items(rest, |_| Some(element), depth)?;
+    let items = read_items(rest, |_| Some(Some(element)), depth)?;
     if check_dimensions(&dimensions).ok() != Some(items.len()) {
         return Err(Error::corrupt("array"));
     }
@@ -139,9 +174,10 @@ fn decode_interval(bytes: &[u8]) -> Result<Interval> {
     })
 }
 
+/// Items of these types. One that has no type any more is passed over as NULL.
 fn read_items<'a>(
     mut rest: &[u8],
-    ty: impl Fn(usize) -> Option<&'a SqlType>,
+    ty: impl Fn(usize) -> Option<Option<&'a SqlType>>,
     depth: u32,
 ) -> Result<Vec<Datum>> {
     let count = read_uvarint(&mut rest)?;
@@ -156,8 +192,10 @@ fn read_items<'a>(
             continue;
         };
         let cell = take(&mut rest, len)?;
-        let ty = ty(place).ok_or(Error::corrupt("record"))?;
-        items.push(decode_at(cell, ty, depth + 1)?);
+        items.push(match ty(place).ok_or(Error::corrupt("record"))? {
+            Some(ty) => decode_at(cell, ty, depth + 1)?,
+            None => Datum::Null,
+        });
     }
     if rest.is_empty() { Ok(items) } else { Err(Error::corrupt("array")) }
 }

@@ -1,6 +1,6 @@
 //! Descriptions of objects for messages.
 
-use braid_catalog::{Catalog, Id, Routine};
+use braid_catalog::{Catalog, Id, Relation, Routine};
 
 use crate::context::DdlContext;
 use crate::names::user_types::UserType;
@@ -9,6 +9,7 @@ use crate::names::user_types::UserType;
 /// search path finds it.
 pub(crate) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String {
     match catalog.relation(id) {
+        Some(Relation::Composite(found)) => describe_type(cx, &UserType::Composite(found)),
         Some(relation) if catalog.names().is_visible(cx.path(), &relation) => {
             format!("{} {}", relation.kind(), relation.name())
         }

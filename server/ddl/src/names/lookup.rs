@@ -234,7 +234,7 @@ pub(crate) fn content(catalog: &Catalog, schema: Id) -> Content {
             Named::Table(id) => tables.extend(catalog.table(id).cloned()),
             Named::View(id) => views.extend(catalog.views().get(id).cloned()),
             Named::Sequence(id) => sequences.extend(catalog.sequences().get(id).cloned()),
-            Named::Index(..) => {}
+            Named::Composite(_) | Named::Index(..) => {}
         }
     }
     (tables, views, sequences)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Enum, Id, Object, Relation};
 use braid_plan::{TypeNames, sql_type_of};
 use braid_sql::ast::{DataType, ObjectName};
+use braid_types::sql_type::{relation_of_row_type, row_name};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -26,12 +27,18 @@ pub(crate) fn sql_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlT
     sql_type_of(data_type, TypeNames { catalog: &catalog, path: cx.path() })
 }
 
-/// The type that a column is to have. 42501 for an enum that the user may not use.
+/// The type that a column is to have. 42501 for a type that the user may not use.
 pub(crate) fn column_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
     let ty = sql_type(cx, data_type)?;
     let catalog = cx.catalog();
     if let Some(found) = ty.inner_enum().and_then(|ty| catalog.enums().get(ty.oid)) {
         catalog.privileges().check(cx.user(), Object::Enum(found), "USAGE")?;
+    }
+    let relation = row_name(&ty).and_then(|name| relation_of_row_type(name.oid));
+    if let Some(found) =
+        relation.and_then(|(relation, _)| catalog.names().composites().get(relation))
+    {
+        catalog.privileges().check(cx.user(), Object::Composite(found), "USAGE")?;
     }
     Ok(ty)
 }
@@ -55,7 +62,9 @@ pub(crate) fn find_enum(cx: &DdlContext<'_>, name: &ObjectName) -> Result<(Arc<E
         return Err(wrong(ty.plain_name()));
     }
     match cx.find(name)? {
-        Some(found @ (Relation::Table(_) | Relation::View(_))) => Err(wrong(found.name())),
+        Some(found @ (Relation::Table(_) | Relation::View(_) | Relation::Composite(_))) => {
+            Err(wrong(found.name()))
+        }
         _ => Err(undefined_type(&written)),
     }
 }

@@ -1,11 +1,13 @@
-//! Types of users by name: enums and domains.
+//! Types of users by name: enums, composite types and domains.
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Domain, Enum, Id, Object};
+use braid_catalog::names::qualified;
+use braid_catalog::{Catalog, Composite, Domain, Enum, Id, Named, Object, Relation};
 use braid_plan::{TypeNames, domain_of};
 use braid_sql::ast::{DataType, Ident, ObjectName};
-use braid_sql::fold;
+use braid_sql::{fold, quote_ident};
+use braid_types::sql_type::row_type_oid;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -17,26 +19,40 @@ use crate::names::types::{enum_name, find_enum, sql_type, undefined_type};
 pub(crate) enum UserType {
     Enum(Arc<Enum>),
     Domain(Arc<Domain>),
+    Composite(Arc<Composite>),
 }
 
 impl UserType {
     /// The type of that id.
     pub(crate) fn by_id(catalog: &Catalog, id: Id) -> Option<Self> {
         let domain = || catalog.domains().get(id).cloned().map(UserType::Domain);
-        catalog.enums().get(id).cloned().map(UserType::Enum).or_else(domain)
+        let composite = || catalog.names().composites().get(id).cloned().map(UserType::Composite);
+        catalog.enums().get(id).cloned().map(UserType::Enum).or_else(domain).or_else(composite)
     }
 
     /// The types in a schema.
     pub(crate) fn in_schema(catalog: &Catalog, schema: Id) -> impl Iterator<Item = Id> {
         let enums = catalog.enums().iter().filter(move |found| found.schema == schema);
         let domains = catalog.domains().iter().filter(move |found| found.schema == schema);
-        enums.map(|found| found.id).chain(domains.map(|found| found.id))
+        let composites =
+            catalog.names().composites().iter().filter(move |found| found.schema == schema);
+        let domains = domains.map(|found| found.id);
+        enums.map(|found| found.id).chain(domains).chain(composites.map(|found| found.id))
     }
 
     pub(crate) fn id(&self) -> Id {
         match self {
             UserType::Enum(found) => found.id,
             UserType::Domain(found) => found.id,
+            UserType::Composite(found) => found.id,
+        }
+    }
+
+    /// Its number as a type, which stored texts have.
+    pub(crate) fn oid(&self) -> u32 {
+        match self {
+            UserType::Composite(found) => row_type_oid(found.id),
+            other => other.id(),
         }
     }
 
@@ -44,6 +60,7 @@ impl UserType {
         match self {
             UserType::Enum(found) => found.database,
             UserType::Domain(found) => found.database,
+            UserType::Composite(found) => found.database,
         }
     }
 
@@ -51,6 +68,7 @@ impl UserType {
         match self {
             UserType::Enum(found) => Object::Enum(found),
             UserType::Domain(found) => Object::Domain(found),
+            UserType::Composite(found) => Object::Composite(found),
         }
     }
 
@@ -59,6 +77,13 @@ impl UserType {
         match self {
             UserType::Enum(found) => enum_name(cx, found),
             UserType::Domain(found) => domain_name(cx, found),
+            UserType::Composite(found) => {
+                let (catalog, relation) = (cx.catalog(), Relation::Composite(found.clone()));
+                match catalog.names().is_visible(cx.path(), &relation) {
+                    true => quote_ident(&found.name),
+                    false => qualified(&catalog.schema_name(found.schema), &found.name),
+                }
+            }
         }
     }
 }
@@ -70,6 +95,9 @@ pub(crate) fn domain_name(cx: &DdlContext<'_>, found: &Domain) -> String {
 
 /// The type of users of that name, and whether the name is that of its arrays' type.
 pub(crate) fn find_user_type(cx: &DdlContext<'_>, name: &ObjectName) -> Result<(UserType, bool)> {
+    if let Some(Relation::Composite(found)) = cx.find(name)? {
+        return Ok((UserType::Composite(found), false));
+    }
     match named_domain(cx, name)? {
         Some(found) => Ok((UserType::Domain(found), false)),
         None => find_enum(cx, name).map(|(found, is_array)| (UserType::Enum(found), is_array)),
@@ -138,7 +166,12 @@ pub(crate) fn new_schema(
     if schema.id == own {
         return Ok(None);
     }
-    let is_taken = catalog.enums().find(schema.id, name).is_some()
+    let is_row_type = matches!(
+        catalog.names().find(schema.id, name),
+        Some(Named::Table(_) | Named::View(_) | Named::Composite(_))
+    );
+    let is_taken = is_row_type
+        || catalog.enums().find(schema.id, name).is_some()
         || catalog.domains().find(schema.id, name).is_some();
     if is_taken {
         let message = format!("type \"{name}\" already exists in schema \"{}\"", schema.name);

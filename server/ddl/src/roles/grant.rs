@@ -1,8 +1,8 @@
 //! GRANT and REVOKE of privileges.
 
 use braid_catalog::{
-    ColumnId, Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema,
-    Sequence, Table, View,
+    ColumnId, Composite, Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine,
+    Schema, Sequence, Table, View,
 };
 use braid_sql::ast::{
     GrantObjects, GrantPrivileges, Grantee, ObjectName, Privilege, PrivilegeGrant,
@@ -62,6 +62,10 @@ fn relations(cx: &DdlContext<'_>, names: &[ObjectName], sequences: bool) -> Resu
         match cx.find(name)? {
             Some(relation @ Relation::Sequence(_)) => found.push(Target::Relation(relation)),
             Some(other) if sequences => return Err(wrong_kind(other.name(), "sequence")),
+            Some(found @ Relation::Composite(_)) => {
+                let message = format!("\"{}\" is a composite type", found.name());
+                return Err(Error::new(SqlState::WrongObjectType, message));
+            }
             Some(index @ Relation::Index(..)) => {
                 let message = format!("\"{}\" is an index", index.name());
                 return Err(Error::new(SqlState::WrongObjectType, message));
@@ -115,6 +119,7 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             .iter()
             .map(|name| match find_user_type(cx, name)? {
                 (UserType::Enum(found), false) => Ok(Target::Enum(Enum::clone(&found))),
+                (UserType::Composite(found), _) => Ok(Target::Relation(Relation::Composite(found))),
                 (UserType::Domain(found), _) => Ok(Target::Domain(Domain::clone(&found))),
                 _ => {
                     let message = "cannot set privileges of array types";
@@ -327,6 +332,9 @@ fn put(
         }
         Target::Relation(Relation::Sequence(sequence)) => {
             draft.put(Sequence { grants, ..Sequence::clone(sequence) });
+        }
+        Target::Relation(Relation::Composite(found)) => {
+            draft.put(Composite { grants, ..Composite::clone(found) });
         }
         Target::Relation(Relation::Virtual(_) | Relation::Index(..)) => {}
         Target::Schema(schema) => draft.put(Schema { grants, ..schema.clone() }),

@@ -60,6 +60,9 @@ pub(super) fn holdings(cx: &DdlContext<'_>, role: Id) -> Vec<String> {
     });
     catalog.enums().iter().for_each(|e| found.look_at(e.id, Object::Enum(e), || name(e.id)));
     catalog.domains().iter().for_each(|d| found.look_at(d.id, Object::Domain(d), || name(d.id)));
+    catalog.names().composites().iter().for_each(|c| {
+        found.look_at(c.id, Object::Composite(c), || name(c.id));
+    });
     for routine in catalog.names().routines().iter() {
         let signature = || catalog.names().routines().signature(None, routine, ",");
         found.look_at(routine.id, Object::Routine(routine), || {

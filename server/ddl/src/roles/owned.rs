@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Database, Domain, Draft, Enum, Grant, Id, Object, ROOT, Relation, Routine,
+    Catalog, Composite, Database, Domain, Draft, Enum, Grant, Id, Object, ROOT, Relation, Routine,
     RowSecurity, Schema, Sequence, Table, View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
@@ -48,12 +48,14 @@ fn check_member(cx: &DdlContext<'_>, role: Id, action: &str) -> Result<()> {
     Err(Error::new(SqlState::InsufficientPrivilege, message))
 }
 
-/// The tables, views and sequences of a database.
+/// The tables, views, sequences and composite types of a database.
 fn relations_of(catalog: &Catalog, database: Id) -> Vec<Relation> {
     let tables = catalog.tables().in_database(database).cloned().map(Relation::Table);
     let views = catalog.views().in_database(database).cloned().map(Relation::View);
     let sequences = catalog.sequences().iter().filter(|sequence| sequence.database == database);
-    tables.chain(views).chain(sequences.cloned().map(Relation::Sequence)).collect()
+    let sequences = sequences.cloned().map(Relation::Sequence);
+    let composites = catalog.names().composites().in_database(database).cloned();
+    tables.chain(views).chain(sequences).chain(composites.map(Relation::Composite)).collect()
 }
 
 /// REASSIGN OWNED.
@@ -77,6 +79,9 @@ pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
             }
             Relation::Sequence(sequence) if roles.contains(&sequence.owner) => {
                 draft.put(Sequence { owner, ..Sequence::clone(&sequence) });
+            }
+            Relation::Composite(found) if roles.contains(&found.owner) => {
+                draft.put(Composite { owner, ..Composite::clone(&found) });
             }
             _ => {}
         }
@@ -109,13 +114,16 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
     let catalog = cx.catalog();
     let is_doomed = |relation: &Relation| {
         let is_part = matches!(relation, Relation::Sequence(s) if s.owned_by.is_some());
-        roles.contains(&Object::from(relation).owner()) && !is_part
+        let is_type = matches!(relation, Relation::Composite(_));
+        roles.contains(&Object::from(relation).owner()) && !is_part && !is_type
     };
     let doomed: BTreeSet<Id> =
         relations_of(&catalog, here).iter().filter(|r| is_doomed(r)).map(Relation::oid).collect();
     let enums = catalog.enums().in_database(here).map(|found| (found.id, found.owner));
     let domains = catalog.domains().in_database(here).map(|found| (found.id, found.owner));
-    let types = enums.chain(domains).filter(|(_, owner)| roles.contains(owner));
+    let composites =
+        catalog.names().composites().in_database(here).map(|found| (found.id, found.owner));
+    let types = enums.chain(domains).chain(composites).filter(|(_, owner)| roles.contains(owner));
     let types: Vec<Id> = types.map(|(id, _)| id).collect();
     drop_relations(cx, doomed, statement.behavior)?;
     for id in types {
@@ -198,6 +206,9 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
             Relation::View(view) => draft.put(View { grants, ..View::clone(&view) }),
             Relation::Sequence(sequence) => {
                 draft.put(Sequence { grants, ..Sequence::clone(&sequence) });
+            }
+            Relation::Composite(found) => {
+                draft.put(Composite { grants, ..Composite::clone(&found) });
             }
             Relation::Virtual(_) | Relation::Index(..) => {}
         }

@@ -17,6 +17,7 @@ use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
 use crate::roles::default_privileges::new_grants;
 use crate::statement::object::sequence::{apply_options, bounds};
+use crate::statement::types::row_users::{check_no_member_of_itself, check_no_temporary_rows};
 use crate::table::constraints::multiple_primary_keys;
 use crate::table::expr_text::nextval_of;
 use crate::table::exprs::{bind_default_expr, generated_expr};
@@ -224,6 +225,8 @@ pub(crate) fn add_column<'s>(
         None => column_type(cx, &def.data_type)?,
     };
     check_column_type(&name, &ty)?;
+    check_no_member_of_itself(&cx.catalog(), table.id, &ty)?;
+    check_no_temporary_rows(table.id, &ty)?;
     let collation = collation_of(def.collation.as_ref(), &ty)?;
     behind.serial = serial.is_some();
     if behind.serial && behind.nullable == Some(true) {
@@ -315,10 +318,13 @@ pub(crate) fn check_column_name(table: &Table, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// 42P16 for pseudo-types, 0A000 for what rows do not hold.
+/// 42P16 for pseudo-types.
 pub(crate) fn check_column_type(column: &str, ty: &SqlType) -> Result<()> {
-    let base = ty.element().unwrap_or(ty);
-    if matches!(base, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Any(_)) {
+    let is_pseudo = match ty.element().unwrap_or(ty) {
+        SqlType::Record(row) => row.name().is_none(),
+        base => matches!(base, SqlType::Unknown | SqlType::Void | SqlType::Any(_)),
+    };
+    if is_pseudo {
         let message = format!("column \"{column}\" has pseudo-type {}", ty.display_name());
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use braid_catalog::{CatalogNames, Column, ColumnId, StoredExpr, Table};
+use braid_catalog::{CatalogNames, Column, ColumnId, Id, StoredExpr, Table, is_temporary};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs};
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Expr as Bound, NoStoredForm, bind_default, bind_table_expr, identify_expr};
@@ -43,8 +43,18 @@ pub(crate) fn stored_expr(
     let ast = braid_sql::parse_expr(text)?;
     match cx.plan(|cx| identify_expr(&ast, table, ty, cx)) {
         Err(error) if error.cause::<NoStoredForm>().is_some() => Ok(written(text)),
+        Ok(StoredExpr::Identified(found)) if names_temporary_routine(cx, &found.relations) => {
+            Err(Error::unsupported("a function in pg_temp in a definition"))
+        }
         other => other,
     }
+}
+
+/// Whether one of these is a routine that ends with the session.
+fn names_temporary_routine(cx: &DdlContext<'_>, ids: &[Id]) -> bool {
+    let catalog = cx.catalog();
+    let mut temporary = ids.iter().filter(|id| is_temporary(**id));
+    temporary.any(|id| catalog.names().routines().get(*id).is_some())
 }
 
 /// An expression of one table as one of another table, or of the same with other types: its

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, Domain, Id};
+use braid_types::sql_type::row_name;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
@@ -18,7 +19,7 @@ use super::scope::columns::Scopes;
 use super::stored::bind_stored_table_expr;
 use crate::context::PlanContext;
 use crate::layout;
-use crate::tree::expr::{CaseExpr, DomainExpr, DomainRules, Expr};
+use crate::tree::expr::{CaseExpr, DomainExpr, DomainPart, DomainRules, Expr};
 
 /// How many domains the conditions of domains may cast to, one inside the other.
 const NESTED_MAX: usize = 20;
@@ -27,6 +28,12 @@ const NESTED_MAX: usize = 20;
 pub(crate) fn check_domain(binder: &mut Binder<'_>, value: Expr, domain: &Domain) -> Result<Expr> {
     let rules = Arc::new(rules_of(binder, domain)?);
     Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
+}
+
+/// A value of a domain's base type, with the check of the domain of that id.
+pub(crate) fn check_domain_of(binder: &mut Binder<'_>, value: Expr, id: Id) -> Result<Expr> {
+    let domain = known(binder.cx.catalog, id)?.clone();
+    check_domain(binder, value, &domain)
 }
 
 /// A value of a column's type, with the check of the column's domain, if it has one with
@@ -39,7 +46,7 @@ pub(crate) fn check_column(binder: &mut Binder<'_>, value: Expr, column: &Column
         return Ok(value);
     }
     let rules = rules_of(binder, &domain)?;
-    if !rules.not_null && rules.checks.is_empty() {
+    if !rules.not_null && rules.checks.is_empty() && rules.parts.is_empty() {
         return Ok(value);
     }
     Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules: Arc::new(rules) })))
@@ -49,6 +56,12 @@ pub(crate) fn check_column(binder: &mut Binder<'_>, value: Expr, column: &Column
 pub fn bind_domain_check(cx: &PlanContext<'_>, domain: &Domain) -> Result<Expr> {
     let base = cx.catalog.domains().base(domain);
     check_domain(&mut Binder::new(cx), Expr::Input(0, base), domain)
+}
+
+/// The check of the domains inside of a type over an input of one column; `None` without any.
+pub fn bind_parts_check(cx: &PlanContext<'_>, ty: &SqlType) -> Result<Option<Expr>> {
+    let checked = check_parts(&mut Binder::new(cx), Expr::Input(0, ty.clone()), ty)?;
+    Ok(Some(checked).filter(|checked| matches!(checked, Expr::Domain(_))))
 }
 
 fn known(catalog: &braid_catalog::Catalog, id: Id) -> Result<&Arc<Domain>> {
@@ -70,11 +83,18 @@ fn rules_of(binder: &mut Binder<'_>, domain: &Domain) -> Result<DomainRules> {
         schema: catalog.schema_name(domain.schema),
         not_null: domain.not_null,
         checks: Vec::new(),
+        parts: Vec::new(),
     };
     let levels: Vec<&Domain> = domains.chain(domain).collect();
     binder.domain_depth += 1;
     let notes = binder.notes.take();
-    let mut bound = Ok(());
+    let parts = match domain.element.map(|id| known(catalog, id)) {
+        Some(element) => element
+            .and_then(|element| rules_of(binder, element))
+            .map(|rules| vec![(DomainPart::Elements, rules)]),
+        None => parts_of(binder, &domains.base(domain)),
+    };
+    let mut bound = parts.map(|parts| rules.parts = parts);
     for level in levels.into_iter().rev() {
         rules.not_null |= level.not_null;
         bound = bound.and_then(|()| bind_level(binder, level, &mut rules));
@@ -82,6 +102,64 @@ fn rules_of(binder: &mut Binder<'_>, domain: &Domain) -> Result<DomainRules> {
     binder.notes = notes;
     binder.domain_depth -= 1;
     bound.map(|()| rules)
+}
+
+/// A value of a type with the check of the domains that the type is made of, if there are any.
+pub(crate) fn check_parts(binder: &mut Binder<'_>, value: Expr, ty: &SqlType) -> Result<Expr> {
+    if row_name(ty).is_none() {
+        return Ok(value);
+    }
+    let parts = parts_of(binder, ty)?;
+    if parts.is_empty() {
+        return Ok(value);
+    }
+    let rules = Arc::new(type_rules(ty, parts));
+    Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
+}
+
+/// The rules of a type that is no domain itself.
+fn type_rules(ty: &SqlType, parts: Vec<(DomainPart, DomainRules)>) -> DomainRules {
+    DomainRules {
+        id: ty.oid(),
+        name: ty.short_name().to_owned(),
+        shown: ty.display_name(),
+        schema: String::new(),
+        not_null: false,
+        checks: Vec::new(),
+        parts,
+    }
+}
+
+/// What the domains inside of a type ask of its values: those of the columns of a row type with a
+/// name, also in arrays.
+fn parts_of(binder: &mut Binder<'_>, ty: &SqlType) -> Result<Vec<(DomainPart, DomainRules)>> {
+    let row = match ty {
+        SqlType::Record(row) => row,
+        SqlType::Array(element) => {
+            let parts = parts_of(binder, element)?;
+            let has_rules = !parts.is_empty();
+            let rules = has_rules.then(|| (DomainPart::Elements, type_rules(element, parts)));
+            return Ok(rules.into_iter().collect());
+        }
+        _ => return Ok(Vec::new()),
+    };
+    let mut found = Vec::new();
+    for (place, attribute) in row.attributes().iter().enumerate() {
+        let Some((_, ty)) = row.get(place) else { continue };
+        match attribute.domain {
+            Some(id) => {
+                let domain = known(binder.cx.catalog, id)?.clone();
+                found.push((DomainPart::Field(place), rules_of(binder, &domain)?));
+            }
+            None => {
+                let parts = parts_of(binder, ty)?;
+                if !parts.is_empty() {
+                    found.push((DomainPart::Field(place), type_rules(ty, parts)));
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The conditions of one domain, by name, over its value as the only input.

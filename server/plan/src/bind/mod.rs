@@ -23,7 +23,7 @@ pub(crate) use binder::{Binder, defining};
 pub(crate) use bound_statement::BoundStatement;
 pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};
-pub use domain::bind_domain_check;
+pub use domain::{bind_domain_check, bind_parts_check};
 pub(crate) use expr::common_type::common_type;
 pub(crate) use expr::data_type::interval_modifier;
 pub use expr::data_type::{

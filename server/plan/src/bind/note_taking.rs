@@ -8,7 +8,7 @@ use braid_sql::ast::{
 use braid_types::SqlType;
 
 use super::Binder;
-use super::scope::columns::{Scope, ScopeColumn};
+use super::scope::columns::Scope;
 use super::scope::notes::{
     ItemNote, NamedItem, Notes, Reference, RoutineNote, StarColumn, address,
 };
@@ -52,15 +52,14 @@ impl Binder<'_> {
         }
     }
 
-    pub(crate) fn note_star<'s>(
+    pub(crate) fn note_star(
         &mut self,
         item: &SelectItem,
-        columns: impl Iterator<Item = &'s ScopeColumn>,
+        columns: impl Iterator<Item = StarColumn>,
     ) {
-        let Some(notes) = &mut self.notes else { return };
-        let star =
-            |c: &ScopeColumn| StarColumn { name: c.name.clone(), column: c.item, ty: c.ty.clone() };
-        notes.stars.insert(address(item), columns.map(star).collect());
+        if let Some(notes) = &mut self.notes {
+            notes.stars.insert(address(item), columns.collect());
+        }
     }
 
     pub(crate) fn note_window(

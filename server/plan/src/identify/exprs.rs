@@ -4,6 +4,7 @@ use braid_sql::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, DataType, Expr as Ast, Subscript,
     UnaryOperator, Value,
 };
+use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlType};
 
 use super::comparisons::{
@@ -362,6 +363,7 @@ pub(super) fn identify_access(
         use_column(identifier, found);
         return Ok(column(found));
     }
+    let mut ty = bound_type(identifier, root).ok();
     let root =
         if is_name { identify_name(identifier, root)? } else { identify_known(identifier, root)? };
     let is_slice =
@@ -371,7 +373,10 @@ pub(super) fn identify_access(
     for access in chain {
         result.push(match access {
             AccessExpr::Dot(Ast::Identifier(field)) => {
-                AccessExpr::Dot(Ast::Identifier(quoted(braid_sql::fold(field))))
+                let (name, of_field) =
+                    stored_field(identifier, ty.as_ref(), braid_sql::fold(field));
+                ty = of_field;
+                AccessExpr::Dot(Ast::Identifier(quoted(name)))
             }
             // Beside a slice a single subscript is one, too.
             AccessExpr::Subscript(Subscript::Index { index }) if has_slice => {
@@ -382,6 +387,7 @@ pub(super) fn identify_access(
                 })
             }
             AccessExpr::Subscript(Subscript::Index { index }) => {
+                ty = ty.map(|ty| ty.element().cloned().unwrap_or(ty));
                 AccessExpr::Subscript(Subscript::Index {
                     index: identify_known(identifier, index)?,
                 })
@@ -399,6 +405,24 @@ pub(super) fn identify_access(
         });
     }
     Ok(Ast::CompoundFieldAccess { root: boxed(root), access_chain: result })
+}
+
+/// The name of a field in the stored form, and its type. A field of a row type with a name goes by
+/// its number, so that it can be renamed.
+fn stored_field(
+    identifier: &mut Identifier<'_, '_>,
+    row: Option<&SqlType>,
+    field: String,
+) -> (String, Option<SqlType>) {
+    let Some(SqlType::Record(row)) = row else { return (field, None) };
+    let Some(place) = row.iter().position(|(name, _)| *name == field) else { return (field, None) };
+    let ty = row.get(place).map(|(_, ty)| ty.clone());
+    let relation = row.name().and_then(|name| relation_of_row_type(name.oid));
+    let (Some((relation, _)), Some(attribute)) = (relation, row.attributes().get(place)) else {
+        return (field, ty);
+    };
+    identifier.uses.entry(relation).or_default().insert(attribute.number);
+    (braid_sql::field_mark(relation, attribute.number), ty)
 }
 
 pub(super) fn unnested(e: &Ast) -> &Ast {

@@ -56,6 +56,7 @@ pub(crate) fn identify_literal(
         SqlType::Regtype | SqlType::Regproc | SqlType::Regnamespace | SqlType::Regrole => {
             return cast(string(text), ty, None);
         }
+        SqlType::Record(row) if row.name().is_some() => {}
         SqlType::Record(_) | SqlType::Void | SqlType::Any(_) => {
             return Err(unstorable("a record as a literal"));
         }

@@ -242,7 +242,11 @@ fn identify_items(
                 for star in columns {
                     use_column(identifier, star.column);
                     let alias = quoted(&star.name);
-                    result.push(SelectItem::ExprWithAlias { expr: column(star.column), alias });
+                    let expr = match star.field {
+                        Some(field) => stored_part(identifier, column(star.column), field),
+                        None => column(star.column),
+                    };
+                    result.push(SelectItem::ExprWithAlias { expr, alias });
                 }
                 continue;
             }
@@ -257,6 +261,14 @@ fn identify_items(
         result.push(SelectItem::ExprWithAlias { expr, alias: quoted(alias) });
     }
     Ok(result)
+}
+
+/// A field of a row, by its number.
+fn stored_part(identifier: &mut Identifier<'_, '_>, row: Ast, field: (u32, u16)) -> Ast {
+    let (relation, number) = field;
+    identifier.uses.entry(relation).or_default().insert(number);
+    let name = Ast::Identifier(quoted(braid_sql::field_mark(relation, number)));
+    Ast::CompoundFieldAccess { root: Box::new(row), access_chain: vec![AccessExpr::Dot(name)] }
 }
 
 /// The row of `(row).*` and its fields.

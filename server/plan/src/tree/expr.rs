@@ -136,9 +136,9 @@ pub struct DomainExpr {
     pub rules: Arc<DomainRules>,
 }
 
-/// What the values of a domain have to satisfy.
+/// What the values of a domain have to satisfy, or those of a type that is made of domains.
 pub struct DomainRules {
-    /// The domain.
+    /// The domain, or the type with domains inside.
     pub id: u32,
     /// Its name.
     pub name: String,
@@ -150,6 +150,17 @@ pub struct DomainRules {
     pub not_null: bool,
     /// Names and conditions, over the value as [`Expr::Input`].
     pub checks: Vec<(String, Expr)>,
+    /// What parts of the values have to satisfy.
+    pub parts: Vec<(DomainPart, DomainRules)>,
+}
+
+/// A part of a value whose domain is checked with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum DomainPart {
+    /// Each element of an array.
+    Elements,
+    /// A field of a row.
+    Field(usize),
 }
 
 /// `CASE`

@@ -165,6 +165,8 @@ pub struct FunctionCall {
     /// The names of the columns of a function that returns `record`, from the call's column
     /// definition list; empty for any other function.
     pub defined: Vec<String>,
+    /// The type of the rows of a built-in function whose fields are the columns.
+    pub row: Option<SqlType>,
 }
 
 /// A function of a user that gives rows.

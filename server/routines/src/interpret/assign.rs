@@ -5,9 +5,9 @@ use braid_plan::eval::{EvalContext, eval};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
 use super::state::Run;
-use crate::plpgsql::{Slot, Sql, Subscript, Target};
+use crate::plpgsql::{Slot, Sql, Step, Subscript, Target};
 use crate::query::{Given, finish, plain_value, start};
-use crate::values::assign;
+use crate::values::{assign, assign_to_field, check_domain};
 
 /// Where an assignment to an array goes.
 enum Place {
@@ -70,21 +70,21 @@ impl Run<'_> {
         match target {
             Target::Variable(slot) => self.assign_variable(*slot, value, from),
             Target::Field(slot, field) => self.assign_field(*slot, field, value, from),
-            Target::Element(slot, subscripts) => {
-                let places = self.places(subscripts).await?;
+            Target::Part(slot, steps) => {
+                let mut known = Vec::with_capacity(steps.len());
+                for step in steps {
+                    known.push(match step {
+                        Step::Field(field) => KnownStep::Field(field),
+                        Step::Subscripts(list) => KnownStep::Places(self.places(list).await?),
+                    });
+                }
+                if let Some(KnownStep::Field(field)) = known.first() {
+                    self.field(*slot, field)?;
+                }
                 let (ty, held) = (&self.frame.types[*slot], &self.frame.values[*slot]);
-                let array = with_element(&self.cx, (ty, held), &places, value, from)?;
-                self.frame.set(*slot, array)
-            }
-            Target::FieldElement(slot, field, subscripts) => {
-                let places = self.places(subscripts).await?;
-                let (place, ty) = self.field(*slot, field)?;
-                let held = match &self.frame.values[*slot] {
-                    Datum::Record(items) => items.get(place).cloned().unwrap_or(Datum::Null),
-                    _ => Datum::Null,
-                };
-                let array = with_element(&self.cx, (&ty, &held), &places, value, from)?;
-                self.assign_field(*slot, field, array, &ty)
+                let value = with_part(&self.cx, (ty, held), &known, value, from)?;
+                let domain = self.code.domains.get(*slot).copied().flatten();
+                self.frame.set(*slot, check_domain(&self.cx, value, domain)?)
             }
         }
     }
@@ -122,13 +122,14 @@ impl Run<'_> {
         let Some(to) = &self.code.types[slot] else {
             return self.assign_record(slot, value, from);
         };
-        let is_row = matches!(to, SqlType::Record(_));
+        let is_row = matches!(to, SqlType::Record(row) if row.name().is_none());
         if is_row && !matches!(from, SqlType::Record(_)) && !value.is_null() {
             let message = "cannot assign non-composite value to a row variable";
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         }
         let value = assign(&self.cx, value, from, to)?;
-        self.frame.set(slot, value)
+        let domain = self.code.domains.get(slot).copied().flatten();
+        self.frame.set(slot, check_domain(&self.cx, value, domain)?)
     }
 
     /// A record of any columns takes the columns of what it is given.
@@ -151,8 +152,8 @@ impl Run<'_> {
         value: Datum,
         from: &SqlType,
     ) -> Result<()> {
-        let (place, ty) = self.field(slot, field)?;
-        let value = assign(&self.cx, value, from, &ty)?;
+        let (place, _) = self.field(slot, field)?;
+        let value = assign_to_field(&self.cx, value, from, (&self.frame.types[slot], place))?;
         let width = match &self.frame.types[slot] {
             SqlType::Record(fields) => fields.len(),
             _ => 0,
@@ -209,6 +210,73 @@ impl Run<'_> {
             self.assign(target, value, &from).await?;
         }
         Ok(())
+    }
+}
+
+/// A step into a value, with the values of its subscripts.
+enum KnownStep<'t> {
+    Field(&'t str),
+    Places(Vec<Place>),
+}
+
+/// A value with another part.
+fn with_part(
+    cx: &ExecContext,
+    (ty, held): (&SqlType, &Datum),
+    steps: &[KnownStep<'_>],
+    value: Datum,
+    from: &SqlType,
+) -> Result<Datum> {
+    let (step, rest) = match steps {
+        [] => return assign(cx, value, from, ty),
+        [KnownStep::Places(places)] => return with_element(cx, (ty, held), places, value, from),
+        [step, rest @ ..] => (step, rest),
+    };
+    match step {
+        KnownStep::Field(field) => {
+            let SqlType::Record(fields) = ty else {
+                let shown = ty.display_name();
+                let message = format!(
+                    "cannot assign to field \"{field}\" because its type {shown} is not a composite \
+                     type"
+                );
+                return Err(Error::new(SqlState::DatatypeMismatch, message));
+            };
+            let found = fields.iter().enumerate().find(|(_, (name, _))| name == field);
+            let row = ty;
+            let domain =
+                |place: usize| fields.attributes().get(place).and_then(|known| known.domain);
+            let Some((place, (_, ty))) = found else {
+                let shown = ty.display_name();
+                let message = format!("column \"{field}\" not found in data type {shown}");
+                return Err(Error::new(SqlState::UndefinedColumn, message));
+            };
+            let mut items: Row = match held {
+                Datum::Record(items) => items.to_vec(),
+                _ => vec![Datum::Null; fields.len()],
+            };
+            if let Some(item) = items.get_mut(place) {
+                *item = match rest {
+                    [] => assign_to_field(cx, value, from, (row, place))?,
+                    rest => {
+                        let value = with_part(cx, (ty, &*item), rest, value, from)?;
+                        check_domain(cx, value, domain(place))?
+                    }
+                };
+            }
+            Ok(Datum::Record(items.into()))
+        }
+        KnownStep::Places(places) => {
+            let element = ty.element().cloned().unwrap_or(SqlType::Unknown);
+            let at = |place: &Place| match place {
+                Place::At(place) => *place,
+                Place::Between(..) => 1,
+            };
+            let at: Vec<i64> = places.iter().map(at).collect();
+            let old = held.as_array().map_or(Datum::Null, |array| array.item(&at));
+            let value = with_part(cx, (&element, &old), rest, value, from)?;
+            with_element(cx, (ty, held), places, value, &element)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::parser::Parser;
 use super::sql_parser::{
     STATEMENT, Until, expression, named_target, parse_into, parse_list, statement, target,
 };
-use super::tree::{Kind, Raise, Subscript, Target};
+use super::tree::{Kind, Raise, Step, Subscript, Target};
 use crate::conditions::state_named;
 
 /// A statement without statements inside.
@@ -64,41 +64,59 @@ fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
         TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Number => 1,
         _ => return Ok(None),
     };
-    while matches!(parser.peek_at(at), TokenKind::Symbol("."))
-        && matches!(parser.peek_at(at + 1), TokenKind::Word(_) | TokenKind::Quoted(_))
-    {
-        at += 2;
-    }
     let mut depth = 0usize;
-    while depth > 0 || matches!(parser.peek_at(at), TokenKind::Symbol("[")) {
+    loop {
         match parser.peek_at(at) {
             TokenKind::Symbol("[") => depth += 1,
-            TokenKind::Symbol("]") => depth -= 1,
-            TokenKind::Symbol(";") | TokenKind::End => return Ok(None),
-            _ => {}
+            TokenKind::Symbol("]") if depth > 0 => depth -= 1,
+            TokenKind::Symbol(";") | TokenKind::End if depth > 0 => return Ok(None),
+            TokenKind::Symbol(".")
+                if depth == 0
+                    && matches!(
+                        parser.peek_at(at + 1),
+                        TokenKind::Word(_) | TokenKind::Quoted(_)
+                    ) =>
+            {
+                at += 1;
+            }
+            _ if depth > 0 => {}
+            _ => break,
         }
         at += 1;
     }
     if !matches!(parser.peek_at(at), TokenKind::Symbol(":=" | "=")) {
         return Ok(None);
     }
-    let mut target = target(parser)?;
-    let mut subscripts = Vec::new();
-    while parser.take_symbol("[") {
-        subscripts.push(parse_subscript(parser)?);
-        parser.expect_symbol("]")?;
-    }
-    if !subscripts.is_empty() {
-        target = match target {
-            Target::Variable(slot) => Target::Element(slot, subscripts),
-            Target::Field(slot, field) => Target::FieldElement(slot, field, subscripts),
-            _ => return Err(Error::unsupported("a subscript of an element as a target")),
-        };
-    }
+    let target = target(parser)?;
+    let target = parse_part(parser, target)?;
     parser.advance();
     let value = expression(parser, STATEMENT)?;
     parser.expect_symbol(";")?;
     Ok(Some(Kind::Assign(target, value)))
+}
+
+/// The subscripts and fields behind the first subscript of a target.
+fn parse_part(parser: &mut Parser<'_>, target: Target) -> Result<Target> {
+    let (slot, mut steps) = match target {
+        target if !parser.is_symbol("[") => return Ok(target),
+        Target::Variable(slot) => (slot, Vec::new()),
+        Target::Field(slot, field) => (slot, vec![Step::Field(field)]),
+        Target::Part(slot, steps) => (slot, steps),
+    };
+    loop {
+        if parser.is_symbol("[") {
+            let mut subscripts = Vec::new();
+            while parser.take_symbol("[") {
+                subscripts.push(parse_subscript(parser)?);
+                parser.expect_symbol("]")?;
+            }
+            steps.push(Step::Subscripts(subscripts));
+        } else if parser.take_symbol(".") {
+            steps.push(Step::Field(parser.name()?));
+        } else {
+            return Ok(Target::Part(slot, steps));
+        }
+    }
 }
 
 /// `i` or `l:u`, up to the bracket.

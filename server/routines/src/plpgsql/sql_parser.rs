@@ -6,7 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::lexer::TokenKind;
 use super::parser::Parser;
-use super::tree::{Into, Slot, SlotKind, Sql, Target, TypeText};
+use super::tree::{Into, Slot, SlotKind, Sql, Step, Target, TypeText};
 
 /// Where a piece of SQL ends, outside of brackets and CASE.
 #[derive(Clone, Copy)]
@@ -211,7 +211,7 @@ pub(super) fn named_target(parser: &Parser<'_>, parts: &[String]) -> Result<Targ
     match &parts[used..] {
         [] => Ok(Target::Variable(slot)),
         [field] => Ok(Target::Field(slot, field.clone())),
-        _ => Err(Error::unsupported("a field of a field as a target")),
+        fields => Ok(Target::Part(slot, fields.iter().cloned().map(Step::Field).collect())),
     }
 }
 

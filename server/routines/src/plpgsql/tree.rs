@@ -143,10 +143,17 @@ pub enum Target {
     Variable(Slot),
     /// A field of a record.
     Field(Slot, String),
+    /// A part of a variable, at the end of several steps.
+    Part(Slot, Vec<Step>),
+}
+
+/// A step into the value of a variable.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// A field of a record.
+    Field(String),
     /// An element or a slice of an array.
-    Element(Slot, Vec<Subscript>),
-    /// An element or a slice of a record's field.
-    FieldElement(Slot, String, Vec<Subscript>),
+    Subscripts(Vec<Subscript>),
 }
 
 /// A subscript of an array that is assigned to.

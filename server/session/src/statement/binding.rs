@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_sql::ast::{Execute, Spanned};
+use braid_types::sql_type::user_types;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use crate::client::Formats;
@@ -90,7 +91,7 @@ pub(crate) async fn current_params(
     prepared: &Prepared,
 ) -> Result<Vec<SqlType>> {
     let mut types = prepared.params.clone();
-    if types.iter().any(|ty| ty.inner_enum().is_some()) {
+    if types.iter().any(|ty| !user_types(ty).is_empty()) {
         let seq = ensure_open(session).txn.next_statement();
         let catalog = catalog_at(session, seq).await?;
         types.iter_mut().for_each(|ty| catalog.enums().refresh(ty));

@@ -68,4 +68,6 @@ pub use triggers::{
     ConstraintTrigger, CreateTrigger, TransitionName, TriggerChoice, TriggerEvent, TriggerState,
     TriggerTiming,
 };
-pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};
+pub use types::{
+    AlterType, AlterTypeAction, Attribute, AttributeAction, CreateType, LabelPlace, TypeDefinition,
+};

@@ -11,6 +11,7 @@ use super::items::print_name;
 use super::parens::{is_cast_simple, is_simple, unnested};
 use super::printer::{Entry, INDENT_ITEM, Printer, unprintable};
 use super::query::print_query;
+use super::stored_form::split_field;
 use super::syntax::print_special;
 use crate::enum_marks::marked_enum;
 
@@ -426,7 +427,7 @@ fn print_access(printer: &mut Printer<'_>, root: &Expr, chain: &[AccessExpr]) ->
         match access {
             AccessExpr::Dot(Expr::Identifier(field)) => {
                 printer.push(".");
-                print_name(printer, &crate::fold(field));
+                print_name(printer, &field_name(printer, &crate::fold(field)));
             }
             AccessExpr::Subscript(Subscript::Index { index }) => {
                 printer.push("[");
@@ -448,6 +449,14 @@ fn print_access(printer: &mut Printer<'_>, root: &Expr, chain: &[AccessExpr]) ->
         }
     }
     Ok(())
+}
+
+/// Today's name of a field.
+fn field_name(printer: &Printer<'_>, name: &str) -> String {
+    let known = split_field(name).zip(printer.names).and_then(|((relation, column), names)| {
+        names.columns(relation).into_iter().find(|(number, _)| *number == column)
+    });
+    known.map_or_else(|| name.to_owned(), |(_, name)| name)
 }
 
 fn is_row(e: &Expr) -> bool {

@@ -42,5 +42,6 @@ pub use entry::{
 pub use printer::{Layout, Names};
 pub use range::{relation_id, using_columns};
 pub use stored_form::{
-    ItemColumn, RELATION_MARK, TABLE_ROW, UsingColumn, label, listed_columns, split_label,
+    ItemColumn, RELATION_MARK, TABLE_ROW, UsingColumn, field_mark, label, listed_columns,
+    split_field, split_label,
 };

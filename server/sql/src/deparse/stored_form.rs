@@ -8,6 +8,18 @@ pub const RELATION_MARK: &str = "#";
 /// The number of the table whose row a stored expression reads.
 pub const TABLE_ROW: u32 = 1;
 
+/// The name of a field of a row type with a name in the stored form: the relation's id and the
+/// column's number.
+pub fn field_mark(relation: u32, column: u16) -> String {
+    format!("{RELATION_MARK}{relation}.{column}")
+}
+
+/// Reads the name of a field in the stored form.
+pub fn split_field(name: &str) -> Option<(u32, u16)> {
+    let (relation, column) = name.strip_prefix(RELATION_MARK)?.split_once('.')?;
+    Some((relation.parse().ok()?, column.parse().ok()?))
+}
+
 /// What the number of an item of FROM is followed by if the user wrote an alias.
 const ALIAS_MARK: &str = " as";
 

@@ -153,6 +153,7 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
     let shown = |expr: &StoredExpr| row.owner.map(|table| cx.names().expr(table, expr, false));
     let collation = row.column.and_then(|column| column.collation.as_deref());
     let domain = row.column.and_then(|column| cx.catalog.domains().get(column.domain?));
+    let domain = domain.filter(|domain| domain.element.is_none());
     builder.push([
         database(cx),
         text(row.schema),

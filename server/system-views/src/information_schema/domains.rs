@@ -128,6 +128,7 @@ fn column_domain_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let schema = cx.catalog.schema_name(table.schema);
         for column in table.visible_columns() {
             let found = column.domain.and_then(|id| cx.catalog.domains().get(id));
+            let found = found.filter(|found| found.element.is_none());
             let Some(domain) = found.filter(|found| may_see(cx, Object::Domain(found))) else {
                 continue;
             };

@@ -8,3 +8,4 @@ pub(crate) mod routines;
 pub(crate) mod sql_features;
 pub(crate) mod tables;
 pub(crate) mod triggers;
+pub(crate) mod user_types;

@@ -3,6 +3,7 @@
 use braid_builtins::{Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
+use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::lookup::CatalogLookup;
@@ -16,7 +17,8 @@ use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Index, Object, PUBLIC, Queries, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
+    Catalog, Index, Object, PUBLIC, Queries, Relation, RoutineParameter, TABLE_PRIVILEGES, Table,
+    undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -26,6 +28,7 @@ fn has_column(relation: &Relation, name: &str) -> bool {
         Relation::Table(table) => table.column_by_name(name).is_some(),
         Relation::View(view) => view.columns.iter().any(|(column, _)| column == name),
         Relation::Virtual(table) => table.columns.iter().any(|(column, _)| *column == name),
+        Relation::Composite(found) => found.column_by_name(name).is_some(),
         Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
         Relation::Index(table, index) => {
             let keys = index.keys.iter().map(|key| key.column);
@@ -51,8 +54,12 @@ impl Lookup for CatalogLookup {
 
     fn type_by_name(&self, name: &[String]) -> Option<u32> {
         let Some((found, is_array)) = self.catalog.enums().resolve(&self.path, name).ok()? else {
-            let domain = self.catalog.domains().resolve(&self.path, name).ok()??;
-            return Some(domain.id);
+            let domains = self.catalog.domains();
+            if let Some(domain) = domains.resolve(&self.path, name).ok()? {
+                return Some(domain.id);
+            }
+            let rows = self.catalog.names().row_types();
+            return rows.resolve(&self.path, name).ok()?.map(|ty| ty.oid());
         };
         Some(if is_array { found.array } else { found.id })
     }
@@ -72,7 +79,9 @@ impl Lookup for CatalogLookup {
 
     fn has_row_type(&self, oid: u32) -> bool {
         let relation = self.catalog.relation(oid);
-        matches!(relation, Some(Relation::Table(_) | Relation::View(_) | Relation::Virtual(_)))
+        let has_none =
+            |relation: &Relation| matches!(relation, Relation::Sequence(_) | Relation::Index(..));
+        relation.is_some_and(|relation| !has_none(&relation))
     }
 
     fn relation_is_visible(&self, oid: u32) -> bool {
@@ -173,7 +182,12 @@ impl Lookup for CatalogLookup {
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),
-                None => self.catalog.enums().get(oid)?.comment.clone(),
+                None => match relation_of_row_type(oid) {
+                    Some((relation, _)) => {
+                        self.catalog.names().composites().get(relation)?.comment.clone()
+                    }
+                    None => self.catalog.enums().get(oid)?.comment.clone(),
+                },
             },
             "pg_policy" => {
                 let policies = &self.catalog.owner(oid)?.security.policies;
@@ -192,7 +206,8 @@ impl Lookup for CatalogLookup {
 
     fn routines_named(&self, name: &[String]) -> Vec<(u32, Vec<u32>)> {
         let named = self.catalog.names().routines().named(&self.path, name).into_iter();
-        named.map(|found| (found.id, found.types().map(SqlType::oid).collect())).collect()
+        let oid = |known: &RoutineParameter| known.domain.unwrap_or_else(|| known.ty.oid());
+        named.map(|found| (found.id, found.inputs().map(oid).collect())).collect()
     }
 
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {

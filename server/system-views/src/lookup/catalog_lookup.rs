@@ -48,6 +48,10 @@ impl CatalogLookup {
                 let id = u16::try_from(column).ok()?;
                 table.column(id)?.comment.clone()
             }
+            (Relation::Composite(found), column) => {
+                let mut columns = found.columns.iter();
+                columns.find(|known| i32::from(known.id) == column)?.comment.clone()
+            }
             (Relation::View(view), 0) => view.comment.clone(),
             (Relation::Sequence(sequence), 0) => sequence.comment.clone(),
             (Relation::Index(_, index), 0) => index.comment.clone(),

@@ -77,6 +77,10 @@ fn column_name(relation: &Relation, column: i32) -> Option<String> {
         Relation::Table(table) => {
             table.column(u16::try_from(column).ok()?).map(|column| column.name.clone())
         }
+        Relation::Composite(found) => {
+            let mut columns = found.columns.iter();
+            columns.find(|known| i32::from(known.id) == column).map(|known| known.name.clone())
+        }
         Relation::View(view) => view.columns.get(place).map(|(name, _)| name.clone()),
         Relation::Virtual(table) => table.columns.get(place).map(|(name, _)| (*name).to_owned()),
         _ => None,

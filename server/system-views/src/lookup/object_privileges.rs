@@ -2,6 +2,7 @@
 
 use braid_builtins::PrivilegedKind;
 use braid_catalog::{Catalog, ColumnId, Id, Object, PUBLIC, Relation, virtual_schema_name};
+use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlState};
 
 /// Whether a role has one of these privileges on an object. What comes with the server may be used
@@ -27,7 +28,12 @@ pub(super) fn has_privilege(
         PrivilegedKind::Routine => names.routines().get(oid).map(|found| Object::Routine(found)),
         PrivilegedKind::Type => match array_of(oid).and_then(|oid| catalog.enums().get(oid)) {
             Some(found) => Some(Object::Enum(found)),
-            None => catalog.domains().get(oid).map(|found| Object::Domain(found)),
+            None => {
+                let row = relation_of_row_type(oid).map(|(relation, _)| relation);
+                let composite = row.and_then(|relation| catalog.names().composites().get(relation));
+                let domain = catalog.domains().get(oid).map(|found| Object::Domain(found));
+                domain.or_else(|| composite.map(|found| Object::Composite(found)))
+            }
         },
     };
     Ok(wanted.into_iter().any(|(name, with_grant)| match object {
@@ -99,7 +105,7 @@ pub(super) fn columns(relation: &Relation) -> Vec<(ColumnId, String)> {
         Relation::Virtual(table) => {
             (1..).zip(table.columns.iter().map(|(name, _)| (*name).to_owned())).collect()
         }
-        Relation::Sequence(_) | Relation::Index(..) => Vec::new(),
+        Relation::Sequence(_) | Relation::Index(..) | Relation::Composite(_) => Vec::new(),
     }
 }
 

@@ -56,7 +56,9 @@ fn result(lookup: &CatalogLookup, routine: &Routine) -> Option<String> {
         return Some("trigger".to_owned());
     }
     let set = if routine.returns_set { "SETOF " } else { "" };
-    Some(format!("{set}{}", text(routine.result_type())))
+    let path = Some(&*lookup.path);
+    let result = routines.value_text(path, routine.result_type(), routine.result_domain);
+    Some(format!("{set}{result}"))
 }
 
 /// A body that is not a string, as it is written.
@@ -93,7 +95,8 @@ fn arguments(
         if let Some(name) = &parameter.name {
             let _ = write!(text, "{} ", quote_ident(name));
         }
-        text += &lookup.catalog.names().routines().type_text(Some(&lookup.path), &parameter.ty);
+        let routines = lookup.catalog.names().routines();
+        text += &routines.value_text(Some(&lookup.path), &parameter.ty, parameter.domain);
         let default = defaults.and_then(|list| list.get(place)).and_then(Option::as_ref);
         if let Some(default) = default {
             let _ = write!(text, " DEFAULT {default}");

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use braid_types::sql_type::length;
+use braid_types::sql_type::{length, row_type_oid};
 use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{acl_items, count, flag, int, text};
@@ -10,7 +10,7 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{index_columns, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    Catalog, Column, ColumnId, Id, Identity, Object, Privileges, StoredExpr, Table, virtual_tables,
+    Catalog, Column, ColumnId, Id, Identity, Object, StoredExpr, Table, virtual_tables,
     written_text,
 };
 
@@ -102,6 +102,7 @@ fn plain<'a>(
         has_default,
         column: None,
         inherited,
+        of_domain: false,
         acl: None,
     }
 }
@@ -118,11 +119,19 @@ struct Attribute<'a> {
     /// The column comes from a partitioned table.
     inherited: bool,
     acl: Option<Vec<String>>,
+    /// Whether its type is a domain, which hides modifiers and dimensions.
+    of_domain: bool,
+}
+
+/// Whether a column is of a domain, not of arrays of one.
+fn is_of_domain(catalog: &Catalog, column: &Column) -> bool {
+    let domain = column.domain.and_then(|id| catalog.domains().get(id));
+    domain.is_some_and(|domain| domain.element.is_none())
 }
 
 fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     let Attribute { relation, name, number, ty, not_null, has_default, column, .. } = *attribute;
-    let inherited = attribute.inherited;
+    let Attribute { inherited, of_domain, .. } = *attribute;
     let identity = match column.and_then(|column| column.identity) {
         None => "",
         Some(Identity::Always) => "a",
@@ -130,7 +139,6 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     };
     let generated = column.is_some_and(|column| column.generated.is_some());
     let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
-    let of_domain = column.is_some_and(|column| column.domain.is_some());
     let has_default =
         has_default || generated || column.is_some_and(|column| shown_default(column).is_some());
     builder.push([
@@ -164,7 +172,8 @@ pub(crate) fn shown_default(column: &Column) -> Option<&StoredExpr> {
 }
 
 /// The columns of a table and of its indexes.
-fn push_table(builder: &mut RowBuilder, table: &Table, privileges: Privileges<'_>) {
+fn push_table(builder: &mut RowBuilder, table: &Table, catalog: &Catalog) {
+    let privileges = catalog.privileges();
     for column in table.visible_columns() {
         push(
             builder,
@@ -176,6 +185,7 @@ fn push_table(builder: &mut RowBuilder, table: &Table, privileges: Privileges<'_
                 not_null: !column.nullable,
                 has_default: false,
                 column: Some(column),
+                of_domain: is_of_domain(catalog, column),
                 inherited: table.partition_of.is_some(),
                 acl: privileges.column_acl(Object::Table(table), column.id),
             },
@@ -217,7 +227,14 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     );
     let privileges = cx.catalog.privileges();
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        push_table(&mut builder, table, privileges);
+        push_table(&mut builder, table, cx.catalog);
+    }
+    for found in cx.catalog.names().composites().in_database(cx.path.database) {
+        for column in &found.columns {
+            let attribute = plain(found.id, &column.name, column.id.into(), &column.ty, false);
+            let of_domain = is_of_domain(cx.catalog, column);
+            push(&mut builder, &Attribute { column: Some(column), of_domain, ..attribute });
+        }
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
         for (place, (name, ty)) in view.columns.iter().enumerate() {
@@ -354,6 +371,10 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         .enums()
         .in_database(database)
         .for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
+    for found in catalog.names().composites().in_database(database) {
+        add(row_type_oid(found.id), PG_TYPE, 0, &found.comment);
+        found.columns.iter().for_each(|c| add(found.id, PG_CLASS, c.id, &c.comment));
+    }
     for found in catalog.domains().in_database(database) {
         add(found.id, PG_TYPE, 0, &found.comment);
         found.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use braid_builtins::{row_array_type, row_type};
-use braid_types::sql_type::row_name;
+use braid_types::sql_type::user_types;
 use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{acl_items, flag, int, text};
@@ -78,6 +78,15 @@ impl Dependencies {
         if has_rows {
             self.add((PG_TYPE, row_type(id), 0), (PG_CLASS, id, 0), "i");
             self.add((PG_TYPE, row_array_type(id), 0), (PG_TYPE, row_type(id), 0), "i");
+        }
+    }
+
+    /// Columns need their types.
+    fn types_of(&mut self, relation: Id, columns: &[Column]) {
+        let of_user = |c: &&Column| c.domain.is_some() || !user_types(&c.ty).is_empty();
+        for column in columns.iter().filter(of_user) {
+            let ty = (PG_TYPE, column.domain.unwrap_or_else(|| column.ty.oid()), 0);
+            self.add((PG_CLASS, relation, i64::from(column.id)), ty, "n");
         }
     }
 
@@ -193,9 +202,13 @@ impl Dependencies {
                 self.add((PG_PROC, found.id, 0), (PG_LANGUAGE, found.language.oid(), 0), "n");
             }
             let types = found.parameters.iter().map(|parameter| &parameter.ty);
-            let of_user = |ty: &&SqlType| ty.inner_enum().is_some() || row_name(ty).is_some();
+            let of_user = |ty: &&SqlType| !user_types(ty).is_empty();
             for ty in types.chain([found.result_type()]).filter(of_user) {
                 self.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
+            }
+            let domains = found.parameters.iter().filter_map(|parameter| parameter.domain);
+            for domain in domains.chain(found.result_domain) {
+                self.add((PG_PROC, found.id, 0), (PG_TYPE, domain, 0), "n");
             }
             for id in &found.uses {
                 let class = match cx.catalog.names().routines().get(*id) {
@@ -279,8 +292,8 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
-        let of_enum = found.base.inner_enum().map(|_| found.base.oid());
-        if let Some(lower) = found.parent.or(of_enum) {
+        let of_user = (!user_types(&found.base).is_empty()).then(|| found.base.oid());
+        if let Some(lower) = found.parent.or(of_user) {
             all.add((PG_TYPE, found.id, 0), (PG_TYPE, lower, 0), "n");
         }
         for check in &found.checks {
@@ -288,11 +301,14 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         }
     }
     for table in catalog.tables().in_database(database) {
-        let of_user = |c: &&Column| c.domain.is_some() || c.ty.inner_enum().is_some();
-        for column in table.columns.iter().filter(of_user) {
-            let ty = (PG_TYPE, column.domain.unwrap_or_else(|| column.ty.oid()), 0);
-            all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
-        }
+        all.types_of(table.id, &table.columns);
+    }
+    for found in catalog.names().composites().in_database(database) {
+        all.add((PG_TYPE, row_type(found.id), 0), (PG_NAMESPACE, found.schema, 0), "n");
+        // The relation goes with the type, the other way round than the row type of a table.
+        all.add((PG_CLASS, found.id, 0), (PG_TYPE, row_type(found.id), 0), "i");
+        all.add((PG_TYPE, row_array_type(found.id), 0), (PG_TYPE, row_type(found.id), 0), "i");
+        all.types_of(found.id, &found.columns);
     }
     catalog.views().in_database(database).for_each(|view| all.view(cx, view, true));
     for table in catalog.tables().in_database(database) {

@@ -1,4 +1,5 @@
-//! `pg_type`: built-in types, pseudo-types, enums, domains, row types of relations. `pg_enum`.
+//! `pg_type`: built-in types, pseudo-types, enums, domains, composite types and other row types.
+//! `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
 use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
@@ -187,7 +188,7 @@ impl<'a> TypeRow<'a> {
             kind: 'd',
             preferred: false,
             element: 0,
-            array: 0,
+            array: found.array,
             collation: found.collation.as_deref().map_or_else(|| collation(base), collation_oid),
             domain: Some(DomainPart {
                 not_null: found.not_null,
@@ -258,6 +259,29 @@ impl<'a> TypeRow<'a> {
     }
 }
 
+/// The domains, each with the type of its arrays.
+fn push_domains(builder: &mut RowBuilder, cx: &VirtualContext<'_>) {
+    for found in cx.catalog.domains().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Domain(found));
+        let base = cx.catalog.domains().base(found);
+        let row = TypeRow { acl, ..TypeRow::of_domain(cx, found, &base) };
+        if found.array != 0 {
+            let name = format!("_{}", found.name);
+            TypeRow {
+                oid: found.array,
+                name: &name,
+                schema: found.schema,
+                owner: found.owner,
+                element: found.id,
+                array: 0,
+                ..TypeRow::built_in(&base.clone().array(), &name)
+            }
+            .push(builder);
+        }
+        row.push(builder);
+    }
+}
+
 fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_type",
@@ -300,24 +324,25 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         TypeRow { acl, ..TypeRow::of_enum(found) }.push(&mut builder);
         TypeRow::array_of_enum(found).push(&mut builder);
     }
-    for found in cx.catalog.domains().in_database(cx.path.database) {
-        let acl = cx.catalog.privileges().acl(Object::Domain(found));
-        let base = cx.catalog.domains().base(found);
-        TypeRow { acl, ..TypeRow::of_domain(cx, found, &base) }.push(&mut builder);
-    }
-    let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
-        let row = TypeRow::of_rows(relation, name, schema, owner);
+    push_domains(&mut builder, cx);
+    let mut add = |relation: Id, name: &str, schema: Id, owner: Id, acl: Option<Vec<String>>| {
+        let row = TypeRow { acl, ..TypeRow::of_rows(relation, name, schema, owner) };
         TypeRow::array_of_rows(&row, &format!("_{name}")).push(&mut builder);
         row.push(&mut builder);
     };
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        add(table.id, &table.name, table.schema, table.owner);
+        add(table.id, &table.name, table.schema, table.owner, None);
+    }
+    for found in cx.catalog.names().composites().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Composite(found));
+        add(found.id, &found.name, found.schema, found.owner, acl);
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
-        add(view.id, &view.name, view.schema, view.owner);
+        add(view.id, &view.name, view.schema, view.owner, None);
     }
     for table in virtual_tables() {
-        add(table.oid, table.name, virtual_schema(table.schema).unwrap_or_default(), ROOT);
+        let schema = virtual_schema(table.schema).unwrap_or_default();
+        add(table.oid, table.name, schema, ROOT, None);
     }
     builder.rows()
 }

@@ -106,7 +106,8 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
     let defaults: Vec<String> =
         places.filter_map(|place| cx.names().parameter_default(routine, place)).collect();
     let is_plain = routine.parameters.iter().all(|known| known.mode == ParameterMode::In);
-    let all = routine.parameters.iter().map(|known| Datum::Int(i64::from(known.ty.oid())));
+    let oid = |known: &RoutineParameter| i64::from(known.domain.unwrap_or_else(|| known.ty.oid()));
+    let all = routine.parameters.iter().map(|known| Datum::Int(oid(known)));
     let modes = routine.parameters.iter().map(|known| letter_of(known.mode));
     let rows = if routine.returns_set { routine.rows.unwrap_or(DEFAULT_ROWS) } else { 0.0 };
     let config = routine.settings.iter().map(|(name, value)| format!("{name}={value}"));
@@ -132,9 +133,13 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         letter(routine.parallel),
         count(routine.inputs().count()),
         count(defaults.len()),
-        int(if routine.is_for_triggers() { TRIGGER } else { routine.result_type().oid() }),
+        int(match routine.result_domain {
+            _ if routine.is_for_triggers() => TRIGGER,
+            Some(domain) => domain,
+            None => routine.result_type().oid(),
+        }),
         flag(routine.security_definer),
-        vector(SqlType::Oid, routine.types().map(|ty| i64::from(ty.oid()))),
+        vector(SqlType::Oid, routine.inputs().map(oid)),
         listed(SqlType::Oid, all),
         listed(SqlType::InternalChar, modes),
         texts(names),

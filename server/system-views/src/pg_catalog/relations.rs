@@ -197,6 +197,10 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         row.acl = catalog.privileges().acl(Object::Sequence(sequence));
         rows.push(row);
     }
+    for found in catalog.names().composites().in_database(database) {
+        let columns = found.columns.len();
+        rows.push(ClassRow::new(found.id, &found.name, found.schema, found.owner, 'c', columns));
+    }
     for (schema, oid) in virtual_schemas() {
         let tables = virtual_tables().iter().filter(|table| table.schema == schema);
         rows.extend(tables.map(|table| ClassRow::virtual_table(table, oid)));
@@ -248,7 +252,11 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(row.oid),
             text(&row.name),
             int(row.schema),
-            int(if matches!(row.kind, 'r' | 'p' | 'v' | 'm') { row_type(row.oid) } else { 0 }),
+            int(if matches!(row.kind, 'r' | 'p' | 'v' | 'm' | 'c') {
+                row_type(row.oid)
+            } else {
+                0
+            }),
             int(row.owner),
             int(row.am),
             int(if matches!(row.kind, 'r' | 'm' | 'i' | 'S') { row.oid } else { 0 }),

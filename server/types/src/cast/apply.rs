@@ -1,8 +1,10 @@
 //! Doing a cast.
 
 use super::{CastEnv, NoCast, numbers, times};
+use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::scratch::Scratch;
+use crate::sql_type::RowType;
 use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned, work};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
@@ -100,8 +102,8 @@ fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>
 
 fn cast_record(
     datum: &Datum,
-    types: &[(String, SqlType)],
-    targets: &[(String, SqlType)],
+    types: &RowType,
+    targets: &RowType,
     explicit: bool,
     env: &CastEnv<'_>,
 ) -> Result<Datum> {
@@ -113,10 +115,10 @@ fn cast_record(
     }
     let fields = fields
         .iter()
-        .zip(types.iter().zip(targets))
+        .zip(types.iter().zip(targets.iter()))
         .map(|(field, ((_, from), (_, to)))| cast(field, from, to, explicit, env))
         .collect::<Result<Vec<_>>>()?;
-    Ok(Datum::Record(fields.into()))
+    Ok(Datum::Record(apply_to_row(targets, fields).into()))
 }
 
 fn to_string_type(

@@ -37,7 +37,7 @@ pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
 fn by_text(from: &SqlType, to: &SqlType) -> Option<CastContext> {
     if matches!(from, SqlType::Void | SqlType::Any(_))
         || matches!(to, SqlType::Void | SqlType::Any(_))
-        || matches!(to, SqlType::Record(row) if row.is_empty())
+        || matches!(to, SqlType::Record(row) if row.is_any_row())
     {
         return None;
     }

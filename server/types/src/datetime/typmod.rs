@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{DAY_MICROS, SECOND_MICROS, is_infinite};
+use crate::sql_type::RowType;
 use crate::timetz::TimeTz;
 use crate::{Array, Datum, Interval, SqlType};
 
@@ -123,6 +124,16 @@ fn cut_interval(value: &Interval, typmod: i32) -> Interval {
         micros = round(micros, precision);
     }
     Interval { months, days, micros }
+}
+
+/// The fields of a row as the modifiers of its columns have them.
+pub fn apply_to_row(row: &RowType, mut fields: Vec<Datum>) -> Vec<Datum> {
+    for (field, attribute) in fields.iter_mut().zip(row.attributes()) {
+        if let Some(typmod) = attribute.modifier {
+            *field = apply_typmod(field, typmod);
+        }
+    }
+    fields
 }
 
 /// A time, a timestamp or an interval as its type's modifier has it; others as they are.

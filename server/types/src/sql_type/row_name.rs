@@ -1,4 +1,4 @@
-//! The names and numbers of the row types of relations.
+//! The names and numbers of the row types of relations, composite types included.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,6 +17,20 @@ pub struct RowName {
     pub display: String,
     /// The name of the type of its arrays as messages show it.
     pub array_display: String,
+    /// What it knows of its columns besides their names and types, in their order.
+    pub attributes: Vec<RowAttribute>,
+}
+
+/// A column of a row type with a name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowAttribute {
+    /// Its number, which never changes and is never used again. Stored rows name it, so that they
+    /// can be read when columns have been added or dropped.
+    pub number: u16,
+    /// The domain that its values belong to.
+    pub domain: Option<u32>,
+    /// What its type keeps of a time, a timestamp or an interval.
+    pub modifier: Option<i32>,
 }
 
 impl PartialEq for RowName {

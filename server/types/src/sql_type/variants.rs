@@ -11,7 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::any_type::AnyType;
-use super::row_name::RowName;
+use super::row_name::{RowAttribute, RowName};
 use crate::EnumType;
 
 /// A SQL type with its modifiers.
@@ -291,6 +291,20 @@ pub fn row_name(ty: &SqlType) -> Option<&Arc<RowName>> {
     }
 }
 
+/// The numbers of the enums and of the row types with a name that a type is made of. The columns of
+/// a row type with a name are not looked at.
+pub fn user_types(ty: &SqlType) -> Vec<u32> {
+    match ty {
+        SqlType::Enum(ty) => vec![ty.oid],
+        SqlType::Array(element) => user_types(element),
+        SqlType::Record(row) => match row.name() {
+            Some(name) => vec![name.oid],
+            None => row.iter().flat_map(|(_, ty)| user_types(ty)).collect(),
+        },
+        _ => Vec::new(),
+    }
+}
+
 /// Puts what the catalog knows today in the place of each enum and each row type with a name.
 pub fn refresh_types(
     ty: &mut SqlType,
@@ -340,6 +354,23 @@ impl RowType {
     /// Its name; `None` for an anonymous row.
     pub fn name(&self) -> Option<&Arc<RowName>> {
         self.name.as_ref()
+    }
+
+    /// Whether it is `record`: a row of any columns.
+    pub fn is_any_row(&self) -> bool {
+        self.name.is_none() && self.fields.is_empty()
+    }
+
+    /// The numbers of its columns; empty for an anonymous row.
+    pub fn attributes(&self) -> &[RowAttribute] {
+        self.name.as_ref().map_or(&[], |name| &name.attributes)
+    }
+
+    /// The number of a column's type as clients see it: that of its domain, if it has one.
+    pub fn type_oid(&self, place: usize) -> u32 {
+        let domain = self.attributes().get(place).and_then(|attribute| attribute.domain);
+        let own = || self.fields.get(place).map_or(SqlType::Unknown.oid(), |(_, ty)| ty.oid());
+        domain.unwrap_or_else(own)
     }
 
     /// The same columns without the name.

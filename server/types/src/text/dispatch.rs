@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::times::{self, date_format, interval_format};
 use super::{FormatSettings, invalid_syntax};
 use super::{aclitem, array, record, scalar, vector};
+use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::timetz::TimeTz;
@@ -58,11 +59,11 @@ pub fn parse(
                 parse(element, item, settings, now_micros)
             })?))
         }
-        SqlType::Record(fields) if fields.is_empty() => return Err(no_anonymous_rows()),
-        SqlType::Record(fields) => Datum::Record(
-            record::parse_record(fields, text, |ty, field| parse(ty, field, settings, now_micros))?
-                .into(),
-        ),
+        SqlType::Record(row) if row.is_any_row() => return Err(no_anonymous_rows()),
+        SqlType::Record(row) => {
+            let read = |ty: &SqlType, field: &str| parse(ty, field, settings, now_micros);
+            Datum::Record(apply_to_row(row, record::parse_record(row, text, read)?).into())
+        }
         SqlType::Int2Vector | SqlType::OidVector => {
             Datum::Array(Arc::new(vector::parse_vector(ty, text)?))
         }

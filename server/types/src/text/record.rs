@@ -94,6 +94,10 @@ pub(super) fn parse_record(
     if chars.next().is_some() {
         return Err(malformed("Junk after right parenthesis."));
     }
+    // `()` has no field if the type has none.
+    if types.is_empty() && fields == [None] {
+        return Ok(Vec::new());
+    }
     match fields.len().cmp(&types.len()) {
         std::cmp::Ordering::Less => return Err(malformed("Too few columns.")),
         std::cmp::Ordering::Greater => return Err(malformed("Too many columns.")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Catalog, Id, Queries};
+use braid_catalog::{Catalog, Id, Queries, Relation};
 use braid_types::SqlType;
 use braid_types::sql_type::{row_name, row_type_oid};
 
@@ -26,6 +26,8 @@ pub(crate) struct Doomed {
     pub routines: BTreeSet<Id>,
     /// Policies of tables that stay: table and policy.
     pub policies: BTreeSet<(Id, Id)>,
+    /// Columns of rows of a relation that goes: table or composite type, and column.
+    pub columns: BTreeSet<(Id, u16)>,
 }
 
 /// A dependent object, and the line that reports it.
@@ -36,6 +38,8 @@ enum Dependent {
     Index(Id, u16),
     Routine(Id),
     Policy(Id, Id),
+    /// A column, or an attribute of a composite type, that holds rows of the relation.
+    Column(Id, u16),
 }
 
 impl Dependent {
@@ -46,13 +50,24 @@ impl Dependent {
             | Dependent::ForeignKey(_, id)
             | Dependent::Routine(id)
             | Dependent::Policy(_, id) => *id,
-            Dependent::Default(table, _) => *table,
+            Dependent::Default(table, _) | Dependent::Column(table, _) => *table,
             Dependent::Index(table, number) => {
                 let index = catalog.table(*table).and_then(|table| table.index(*number));
                 index.map_or(*table, |index| index.id)
             }
         }
     }
+}
+
+/// Whether it is a column of arrays.
+fn is_array_column(catalog: &Catalog, dependent: &Dependent) -> bool {
+    let Dependent::Column(relation, column) = dependent else { return false };
+    let columns = match catalog.relation(*relation) {
+        Some(Relation::Table(table)) => table.columns.clone(),
+        Some(Relation::Composite(found)) => found.columns.clone(),
+        _ => return false,
+    };
+    columns.iter().any(|known| known.id == *column && known.ty.is_array())
 }
 
 /// What directly needs a relation, with a description of each.
@@ -92,6 +107,19 @@ fn dependents(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> Vec<(Dependent,
     for (table, policy) in policies_using(catalog, id) {
         let text = describe_policy(cx, &table, &policy);
         found.push((Dependent::Policy(table.id, policy.id), text));
+    }
+    let holders = catalog.names().type_users(row_type_oid(id)).collect::<BTreeSet<Id>>();
+    for holder in holders.into_iter().filter_map(|id| catalog.relation(id)) {
+        let (what, columns) = match &holder {
+            // The column of a materialized view goes with what its query reads.
+            Relation::Table(table) if table.materialized.is_none() => ("table", &table.columns),
+            Relation::Composite(found) => ("composite type", &found.columns),
+            _ => continue,
+        };
+        for column in columns.iter().filter(|column| is_of_row(&column.ty)) {
+            let text = format!("column {} of {what} {}", column.name, holder.name());
+            found.push((Dependent::Column(holder.oid(), column.id), text));
+        }
     }
     if catalog.sequences().get(id).is_some() {
         for table in catalog.tables().iter() {
@@ -154,6 +182,7 @@ pub(crate) fn take_dependents(
         let part_of = match dependent {
             Dependent::Relation(_) | Dependent::Routine(_) => None,
             Dependent::ForeignKey(table, _)
+            | Dependent::Column(table, _)
             | Dependent::Default(table, _)
             | Dependent::Policy(table, _)
             | Dependent::Index(table, _) => Some(table),
@@ -180,12 +209,16 @@ pub(crate) fn take_dependents(
             Dependent::Policy(table, policy) => {
                 !doomed.relations.contains(&table) && doomed.policies.insert((table, policy))
             }
+            Dependent::Column(table, column) => {
+                !doomed.relations.contains(&table) && doomed.columns.insert((table, column))
+            }
             Dependent::Default(table, column) => {
                 !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
             }
         };
         if is_new {
-            let is_by_type = text == "type";
+            let is_by_type = text == "type" || matches!(dependent, Dependent::Column(..));
+            let brackets = if is_array_column(catalog, &dependent) { "[]" } else { "" };
             let text = match dependent {
                 Dependent::Relation(other) | Dependent::Routine(other) => {
                     describe(cx, catalog, other)
@@ -194,7 +227,7 @@ pub(crate) fn take_dependents(
             };
             let mut on = describe(cx, catalog, id);
             if let (true, Some((_, name))) = (is_by_type, on.split_once(' ')) {
-                on = format!("type {name}");
+                on = format!("type {name}{brackets}");
             }
             seen.lines.push(Line { text, on, part_of });
         }
@@ -207,6 +240,7 @@ pub(crate) fn settle(doomed: &mut Doomed, seen: &mut Seen) {
     let stays = |table: &Id| !relations.contains(table);
     doomed.foreign_keys.retain(|(table, _)| stays(table));
     doomed.defaults.retain(|(table, _)| stays(table));
+    doomed.columns.retain(|(table, _)| stays(table));
     doomed.indexes.retain(|(table, _)| stays(table));
     doomed.policies.retain(|(table, _)| stays(table));
     seen.lines.retain(|line| line.part_of.as_ref().is_none_or(stays));

@@ -19,6 +19,7 @@ use crate::statement::drop::relations::find_to_drop;
 use crate::statement::policy::drop_policy;
 use crate::statement::routine::find_to_drop as find_routine;
 use crate::statement::trigger::drop_trigger;
+use crate::statement::types::composites::named_composite;
 use crate::statement::types::drop_type::{drop_named, drop_routine};
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
@@ -52,6 +53,9 @@ fn named_type(
     }
     if let Some(found) = named_domain(cx, name)? {
         return Ok(Some((UserType::Domain(found), false)));
+    }
+    if let (Some(found), "DROP TYPE") = (named_composite(cx, name)?, statement.tag) {
+        return Ok(Some((UserType::Composite(found), false)));
     }
     let catalog = cx.catalog();
     match catalog.enums().resolve(cx.path(), &parts(name))? {

@@ -16,6 +16,7 @@ use crate::partitions::detach::forget_partition;
 use crate::rows::delete::{delete_index_entries, delete_rows, forget_interleaving};
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::trigger::without_triggers;
+use crate::statement::types::row_users::forget_attribute;
 use crate::table::descriptor::{change_table, free_index};
 
 pub(crate) fn drop_named_relations(
@@ -62,6 +63,7 @@ pub(crate) fn find_to_drop(
         Some(found) => {
             let hint = match found.kind() {
                 "index" => "Use DROP INDEX to remove an index.".to_owned(),
+                "composite type" => "Use DROP TYPE to remove a type.".to_owned(),
                 other => format!("Use DROP {} to remove a {other}.", other.to_uppercase()),
             };
             Err(wrong_kind(found.name(), kind).hint(hint))
@@ -144,6 +146,18 @@ pub(crate) fn report_dependents(
     Ok(())
 }
 
+/// Drops the attributes that hold rows of what goes. 0A000 for such a column of a table.
+fn drop_columns_of_rows(cx: &mut DdlContext<'_>, catalog: &Catalog, doomed: &Doomed) -> Result<()> {
+    for (holder, column) in &doomed.columns {
+        if catalog.table(*holder).is_some() {
+            let what = "DROP ... CASCADE of a table whose rows are kept in a column of another one";
+            return Err(Error::unsupported(what));
+        }
+        forget_attribute(cx, *holder, *column)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn drop_doomed(
     cx: &mut DdlContext<'_>,
     catalog: &Catalog,
@@ -152,6 +166,7 @@ pub(crate) fn drop_doomed(
     for (table, key) in &doomed.foreign_keys {
         change_table(cx, *table, |table| table.foreign_keys.retain(|other| other.id != *key))?;
     }
+    drop_columns_of_rows(cx, catalog, doomed)?;
     for routine in &doomed.routines {
         cx.draft()?.remove(*routine);
     }

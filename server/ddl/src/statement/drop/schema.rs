@@ -39,7 +39,7 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
             .in_schema(schema.id)
             .filter_map(|(_, named)| match named {
                 Named::Table(id) | Named::View(id) | Named::Sequence(id) => Some(id),
-                Named::Index(..) => None,
+                Named::Composite(_) | Named::Index(..) => None,
             })
             .chain(UserType::in_schema(&catalog, schema.id))
             .chain(catalog.names().routines().in_schema(schema.id).map(|routine| routine.id))

@@ -12,6 +12,7 @@ use crate::roles::role::check_may_change;
 use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
+use crate::statement::types::composites::{self, named_composite};
 use crate::statement::types::{domains, enums};
 use crate::table::descriptor::undefined_constraint;
 
@@ -48,7 +49,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
         }
         CommentTarget::Type(name) => match named_domain(cx, name)? {
             Some(_) => domains::comment(cx, name, text),
-            None => enums::comment(cx, name, text),
+            None => match named_composite(cx, name)? {
+                Some(found) => composites::comment(cx, &found, text),
+                None => enums::comment(cx, name, text),
+            },
         },
         CommentTarget::Domain(name) => domains::comment(cx, name, text),
         CommentTarget::Routine(name) => routine::comment(cx, name, text),
@@ -113,7 +117,7 @@ fn relation(
             }
             cx.draft()?.put(table);
         }
-        Relation::Virtual(_) => {}
+        Relation::Virtual(_) | Relation::Composite(_) => {}
     }
     Ok(())
 }
@@ -126,6 +130,9 @@ fn column(cx: &mut DdlContext<'_>, name: &ObjectName, text: Option<String>) -> R
         return Err(Error::new(SqlState::SyntaxError, "column name must be qualified"));
     }
     let column = last(name);
+    if let Some(found) = named_composite(cx, &table_name)? {
+        return composites::comment_attribute(cx, &found, &column, text);
+    }
     let table = cx.table_or_materialized(&table_name)?;
     cx.check_owner(Object::Table(&table))?;
     let mut changed = Table::clone(&table);

@@ -17,6 +17,7 @@ use crate::statement::object::view::store_views;
 use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
+use crate::statement::types::composites::{self, named_composite, refuse_composite};
 use crate::statement::types::{domains, enums};
 use crate::table::columns::check_column_name;
 use crate::table::constraint_names::check_constraint_name;
@@ -37,7 +38,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         AlterTarget::Type(name) => {
             match named_domain(cx, name)? {
                 Some(_) => domains::rename(cx, name, &statement.kind)?,
-                None => enums::rename(cx, name, &statement.kind)?,
+                None => match named_composite(cx, name)? {
+                    Some(found) => composites::rename(cx, &found, &statement.kind)?,
+                    None => enums::rename(cx, name, &statement.kind)?,
+                },
             }
             return Ok("ALTER TYPE".to_owned());
         }
@@ -60,6 +64,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         }
     };
     let tag = format!("ALTER {}", kind.to_uppercase());
+    refuse_composite(cx, name)?;
     let Some(found) = cx.find(name)? else {
         let written = parts(name);
         let message = format!("relation \"{}\" does not exist", written.join("."));
@@ -135,7 +140,7 @@ fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {
             rename_index(&mut table, index.number, new);
             cx.draft()?.put(table);
         }
-        Relation::Virtual(_) => {}
+        Relation::Virtual(_) | Relation::Composite(_) => {}
     }
     Ok(())
 }

@@ -1,23 +1,21 @@
 //! CREATE FUNCTION and CREATE PROCEDURE.
 
 use braid_catalog::{
-    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility, is_temporary,
+    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility,
 };
 use braid_routines::plpgsql::{ResultKind, parse};
 use braid_sql::ast::{CreateRoutine, RoutineKind};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::options::{apply, check_leakproof, collect, definition};
-use super::signature::{parameters, result_of};
+use super::signature::{parameters, result_domain, result_of};
 use crate::context::DdlContext;
+use crate::names::temporary::target_of;
 use crate::roles::default_privileges::new_grants;
 
 /// `CREATE [OR REPLACE] FUNCTION`
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<String> {
-    let (schema, name) = cx.target(&create.name)?;
-    if is_temporary(schema.id) {
-        return Err(Error::unsupported("a routine in a temporary schema"));
-    }
+    let (schema, name) = target_of(cx, &create.name, false)?;
     let options = collect(&create.options)?;
     let parameters = parameters(cx, create)?;
     let (returns, returns_set) = result_of(cx, create, &parameters)?;
@@ -47,6 +45,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         is_procedure: create.kind == RoutineKind::Procedure,
         parameters,
         returns,
+        result_domain: result_domain(cx, create)?,
         returns_set,
         language,
         body,
@@ -73,7 +72,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
     }
     if routine.id == 0 {
-        routine.id = cx.draft()?.allocate_id(0);
+        routine.id = cx.draft()?.allocate_id(schema.id);
     }
     cx.draft()?.put(routine);
     Ok(format!("CREATE {}", create.kind.tag()))
@@ -151,6 +150,7 @@ fn same_result(old: &Routine, new: &Routine) -> bool {
         routine.outputs().map(of).collect()
     };
     old.result_type().same_base(new.result_type())
+        && old.result_domain == new.result_domain
         && old.returns_set == new.returns_set
         && outputs(old) == outputs(new)
 }

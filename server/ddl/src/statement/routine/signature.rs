@@ -1,7 +1,7 @@
 //! The parameters and the result of a routine, with PostgreSQL's rules for them.
 
 use braid_catalog::{
-    Column, FIRST_TEMPORARY, ParameterMode, RoutineParameter, RoutineResult, StoredExpr,
+    Column, FIRST_TEMPORARY, Id, ParameterMode, RoutineParameter, RoutineResult, StoredExpr,
 };
 use braid_sql::ast::{
     CreateRoutine, DataType, ParameterMode as Mode, Returns, RoutineKind,
@@ -40,9 +40,6 @@ pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<Sq
                 }
             }
         }
-    }
-    if column_domain(cx, data_type)?.is_some() {
-        return Err(Error::unsupported("a function of domains"));
     }
     let ty = column_type(cx, data_type)?.bare();
     let relation = row_name(&ty).and_then(|row| relation_of_row_type(row.oid));
@@ -85,8 +82,9 @@ pub(super) fn parameters(
         }
         for (name, data_type) in columns {
             let (name, ty) = (Some(fold(name)), plain_type(cx, data_type)?);
+            refuse_domain(cx, data_type)?;
             let mode = ParameterMode::Table;
-            add(&mut list, RoutineParameter { name, ty, default: None, mode })?;
+            add(&mut list, RoutineParameter { name, ty, domain: None, default: None, mode })?;
         }
     }
     Ok(list)
@@ -145,7 +143,30 @@ fn parameter(
             Some(stored.unwrap_or_else(null))
         }
     };
-    Ok(RoutineParameter { name, ty, default, mode })
+    if mode.is_output() {
+        refuse_domain(cx, &written.data_type)?;
+    }
+    let domain = column_domain(cx, &written.data_type)?.map(|domain| domain.id);
+    Ok(RoutineParameter { name, ty, domain, default, mode })
+}
+
+/// 0A000 for a domain where values of a result are not checked one by one.
+fn refuse_domain(cx: &DdlContext<'_>, data_type: &DataType) -> Result<()> {
+    match column_domain(cx, data_type)? {
+        Some(_) => Err(Error::unsupported("a domain as the type of a column of a result")),
+        None => Ok(()),
+    }
+}
+
+/// The domain of what a call gives. 0A000 for a set of them.
+pub(super) fn result_domain(cx: &DdlContext<'_>, create: &CreateRoutine) -> Result<Option<Id>> {
+    match &create.returns {
+        Some(Returns::Value(ty)) if !is_trigger(ty) => {
+            Ok(column_domain(cx, ty)?.map(|domain| domain.id))
+        }
+        Some(Returns::Set(ty)) => refuse_domain(cx, ty).map(|()| None),
+        _ => Ok(None),
+    }
 }
 
 /// Whether a result is that of a trigger's function.

@@ -21,6 +21,9 @@ use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
 use crate::statement::trigger::triggers_reading;
+use crate::statement::types::row_users::{
+    check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
+};
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
 use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
@@ -186,6 +189,10 @@ async fn set_type(
     let collation = collation_of(new.collation, &ty)?;
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;
+    check_no_member_of_itself(&cx.catalog(), old.id, &ty)?;
+    check_no_temporary_rows(old.id, &ty)?;
+    refuse_users(cx, old.id, "table")?;
+    refuse_keys(cx, old.id, "table")?;
     refuse_dependents(cx, old, place, &ty)?;
     refuse_new_type(old, place)?;
     let convert = match new.using {

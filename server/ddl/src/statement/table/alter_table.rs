@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, Relation, StoredDatum, Table, is_temporary};
+use braid_catalog::{Column, ColumnId, Id, Relation, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
 use braid_sql::fold;
+use braid_types::sql_type::row_name;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -32,6 +33,8 @@ use crate::statement::table::primary_key::{
     add_primary_key, drop_primary_key, replace_primary_key,
 };
 use crate::statement::trigger::set_state;
+use crate::statement::types::composites::refuse_composite;
+use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
 use crate::table::constraints::{KeySpec, add_check_constraint, add_key, set_family};
 use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
@@ -48,6 +51,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
         );
         return Ok(());
     }
+    refuse_composite(cx, &alter.name)?;
     for action in &alter.actions {
         if let AlterAction::Owner(role) = action
             && let Some(found) = cx.find(&alter.name)?
@@ -197,10 +201,15 @@ async fn add(
     store_views(cx, |view| view.depends_on.contains(&table.id), true)?;
     let mut changed = Table::clone(&table);
     let (id, behind) = add_column(cx, &mut changed, def)?;
+    refuse_keys(cx, table.id, "table")?;
     if let Some(family) = &behind.family {
         set_family(&mut changed, id, family)?;
     }
     finish_column(cx, &mut changed, id, &behind)?;
+    let has_value = |column: &Column| column.default.is_some() || column.generated.is_some();
+    if changed.column(id).is_some_and(has_value) {
+        refuse_users(cx, table.id, "table")?;
+    }
     fill_column(cx, &table, &mut changed, id, &behind).await?;
     cx.draft()?.put(changed);
     constraints_behind(cx, &table, &name, &behind).await
@@ -221,6 +230,8 @@ async fn fill_column(
     let column = changed.columns[place].clone();
     let is_constant = column.generated.is_none() && column.owned_sequence.is_none();
     let constant = match default_of(cx, &column).as_ref() {
+        // The text of a row would not fit a row type that has changed.
+        Some(_) if row_name(&column.ty).is_some() => None,
         Some(expr) if is_constant => constant_default(cx, expr, &column.ty)?,
         None if is_constant => Some(Datum::Null),
         _ => None,

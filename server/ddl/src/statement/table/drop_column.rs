@@ -11,6 +11,7 @@ use crate::names::lookup::undefined_column;
 use crate::rows::delete::delete_index_entries;
 use crate::statement::drop::column_dependents::check_column_dependents;
 use crate::statement::table::primary_key::drop_primary_key;
+use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
 use crate::table::expr_text::index_reads;
 
@@ -29,6 +30,7 @@ pub(crate) async fn drop_column(
         cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
         return Ok(());
     };
+    refuse_keys(cx, table.id, "table")?;
     check_column_dependents(cx, &table, &column, behavior)?;
     let table = cx.catalog().table(table.id).cloned().unwrap_or(table);
     let mut changed = Table::clone(&table);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{
     ColumnId, Object, Relation, Routine, StoredExpr, Table, Trigger, TriggerConstraint,
-    TriggerEvent, TriggerState, TriggerTiming,
+    TriggerEvent, TriggerState, TriggerTiming, is_temporary,
 };
 use braid_plan::{ConditionReads, NoStoredForm, identify_when};
 use braid_sql::ast::{self, CreateTrigger};
@@ -277,6 +277,9 @@ fn function_of(cx: &DdlContext<'_>, create: &CreateTrigger) -> Result<Arc<Routin
         return Err(Error::new(SqlState::UndefinedFunction, message));
     };
     catalog.privileges().check(cx.user(), Object::Routine(found), "EXECUTE")?;
+    if is_temporary(found.id) {
+        return Err(Error::unsupported("a trigger with a function in pg_temp"));
+    }
     if !found.is_for_triggers() {
         return Err(invalid(&format!("function {shown} must return type trigger")));
     }

@@ -16,6 +16,7 @@ pub(super) fn with_triggers(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Re
         Relation::Table(table) if table.materialized.is_some() => "materialized views",
         Relation::Table(_) | Relation::View(_) => return Ok(found),
         Relation::Sequence(_) => "sequences",
+        Relation::Composite(_) => "composite types",
         Relation::Index(_, index) => {
             let message = format!("\"{}\" is an index", index.name);
             return Err(Error::new(SqlState::WrongObjectType, message));

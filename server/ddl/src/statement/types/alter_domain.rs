@@ -9,7 +9,7 @@ use braid_catalog::{Catalog, Domain, Id, Table};
 use braid_plan::{Expr, bind_table_expr};
 use braid_sql::ast::{AlterDomain, AlterDomainAction, DomainConstraint, DomainConstraintKind};
 use braid_sql::fold;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::user_types::own_domain;
@@ -79,18 +79,50 @@ async fn add(
 
 /// The tables that have columns of a domain, or of one over it, with the places of the columns.
 pub(crate) fn tables_with(catalog: &Catalog, domain: Id) -> Vec<(Arc<Table>, Vec<usize>)> {
+    let domains = catalog.domains();
+    let is_scalar = |id: Id| domains.get(id).is_some_and(|found| found.element.is_none());
     let places = |table: &Table| -> Vec<usize> {
         let columns = table.columns.iter().enumerate();
-        let of_domain = columns
-            .filter(|(_, c)| c.domain.is_some_and(|id| catalog.domains().is_over(id, domain)));
+        let of_domain = columns.filter(|(_, c)| {
+            c.domain.is_some_and(|id| is_scalar(id) && domains.is_over(id, domain))
+        });
         of_domain.map(|(place, _)| place).collect()
     };
     let tables = catalog.tables().iter().map(|table| (table.clone(), places(table)));
     tables.filter(|(_, places)| !places.is_empty()).collect()
 }
 
+/// Whether a type is made of rows with values of a domain.
+fn holds_domain(catalog: &Catalog, ty: &SqlType, domain: Id) -> bool {
+    let SqlType::Record(row) = ty.innermost() else { return false };
+    let own = row.attributes().iter().filter_map(|attribute| attribute.domain);
+    own.into_iter().any(|id| catalog.domains().is_over(id, domain))
+        || row.iter().any(|(_, ty)| holds_domain(catalog, ty, domain))
+}
+
+/// 0A000, as in PostgreSQL, if a column holds values of the domain in arrays or in rows.
+fn refuse_containers(catalog: &Catalog, domain: &Domain) -> Result<()> {
+    let domains = catalog.domains();
+    let is_array = |id: Id| domains.get(id).is_some_and(|found| found.element.is_some());
+    for table in catalog.tables().in_database(domain.database) {
+        let mut columns = table.visible_columns();
+        let found = columns.find(|column| {
+            let of_arrays = |id: Id| is_array(id) && domains.is_over(id, domain.id);
+            column.domain.is_some_and(of_arrays) || holds_domain(catalog, &column.ty, domain.id)
+        });
+        if let Some(column) = found {
+            let (name, table, column) = (&domain.name, &table.name, &column.name);
+            let message =
+                format!("cannot alter type \"{name}\" because column \"{table}.{column}\" uses it");
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the stored values of a domain: one of its conditions, or NOT NULL.
 async fn validate(cx: &DdlContext<'_>, domain: &Domain, check: Option<usize>) -> Result<()> {
+    refuse_containers(&cx.catalog(), domain)?;
     let row = Arc::new(domain.row("value", cx.catalog().domains().base(domain)));
     let condition: Option<Expr> = match check.and_then(|place| domain.checks.get(place)) {
         None => None,

@@ -28,6 +28,9 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDomain) -> Result<(
     make_name_free(cx, schema.id, &name)?;
     let mut domain = over(cx, create)?;
     domain.id = cx.draft()?.allocate_id(0);
+    if !domain.base.is_array() {
+        domain.array = cx.draft()?.allocate_id(0);
+    }
     domain.database = schema.database;
     domain.schema = schema.id;
     domain.name = name;
@@ -67,8 +70,11 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDomain) -> Result<(
 fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     let base = column_type(cx, &create.data_type)?;
     let parent = column_domain(cx, &create.data_type)?;
-    let element = base.element().unwrap_or(&base);
-    if matches!(element, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Any(_)) {
+    let is_pseudo = match base.element().unwrap_or(&base) {
+        SqlType::Record(row) => row.name().is_none(),
+        element => matches!(element, SqlType::Unknown | SqlType::Void | SqlType::Any(_)),
+    };
+    if is_pseudo {
         let shown = base.display_name();
         let message = format!("\"{shown}\" is not a valid base type for a domain");
         return Err(Error::new(SqlState::DatatypeMismatch, message));
@@ -84,6 +90,8 @@ fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     };
     Ok(Domain {
         id: 0,
+        array: 0,
+        element: None,
         database: 0,
         schema: 0,
         name: String::new(),

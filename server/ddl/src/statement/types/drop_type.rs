@@ -8,6 +8,7 @@ use braid_catalog::{
     Catalog, Column, Domain, Id, Policy, Queries, Routine, StoredExpr, Table, View, enums_named,
 };
 use braid_sql::ast::DropBehavior;
+use braid_types::sql_type::{relation_of_row_type, row_name, row_type_oid, user_types};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -18,6 +19,7 @@ use crate::statement::index::drop_index::drop_index_of;
 use crate::statement::object::view::view_reads;
 use crate::statement::table::drop_column::drop_column;
 use crate::statement::trigger::refuse_drop_of_function;
+use crate::statement::types::row_users::forget_attribute;
 use crate::table::descriptor::change_table;
 use crate::table::expr_text::columns_used;
 
@@ -25,6 +27,8 @@ use crate::table::expr_text::columns_used;
 #[derive(Clone, PartialEq, Eq)]
 enum Dependent {
     Column(Id, u16),
+    /// An attribute of a composite type.
+    Attribute(Id, u16),
     View(Id),
     Check(Id, Id),
     Default(Id, u16),
@@ -169,12 +173,24 @@ pub(crate) fn dependents(
 /// Whether a column is of the type, or of its arrays.
 fn is_of(column: &Column, found: &UserType, is_array: bool) -> bool {
     match found {
-        UserType::Domain(found) => column.domain == Some(found.id) && !is_array,
+        UserType::Domain(found) => match is_array {
+            true => found.array != 0 && column.domain == Some(found.array),
+            false => column.domain == Some(found.id),
+        },
         UserType::Enum(found) => {
             let of_enum = column.ty.inner_enum().is_some_and(|ty| ty.oid == found.id);
             column.domain.is_none() && of_enum && column.ty.is_array() == is_array
         }
+        UserType::Composite(found) => {
+            let of_row = is_row_of(&column.ty, found.id);
+            column.domain.is_none() && of_row && column.ty.is_array() == is_array
+        }
     }
+}
+
+/// Whether a type is the row type of a relation, or an array of it.
+fn is_row_of(ty: &SqlType, relation: Id) -> bool {
+    row_name(ty).is_some_and(|row| row.oid == row_type_oid(relation))
 }
 
 /// What needs a type, the domains over it and what needs these included.
@@ -185,7 +201,7 @@ fn add_type(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    let (id, name, database) = (found.id(), found.shown(cx), found.database());
+    let (id, name, database) = (found.oid(), found.shown(cx), found.database());
     let tables =
         || catalog.tables().in_database(database).filter(|table| !doomed.contains(&table.id));
     for is_array in [true, false] {
@@ -196,19 +212,36 @@ fn add_type(
                 add_column(cx, catalog, table, column, &on, all);
             }
         }
+        for other in catalog.names().composites().in_database(database) {
+            let of_type = other.columns.iter().filter(|column| is_of(column, found, is_array));
+            for attribute in of_type.filter(|_| !doomed.contains(&other.id)) {
+                let composite = describe(cx, catalog, other.id);
+                let text = format!("column {} of composite {composite}", attribute.name);
+                all.add(Dependent::Attribute(other.id, attribute.id), text, &on);
+            }
+        }
     }
     let on = format!("type {name}");
     for domain in catalog.domains().in_database(database) {
         add_domain(cx, catalog, (domain, found), doomed, all);
     }
+    let arrays = match found {
+        UserType::Domain(found) => Some(found.array).filter(|array| *array != 0),
+        _ => None,
+    };
     for routine in catalog.names().routines().in_database(database) {
-        let is_own = |ty: &SqlType| ty.inner_enum().is_some_and(|ty| ty.oid == id);
-        if !doomed.contains(&routine.id) && routine.uses_type(is_own) {
+        let is_own = |ty: &SqlType| user_types(ty).contains(&id);
+        let is_used = routine.uses_type(is_own)
+            || routine.uses_domain(id)
+            || arrays.is_some_and(|arrays| routine.uses_domain(arrays));
+        if !doomed.contains(&routine.id) && is_used {
             let text = describe_routine(cx, routine);
             all.add(Dependent::Routine(routine.id), text, &on);
         }
     }
-    add_named(cx, catalog, (id, database, &on), doomed, all);
+    for id in arrays.into_iter().chain([id]) {
+        add_named(cx, catalog, (id, database, &on), doomed, all);
+    }
 }
 
 /// What names an object in its text: expressions of tables, views, defaults of parameters.
@@ -226,7 +259,8 @@ fn add_named(
     let here = |view: &Arc<View>| view.database == database && !doomed.contains(&view.id);
     for view in Queries::of(catalog).iter().filter(here) {
         let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
-        if enums_named(query).contains(&id) || view.depends_on.contains(&id) {
+        let is_read = relation_of_row_type(id).map_or(id, |(relation, _)| relation);
+        if enums_named(query).contains(&id) || view.depends_on.contains(&is_read) {
             add_view(cx, catalog, view.id, on, all);
         }
     }
@@ -247,7 +281,7 @@ fn add_domain(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    let id = found.id();
+    let id = found.oid();
     if doomed.contains(&domain.id) || domain.id == id {
         return;
     }
@@ -258,6 +292,7 @@ fn add_domain(
         UserType::Enum(_) => {
             domain.parent.is_none() && domain.base.inner_enum().is_some_and(|ty| ty.oid == id)
         }
+        UserType::Composite(found) => domain.parent.is_none() && is_row_of(&domain.base, found.id),
     };
     if is_over || domain.default.as_ref().is_some_and(names) {
         let above = UserType::Domain(domain.clone());
@@ -293,7 +328,7 @@ fn add_column(
     }
     for other in &table.columns {
         let reads = |expr: &StoredExpr| columns_used(table, expr).contains(&column.id);
-        let is_enum = other.ty.inner_enum().is_some();
+        let is_enum = !user_types(&other.ty).is_empty();
         if other.id != column.id && !is_enum && other.generated.as_ref().is_some_and(reads) {
             add_column(cx, catalog, table, other, &text, all);
         }
@@ -373,6 +408,7 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
             let name = column.name.clone();
             drop_column(cx, table, &name, true, DropBehavior::Cascade).await?;
         }
+        Dependent::Attribute(id, number) => forget_attribute(cx, id, number)?,
         Dependent::Check(table, check) => {
             change_table(cx, table, |table| table.checks.retain(|other| other.id != check))?;
         }

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, DefaultKind, Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View,
-    enums_named, is_temporary, names,
+    Catalog, DefaultKind, Enum, Id, Label, Named, Queries, Relation, StoredDatum, StoredExpr,
+    Table, View, enums_named, is_temporary, names,
 };
-use braid_sql::ast::{AlterType, AlterTypeAction, CreateType, LabelPlace, ObjectName, RenameKind};
+use braid_sql::ast::{AlterType, AlterTypeAction, LabelPlace, ObjectName, RenameKind};
 use braid_sql::fold;
 use braid_types::enums::{LABEL_BYTES_MAX, order_between};
 use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
@@ -30,16 +30,16 @@ fn check_label(label: &str) -> Result<()> {
         .detail(format!("Labels must be {LABEL_BYTES_MAX} bytes or less.")))
 }
 
-pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateType) -> Result<()> {
-    let (schema, name) = cx.target(&create.name)?;
+pub(crate) fn create(cx: &mut DdlContext<'_>, name: &ObjectName, written: &[String]) -> Result<()> {
+    let (schema, name) = cx.target(name)?;
     if is_temporary(schema.id) {
         return Err(Error::unsupported("a type in a temporary schema"));
     }
     make_name_free(cx, schema.id, &name)?;
     let id = cx.draft()?.allocate_id(0);
     let array = cx.draft()?.allocate_id(0);
-    let mut labels: Vec<Label> = Vec::with_capacity(create.labels.len());
-    for label in &create.labels {
+    let mut labels: Vec<Label> = Vec::with_capacity(written.len());
+    for label in written {
         check_label(label)?;
         if labels.iter().any(|known| known.name == *label) {
             let message =
@@ -76,7 +76,7 @@ pub(crate) fn make_name_free(cx: &mut DdlContext<'_>, schema: Id, name: &str) ->
     let catalog = cx.catalog();
     let is_row_type = matches!(
         catalog.names().find(schema, name),
-        Some(braid_catalog::Named::Table(_) | braid_catalog::Named::View(_))
+        Some(Named::Table(_) | Named::View(_) | Named::Composite(_))
     );
     match catalog.enums().find(schema, name) {
         Some((_, false)) => Err(duplicate_type(name)),
@@ -126,6 +126,7 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, alter: &AlterType) -> Result<()> {
             add_value(cx, &found, label, *if_not_exists, place.as_ref())
         }
         AlterTypeAction::RenameValue { from, to } => rename_value(cx, &found, from, to),
+        AlterTypeAction::Attributes(_) => Err(Error::internal("an enum has no attributes")),
     }
 }
 

@@ -25,11 +25,14 @@ struct Prepared {
     types: Vec<SqlType>,
     returns: SqlType,
     width: usize,
+    /// Whether the fields of the only value of a row are the columns.
+    spreads: bool,
 }
 
 impl Prepared {
     fn new(call: &FunctionCall) -> Self {
         let returns = match call.columns.as_slice() {
+            _ if let Some(row) = &call.row => row.clone(),
             [(_, ty)] if call.defined.is_empty() => ty.clone(),
             columns => {
                 let names = call.function.map(|f| f.columns.as_slice()).unwrap_or_default();
@@ -48,6 +51,7 @@ impl Prepared {
             types: call.types.clone(),
             returns,
             width: call.columns.len(),
+            spreads: call.row.is_some(),
         }
     }
 
@@ -72,7 +76,8 @@ impl Prepared {
                 args: &args,
             })?,
         };
-        Ok(Running { rows: GivenRows::BuiltIn(rows), width: self.width, done: false })
+        let rows = GivenRows::BuiltIn(rows, self.spreads);
+        Ok(Running { rows, width: self.width, done: false })
     }
 }
 
@@ -92,7 +97,8 @@ async fn start_routine(
 
 /// Where rows come from.
 enum GivenRows {
-    BuiltIn(Rows),
+    /// The flag says that the fields of the only value of a row are the columns.
+    BuiltIn(Rows, bool),
     /// The flag says that the fields of a row are the columns.
     Routine(RoutineRows, bool),
     /// One row of NULLs, which may have been given.
@@ -103,7 +109,14 @@ impl GivenRows {
     /// The values of the next row; those that are missing are NULL.
     fn next(&mut self) -> Result<Option<Row>> {
         match self {
-            GivenRows::BuiltIn(rows) => rows.next().transpose(),
+            GivenRows::BuiltIn(rows, false) => rows.next().transpose(),
+            GivenRows::BuiltIn(rows, true) => {
+                let row = rows.next().transpose()?;
+                Ok(row.map(|row| match row.as_slice() {
+                    [Datum::Record(fields)] => fields.to_vec(),
+                    _ => Row::new(),
+                }))
+            }
             GivenRows::Routine(rows, spreads) => Ok(rows.pop().map(|value| match value {
                 Datum::Record(fields) if *spreads => fields.to_vec(),
                 Datum::Null => Row::new(),

@@ -150,7 +150,7 @@ fn assigned_value(
         return Ok(Assigned { place, value: assign_to(binder, value, column)?, part: None });
     }
     let part = part_of(binder, column, target, &mut ExprCx::plain(scopes, "UPDATE"))?;
-    let value = assign_to_part(binder, value, column, &part);
+    let value = assign_to_part(binder, value, &part);
     let value = value.map_err(|error| at_target(error, target))?;
     Ok(Assigned { place, value, part: Some(part) })
 }

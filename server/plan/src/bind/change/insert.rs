@@ -274,7 +274,7 @@ pub(super) fn target_value(
     let column = &table.columns[target.place];
     match &target.part {
         None => assign_to(binder, value, column),
-        Some(part) => assign_to_part(binder, value, column, part),
+        Some(part) => assign_to_part(binder, value, part),
     }
 }
 
@@ -392,7 +392,7 @@ fn insert_query(
         .iter()
         .map(|target| match &target.part {
             None => table.columns[target.place].ty.clone(),
-            Some(part) => part.wanted(&table.columns[target.place].ty),
+            Some(part) => part.wanted().clone(),
         })
         .collect();
     let width = bound.columns.len();

@@ -8,7 +8,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
 use crate::bind::binder::Refresh;
-use crate::bind::from::items::{bind_from, cross_join, find_relation, table_scan};
+use crate::bind::from::items::{bind_from, cross_join, find_relation, is_composite, table_scan};
 use crate::bind::from::presence::passed_columns;
 use crate::bind::from::range_table::enter_range;
 use crate::bind::partitions::scan::mark_scans;
@@ -39,6 +39,7 @@ pub(crate) fn target_table(
             SqlState::InsufficientPrivilege,
             format!("permission denied: \"{}\" is a system catalog", table.name),
         )),
+        Relation::Composite(found) => Err(is_composite(&found.name)),
         other => Err(Error::new(
             SqlState::WrongObjectType,
             format!("cannot {action} {} \"{}\"", other.kind(), other.name()),

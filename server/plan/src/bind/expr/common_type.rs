@@ -2,7 +2,7 @@
 
 use braid_types::cast::{CastContext, context};
 use braid_types::sql_type::category;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType, ignores_blanks};
 
 /// The type that several expressions can share (UNION, CASE, ARRAY, IN, …), PostgreSQL's
 /// rules; `what` names the construct for 42804.
@@ -107,6 +107,13 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::InternalChar
         | SqlType::Enum(_) => ty.clone(),
         SqlType::Cidr => SqlType::Inet,
+        SqlType::Record(row)
+            if row.name().is_some()
+                && !ignores_blanks(ty)
+                && row.iter().all(|(_, ty)| comparison_class(ty).is_some()) =>
+        {
+            ty.clone()
+        }
         SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
         _ => return None,
     })

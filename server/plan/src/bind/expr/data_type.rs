@@ -138,7 +138,7 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element)
-            | ArrayElemTypeDef::Qualified(element, _) => match element_type(element, names)? {
+            | ArrayElemTypeDef::Qualified(element, _) => match type_of(element, names)? {
                 // PostgreSQL's int[][] is the same type as int[].
                 SqlType::Array(inner) => SqlType::Array(inner),
                 element => SqlType::Array(Box::new(element)),
@@ -156,38 +156,29 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
     })
 }
 
-/// The type of an array's elements. 0A000 for a domain.
-fn element_type(element: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType> {
-    if let Some(names) = names {
-        refuse_array(element, names)?;
-    }
-    type_of(element, names)
-}
-
-/// The domain that a type's name means; `None` for every other type.
+/// The domain that a type's name means, or what stands for its arrays; `None` for every other type.
+/// 0A000 for arrays of a domain over arrays.
 pub fn domain_of<'a>(
     data_type: &DataType,
     names: TypeNames<'a>,
 ) -> Result<Option<&'a Arc<Domain>>> {
     match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+            let Some(found) = domain_of(element, names)? else { return Ok(None) };
+            // An array of arrays is the same type.
+            if found.element.is_some() {
+                return Ok(Some(found));
+            }
+            let arrays = names.catalog.domains().get(found.array);
+            let lacks = || Error::unsupported(format_args!("an array of domain {}", found.name));
+            arrays.map(Some).ok_or_else(lacks)
+        }
         DataType::Custom(name, _) if !is_built_in(data_type, name) => {
             let parts: Vec<String> =
                 name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
             names.domain(&parts)
         }
         _ => Ok(None),
-    }
-}
-
-/// 0A000 for an array of a domain.
-fn refuse_array(element: &DataType, names: TypeNames<'_>) -> Result<()> {
-    let element = match element {
-        DataType::Array(ArrayElemTypeDef::SquareBracket(inner, _)) => inner,
-        element => element,
-    };
-    match domain_of(element, names)? {
-        Some(found) => Err(Error::unsupported(format_args!("an array of domain {}", found.name))),
-        None => Ok(()),
     }
 }
 

@@ -232,7 +232,15 @@ pub(crate) fn set_call(
     let types = args.iter().map(Expr::ty).collect();
     let columns = resolved.columns.iter().map(|(_, ty)| (binder.slot(), ty.clone())).collect();
     let function = Some(resolved.function);
-    Ok(FunctionCall { function, routine: None, args, types, columns, defined: Vec::new() })
+    Ok(FunctionCall {
+        function,
+        routine: None,
+        args,
+        types,
+        columns,
+        defined: Vec::new(),
+        row: None,
+    })
 }
 
 /// Sort keys of an aggregate or window: no ordinals, no aliases.

@@ -7,7 +7,9 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::common_type::{common_type, comparison_class};
 use super::data_type::compared_type;
+use super::modified::coerce_modified;
 use crate::bind::Binder;
+use crate::bind::domain::check_parts;
 use crate::bind::from::system_columns::keys_of_places;
 use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
 use crate::rules::{null_operands, walk};
@@ -33,6 +35,12 @@ fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     match ty {
         SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor => Err(no_operator(operator, ty)),
         SqlType::Array(element) => check_class(element, operator),
+        SqlType::Record(row) if row.name().is_some() => {
+            match row.iter().all(|(_, ty)| check_class(ty, operator).is_ok()) {
+                true => Ok(()),
+                false => Err(no_operator(operator, ty)),
+            }
+        }
         _ => Ok(()),
     }
 }
@@ -81,11 +89,24 @@ pub(crate) fn once(
 
 /// Whether a row stays as it is because any row may stand there.
 fn takes_any_row(from: &SqlType, to: &SqlType) -> bool {
-    matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_empty())
+    matches!((from, to), (SqlType::Record(_), SqlType::Record(row)) if row.is_any_row())
 }
 
-/// Casts implicitly or as an assignment; 42804 if that is not allowed.
+/// Casts implicitly or as an assignment; 42804 if that is not allowed. What becomes a row whose
+/// type has domains inside is checked by these.
 pub(crate) fn coerce(
+    binder: &mut Binder<'_>,
+    expr: Expr,
+    to: &SqlType,
+    allowed: CastContext,
+) -> Result<Expr> {
+    // The value of a parameter comes from outside, whatever its type.
+    let is_known = expr.ty() == *to && !matches!(expr, Expr::Param(..));
+    let value = coerce_unchecked(binder, expr, to, allowed)?;
+    if is_known { Ok(value) } else { check_parts(binder, value, to) }
+}
+
+fn coerce_unchecked(
     binder: &mut Binder<'_>,
     expr: Expr,
     to: &SqlType,
@@ -122,16 +143,7 @@ pub(crate) fn coerce(
     if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
         && items.len() == fields.len()
     {
-        let items = items
-            .iter()
-            .zip(fields)
-            .map(|(item, (_, ty))| match ty {
-                // What different types have become, see `common_record`.
-                SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
-                ty => coerce(binder, item.clone(), ty, allowed),
-            })
-            .collect::<Result<Vec<_>>>()?;
-        return Ok(Expr::Row(items, to.clone()));
+        return coerce_items(binder, items, to, allowed);
     }
     if from.bare() == to.bare() {
         // The same type with other modifiers.
@@ -148,8 +160,41 @@ pub(crate) fn coerce(
         _ if *to == SqlType::Text && allowed == CastContext::Explicit => {
             cast_expr(binder, expr, to, true)
         }
-        _ => Err(NoCast::error(&from.display_name(), &to.display_name())),
+        _ => {
+            let error = NoCast::error(&from.display_name(), &to.display_name());
+            Err(match (&from, to) {
+                (SqlType::Record(given), SqlType::Record(row)) if given.len() < row.len() => {
+                    error.detail("Input has too few columns.")
+                }
+                (SqlType::Record(given), SqlType::Record(row)) if given.len() > row.len() => {
+                    error.detail("Input has too many columns.")
+                }
+                _ => error,
+            })
+        }
     }
+}
+
+/// A row constructor as a row of that type, item by item.
+fn coerce_items(
+    binder: &mut Binder<'_>,
+    items: &[Expr],
+    to: &SqlType,
+    allowed: CastContext,
+) -> Result<Expr> {
+    let SqlType::Record(fields) = to else { return Err(Error::internal("a row of no row type")) };
+    let modifiers = fields.attributes().iter().map(|attribute| attribute.modifier);
+    let items = items
+        .iter()
+        .zip(fields)
+        .zip(modifiers.chain(std::iter::repeat(None)))
+        .map(|((item, (_, ty)), modifier)| match ty {
+            // What different types have become, see `common_record`.
+            SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
+            ty => coerce_modified(binder, item.clone(), ty, modifier, allowed),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Expr::Row(items, to.clone()))
 }
 
 fn parse_literal(
@@ -274,7 +319,11 @@ pub(crate) fn compare_exprs(
     left: Expr,
     right: Expr,
 ) -> Result<Expr> {
-    if let (Expr::Row(a, _), Expr::Row(b, _)) = (&left, &right) {
+    // Rows of a type with a name are compared as values, in which NULLs are equal.
+    if let (Expr::Row(a, SqlType::Record(x)), Expr::Row(b, SqlType::Record(y))) = (&left, &right)
+        && x.name().is_none()
+        && y.name().is_none()
+    {
         return compare_rows(binder, op, a.clone(), b.clone());
     }
     let (mut left, mut right) = (left, right);

@@ -4,6 +4,7 @@ use braid_sql::ast::{
     self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
 };
 use braid_types::cast::CastContext;
+use braid_types::sql_type::RowType;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::function::{bind_function, keyword_value};
@@ -529,19 +530,13 @@ fn bind_access(
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
             match value.ty() {
-                SqlType::Record(fields) => {
-                    match fields.iter().position(|(field, _)| *field == name) {
-                        Some(place) => {
-                            let ty = fields[place].1.clone();
-                            Ok(Expr::Field(Box::new(value), place, ty))
-                        }
-                        None => Err(Error::new(
-                            SqlState::UndefinedColumn,
-                            format!("could not identify column \"{name}\" in record data type"),
-                        )
-                        .caused_by(UnknownColumn)),
+                SqlType::Record(fields) => match field_place(binder, &fields, &name) {
+                    Some(place) => {
+                        let ty = fields[place].1.clone();
+                        Ok(Expr::Field(Box::new(value), place, ty))
                     }
-                }
+                    None => Err(no_field(&fields, &name)),
+                },
                 ty => Err(Error::new(
                     SqlState::WrongObjectType,
                     format!(
@@ -556,6 +551,23 @@ fn bind_access(
         AccessExpr::Subscript(_) => {
             bind_subscripts(binder, value, std::slice::from_ref(access), cx)
         }
+    }
+}
+
+/// 42703 for a field that a row does not have.
+fn no_field(row: &RowType, name: &str) -> Error {
+    let message = match row.name() {
+        Some(ty) => format!("column \"{name}\" not found in data type {}", ty.display),
+        None => format!("could not identify column \"{name}\" in record data type"),
+    };
+    Error::new(SqlState::UndefinedColumn, message).caused_by(UnknownColumn)
+}
+
+/// The place of a field in a row. In the stored form fields of row types with a name have numbers.
+fn field_place(binder: &Binder<'_>, row: &RowType, name: &str) -> Option<usize> {
+    match braid_sql::split_field(name).filter(|_| binder.is_stored && row.name().is_some()) {
+        Some((_, number)) => row.attributes().iter().position(|known| known.number == number),
+        None => row.iter().position(|(field, _)| field == name),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! All subscripts that follow each other belong to one array: `a[1][2]` is one expression.
 
-use braid_catalog::Column;
+use braid_catalog::{Column, Id};
 use braid_sql::ast::{AccessExpr, Expr as Ast, Subscript, TargetColumn};
 use braid_sql::offset_of;
 use braid_types::array::{DIMENSIONS_MAX, too_many_dimensions};
@@ -13,6 +13,7 @@ use super::modified::{coerce_modified, json_element, json_key, no_json_slices};
 use super::operators::{coerce, unify};
 use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
+use crate::bind::domain::check_domain_of;
 use crate::bind::refusals::WrongPart;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::start_of;
@@ -20,23 +21,39 @@ use crate::tree::expr::Expr;
 use crate::tree::subscript::{Place, SubscriptExpr};
 
 /// A part of a column that is assigned.
-pub(crate) enum Part {
+pub(crate) struct Part {
+    /// The way from the column to the part.
+    steps: Vec<Step>,
+    /// The type of the value, and its modifier of times.
+    wanted: (SqlType, Option<i32>),
+    /// The domain of the field that is assigned.
+    domain: Option<Id>,
+    /// What messages call it.
+    shown: Shown,
+}
+
+/// A step into a value.
+enum Step {
     /// An element or a slice of an array.
     Array(Vec<Place>),
     /// A value inside of a jsonb: its path, and whether the first step is a place in an array.
     Json(Vec<Expr>, bool),
+    /// A field of a row of that type.
+    Field(usize, SqlType),
+}
+
+/// What messages call an assigned part.
+enum Shown {
+    /// An element of that column.
+    Element(String),
+    /// A field of that name.
+    Field(String),
 }
 
 impl Part {
-    /// The type of the value, given that of the column.
-    pub(crate) fn wanted(&self, column: &SqlType) -> SqlType {
-        match (self, column) {
-            (Part::Array(places), SqlType::Array(element)) => match places.first() {
-                Some(Place::Element(_)) => (**element).clone(),
-                _ => column.clone(),
-            },
-            _ => column.clone(),
-        }
+    /// The type of the value.
+    pub(crate) fn wanted(&self) -> &SqlType {
+        &self.wanted.0
     }
 }
 
@@ -218,55 +235,110 @@ fn part_in(
     chain: &[AccessExpr],
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Part> {
-    if let Some(AccessExpr::Dot(field)) =
-        chain.iter().find(|access| matches!(access, AccessExpr::Dot(_)))
-    {
-        let field = match field {
-            Ast::Identifier(name) => braid_sql::fold(name),
-            other => other.to_string(),
-        };
-        let message = format!(
-            "cannot assign to field \"{field}\" of column \"{}\" because its type {} is not a \
-             composite type",
-            column.name,
-            column.ty.bare().display_name()
-        );
-        return Err(Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart));
-    }
-    match &column.ty {
-        SqlType::Array(_) => subscript_places(binder, chain, cx).map(Part::Array),
-        SqlType::Jsonb => {
-            let (keys, begins_with_number) = json_keys(binder, chain, cx)?;
-            Ok(Part::Json(keys, begins_with_number))
+    let mut part = Part {
+        steps: Vec::new(),
+        wanted: (column.ty.clone(), column.modifier),
+        domain: None,
+        shown: Shown::Element(column.name.clone()),
+    };
+    let mut chain = chain;
+    while let [access, rest @ ..] = chain {
+        if let AccessExpr::Dot(field) = access {
+            step_to_field(&mut part, field)?;
+            chain = rest;
+            continue;
         }
-        ty => Err(no_subscripts(ty)),
+        let is_subscript = |access: &&AccessExpr| matches!(access, AccessExpr::Subscript(_));
+        let run = chain.iter().take_while(is_subscript).count();
+        let (subscripts, rest) = chain.split_at(run);
+        part.domain = None;
+        match &part.wanted.0 {
+            SqlType::Array(element) => {
+                let places = subscript_places(binder, subscripts, cx)?;
+                if let Some(Place::Element(_)) = places.first() {
+                    part.wanted.0 = (**element).clone();
+                }
+                part.steps.push(Step::Array(places));
+                chain = rest;
+            }
+            SqlType::Jsonb => {
+                let (keys, begins_with_number) = json_keys(binder, chain, cx)?;
+                part.steps.push(Step::Json(keys, begins_with_number));
+                chain = &[];
+            }
+            ty => return Err(no_subscripts(ty)),
+        }
+        if let Shown::Field(name) = part.shown {
+            part.shown = Shown::Element(name);
+        }
     }
+    Ok(part)
+}
+
+/// Goes on to a field. 42804 for a value that is no row, 42703 for a row without that field.
+fn step_to_field(part: &mut Part, field: &Ast) -> Result<()> {
+    let field = match field {
+        Ast::Identifier(name) => braid_sql::fold(name),
+        other => other.to_string(),
+    };
+    let name = match &part.shown {
+        Shown::Element(name) | Shown::Field(name) => name,
+    };
+    let shown = part.wanted.0.bare().display_name();
+    let row = match &part.wanted.0 {
+        SqlType::Record(row) => row,
+        _ => {
+            let message = format!(
+                "cannot assign to field \"{field}\" of column \"{name}\" because its type {shown} \
+                 is not a composite type"
+            );
+            return Err(Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart));
+        }
+    };
+    let place = row.iter().position(|(known, _)| *known == field);
+    let Some((place, (_, ty))) = place.and_then(|place| Some((place, row.get(place)?))) else {
+        let message = format!(
+            "cannot assign to field \"{field}\" of column \"{name}\" because there is no such \
+             column in data type {shown}"
+        );
+        return Err(Error::new(SqlState::UndefinedColumn, message).caused_by(WrongPart));
+    };
+    let attribute = row.attributes().get(place).copied().unwrap_or_default();
+    let ty = ty.clone();
+    part.steps.push(Step::Field(place, part.wanted.0.clone()));
+    part.wanted = (ty, attribute.modifier);
+    part.domain = attribute.domain;
+    part.shown = Shown::Field(field);
+    Ok(())
 }
 
 /// A value cast for a part of a column; 42804 if it cannot be.
-pub(crate) fn assign_to_part(
-    binder: &mut Binder<'_>,
-    value: Expr,
-    column: &Column,
-    part: &Part,
-) -> Result<Expr> {
-    let wanted = part.wanted(&column.ty);
+pub(crate) fn assign_to_part(binder: &mut Binder<'_>, value: Expr, part: &Part) -> Result<Expr> {
+    let (wanted, modifier) = &part.wanted;
     let from = value.ty();
-    let coerced = coerce_modified(binder, value, &wanted, column.modifier, CastContext::Assignment);
-    coerced.map_err(|error| {
+    let coerced = coerce_modified(binder, value, wanted, *modifier, CastContext::Assignment);
+    let value = coerced.map_err(|error| {
         if !NoCast::is_cause_of(&error) {
             return error;
         }
-        let message = format!(
-            "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
-            column.name,
-            wanted.bare().display_name(),
-            from.bare().display_name()
-        );
+        let (wanted, from) = (wanted.bare().display_name(), from.bare().display_name());
+        let message = match &part.shown {
+            Shown::Element(name) => format!(
+                "subscripted assignment to \"{name}\" requires type {wanted} but expression is of \
+                 type {from}"
+            ),
+            Shown::Field(name) => {
+                format!("subfield \"{name}\" is of type {wanted} but expression is of type {from}")
+            }
+        };
         Error::new(SqlState::DatatypeMismatch, message)
             .hint("You will need to rewrite or cast the expression.")
             .caused_by(WrongPart)
-    })
+    })?;
+    match part.domain {
+        Some(domain) => check_domain_of(binder, value, domain),
+        None => Ok(value),
+    }
 }
 
 /// The column after `value` was assigned to a part of it; `base` is the column before.
@@ -276,16 +348,62 @@ pub(crate) fn with_part(
     part: Part,
     value: Expr,
 ) -> Result<Expr> {
-    match part {
-        Part::Array(places) => {
+    with_steps(binder, base, part.steps.into_iter(), value)
+}
+
+fn with_steps(
+    binder: &mut Binder<'_>,
+    base: Expr,
+    mut steps: std::vec::IntoIter<Step>,
+    value: Expr,
+) -> Result<Expr> {
+    let Some(step) = steps.next() else { return Ok(value) };
+    match step {
+        Step::Array(places) => {
             let ty = base.ty();
-            let part = SubscriptExpr { array: base, places, assigned: Some(value), ty };
+            let assigned = if steps.as_slice().is_empty() {
+                value
+            } else {
+                let element = ty.element().cloned().unwrap_or(SqlType::Unknown);
+                let (array, places) = (base.clone(), places.clone());
+                let old = SubscriptExpr { array, places, assigned: None, ty: element };
+                with_steps(binder, Expr::Subscript(Box::new(old)), steps, value)?
+            };
+            let part = SubscriptExpr { array: base, places, assigned: Some(assigned), ty };
             Ok(Expr::Subscript(Box::new(part)))
         }
-        Part::Json(keys, begins_with_number) => {
+        Step::Json(keys, begins_with_number) => {
             let path = Expr::Array(keys, SqlType::Text);
             let args = vec![base, path, value, Expr::bool(begins_with_number)];
             call_function(binder, "braid_jsonb_assign", args)
+        }
+        Step::Field(place, ty) => {
+            let SqlType::Record(row) = &ty else {
+                return Err(Error::broken("a field of a type that is no row"));
+            };
+            let mut items: Vec<Expr> = match &base {
+                Expr::Row(items, _) => items.clone(),
+                base => {
+                    let fields = row.iter().enumerate();
+                    let field = |(place, (_, ty)): (usize, &(String, SqlType))| {
+                        Expr::Field(Box::new(base.clone()), place, ty.clone())
+                    };
+                    fields.map(field).collect()
+                }
+            };
+            let Some(item) = items.get_mut(place) else {
+                return Err(Error::broken("a row without a field of its type"));
+            };
+            let old = std::mem::replace(item, Expr::null(SqlType::Unknown));
+            let is_inside = !steps.as_slice().is_empty();
+            let domain = row.attributes().get(place).and_then(|attribute| attribute.domain);
+            let new = with_steps(binder, old, steps, value)?;
+            // The value itself has been checked if it is the whole field.
+            *item = match domain.filter(|_| is_inside) {
+                Some(domain) => check_domain_of(binder, new, domain)?,
+                None => new,
+            };
+            Ok(Expr::Row(items, ty))
         }
     }
 }

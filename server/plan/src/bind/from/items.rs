@@ -19,7 +19,7 @@ use super::security::{behind_barrier, secure_scan};
 use super::stored_table::{plain_scan, table_row};
 use super::system_columns::virtual_source;
 use super::table_function::{
-    bind_rows_from, bind_table_function, function_factor, transition_scan,
+    bind_rows_from, bind_table_function, function_factor, spread_row, transition_scan,
 };
 use super::using::{bind_using, join_using};
 use crate::bind::Binder;
@@ -242,7 +242,8 @@ fn unnest_calls(
         let Some(resolved) = resolved else {
             return Err(Error::internal("unnest is missing"));
         };
-        calls.push((set_call(binder, resolved, vec![arg])?, vec!["unnest".to_owned()]));
+        let call = set_call(binder, resolved, vec![arg])?;
+        calls.push(spread_row(binder, call, vec!["unnest".to_owned()]));
     }
     Ok(calls)
 }
@@ -306,6 +307,7 @@ fn bind_named_relation(
                 let schema = binder.cx.catalog.schema_name(sequence.schema);
                 (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
             }
+            Relation::Composite(_) => return Err(is_composite(&last)),
             Relation::Index(..) => return Err(cannot_open(&last)),
         }
     };
@@ -516,6 +518,11 @@ fn cannot_open(index: &str) -> Error {
     let message = format!("cannot open relation \"{index}\"");
     Error::new(SqlState::WrongObjectType, message)
         .detail("This operation is not supported for indexes.")
+}
+
+/// 42809 for a composite type in FROM, or as the target of a change.
+pub(crate) fn is_composite(name: &str) -> Error {
+    Error::new(SqlState::WrongObjectType, format!("\"{name}\" is a composite type"))
 }
 
 /// A query in FROM as a scope under its alias.

@@ -5,7 +5,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::items::name_parts;
 use crate::bind::Binder;
-use crate::bind::expr::scalar::read_column;
+use crate::bind::expr::scalar::{bind_expr, read_column};
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
@@ -173,6 +173,26 @@ pub(crate) fn variable_row(
         return Ok(None);
     }
     variable(binder, &parts).transpose()
+}
+
+/// The row of `(column).*`; `None` if the name means an item of FROM, or no column that is a row.
+pub(crate) fn column_row(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    cx: &mut ExprCx<'_, '_>,
+) -> Option<Expr> {
+    let [part] = name.0.as_slice() else { return None };
+    let ident = part.as_ident()?;
+    let parts = name_parts(name);
+    let (schema, table) = table_name(binder, &parts, None).ok()?;
+    if scope_of_table(binder, &cx.scopes, schema, table).is_ok() {
+        return None;
+    }
+    // About a copy of the syntax nothing can be noted.
+    let notes = binder.notes.take();
+    let found = bind_expr(binder, &Ast::Identifier(ident.clone()), cx).ok();
+    binder.notes = notes;
+    found.filter(|row| matches!(row.ty(), SqlType::Record(_)))
 }
 
 /// Rows of VALUES in which `name.*` of a variable is written out as its fields; `None` if there is

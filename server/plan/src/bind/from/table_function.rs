@@ -68,13 +68,31 @@ pub(crate) fn bind_table_function(
             column => column.to_owned(),
         });
         let names = names.collect();
-        return Ok((set_call(binder, resolved, bound)?, names));
+        let call = set_call(binder, resolved, bound)?;
+        return Ok(spread_row(binder, call, names));
     }
     let expr = match keyword_value(binder, &function)? {
         Some(expr) if bound.is_empty() => expr,
         _ => call_function(binder, &function, bound).map_err(|error| error.position(place))?,
     };
-    Ok(single_value(binder, expr, function))
+    let (call, names) = single_value(binder, expr, function);
+    Ok(spread_row(binder, call, names))
+}
+
+/// A call whose rows are values of a row type with a name has their fields as columns.
+pub(crate) fn spread_row(
+    binder: &mut Binder<'_>,
+    mut call: FunctionCall,
+    names: Vec<String>,
+) -> (FunctionCall, Vec<String>) {
+    let row = match call.columns.as_slice() {
+        [(_, SqlType::Record(row))] if row.name().is_some() => row.clone(),
+        _ => return (call, names),
+    };
+    let names = row.iter().map(|(name, _)| name.clone()).collect();
+    call.columns = row.iter().map(|(_, ty)| (binder.slot(), ty.clone())).collect();
+    call.row = Some(SqlType::Record(row));
+    (call, names)
 }
 
 /// The rows of a function of a user.
@@ -94,7 +112,8 @@ fn bind_routine_rows(
             let output = call.routine.outputs().next().and_then(|output| output.name.clone());
             let named = output.unwrap_or_else(|| last_name(name, &call));
             if !call.routine.returns_set {
-                return Ok(single_value(binder, call.into_expr(), named));
+                let expr = call.into_expr(binder)?;
+                return Ok(single_value(binder, expr, named));
             }
             return Ok((call.into_rows(binder, &[ty], false), vec![named]));
         }
@@ -157,8 +176,15 @@ fn single_value(binder: &mut Binder<'_>, expr: Expr, name: String) -> (FunctionC
     let ty = expr.ty();
     let columns = vec![(binder.slot(), ty.clone())];
     let (args, types) = (vec![expr], vec![ty]);
-    let call =
-        FunctionCall { function: None, routine: None, args, types, columns, defined: Vec::new() };
+    let call = FunctionCall {
+        function: None,
+        routine: None,
+        args,
+        types,
+        columns,
+        defined: Vec::new(),
+        row: None,
+    };
     (call, vec![name])
 }
 
@@ -228,7 +254,8 @@ pub(crate) fn function_factor(
         for ((slot, ty), name) in call.columns.iter().zip(names) {
             // One column without a name of its own takes the alias.
             let name = if width == 1 && name == function { shown.clone() } else { name };
-            let spreads = call.routine.as_ref().is_some_and(|routine| routine.spreads);
+            let spreads =
+                call.row.is_some() || call.routine.as_ref().is_some_and(|routine| routine.spreads);
             let is_row = width == 1 && !with_ordinality && call.defined.is_empty() && !spreads;
             let column = plain_column(&shown, &name, *slot, ty.clone());
             scope.columns.push(ScopeColumn { is_row, ..column });

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use braid_catalog::Id;
 use braid_sql::ast::{
-    Distinct as DistinctClause, Expr as Ast, OrderByExpr, Select, SelectItem,
+    Distinct as DistinctClause, Expr as Ast, ObjectName, OrderByExpr, Select, SelectItem,
     SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
@@ -25,11 +25,14 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::window;
 use crate::bind::from::items::bind_from;
 use crate::bind::from::privileges::check_guarded;
-use crate::bind::from::range_table::{fields_of, in_range, named_columns, variable_row};
+use crate::bind::from::range_table::{
+    column_row, fields_of, in_range, named_columns, variable_row,
+};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::names::{alias_name, column_name};
+use crate::bind::scope::notes::StarColumn;
 use crate::bind::scope::places::bind_condition;
 use crate::context::OutputColumn;
 use crate::tree::expr::Expr;
@@ -226,20 +229,21 @@ fn bind_items(
                     return Err(Error::new(SqlState::SyntaxError, message).position(place));
                 }
                 let visible = || scope.columns.iter().filter(|c| !c.hidden && !c.merged);
-                binder.note_star(item, visible());
+                binder.note_star(item, visible().map(StarColumn::of_column));
                 for column in visible() {
                     check_guarded(binder, column.slot)?;
                     items.push(bind_star_item(binder, column));
                 }
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                if let Some(record) = variable_row(binder, name, &scopes)? {
+                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
+                if let Some(record) = named_row(binder, (item, name), &mut cx)? {
                     let fields = fields_of(&record)?.into_iter();
                     items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
                     continue;
                 }
                 let columns = named_columns(binder, name, &scopes)?;
-                binder.note_star(item, columns.iter().copied());
+                binder.note_star(item, columns.iter().copied().map(StarColumn::of_column));
                 items.extend(columns.into_iter().map(|column| bind_star_item(binder, column)));
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
@@ -252,6 +256,27 @@ fn bind_items(
         }
     }
     Ok(items)
+}
+
+/// The row of `name.*` that is a variable or a column; `None` for an item of FROM.
+fn named_row(
+    binder: &mut Binder<'_>,
+    (item, name): (&SelectItem, &ObjectName),
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    if let Some(record) = variable_row(binder, name, &cx.scopes)? {
+        return Ok(Some(record));
+    }
+    let record = column_row(binder, name, cx);
+    if let Some(Expr::Column(slot, _)) = &record
+        && let Some(column) = cx.scopes.scope.columns.iter().find(|column| column.slot == *slot)
+    {
+        let fields = StarColumn::of_row(column);
+        if !fields.is_empty() {
+            binder.note_star(item, fields.into_iter());
+        }
+    }
+    Ok(record)
 }
 
 /// The fields of a row, each as an expression of its own.

@@ -9,6 +9,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::choose::{Candidate, Chosen, Given, Written, choose, element_of, undefined};
 use crate::bind::Binder;
+use crate::bind::domain::check_domain_of;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
 use crate::bind::expr::operators::coerce_argument;
 use crate::bind::note_taking::note_routine;
@@ -31,9 +32,14 @@ pub(crate) struct FoundCall {
 
 impl FoundCall {
     /// As an expression of one value.
-    pub(crate) fn into_expr(self) -> Expr {
+    pub(crate) fn into_expr(self, binder: &mut Binder<'_>) -> Result<Expr> {
         let FoundCall { routine, args, ty } = self;
-        Expr::Routine(Box::new(RoutineExpr { routine, args, ty }))
+        let domain = routine.result_domain;
+        let call = Expr::Routine(Box::new(RoutineExpr { routine, args, ty }));
+        match domain {
+            Some(domain) => check_domain_of(binder, call, domain),
+            None => Ok(call),
+        }
     }
 
     /// As a function of rows. `spreads` says that the fields of its rows are the columns.
@@ -47,7 +53,7 @@ impl FoundCall {
         let types = self.args.iter().map(Expr::ty).collect();
         let routine = Some(RoutineCall { routine: self.routine, spreads });
         let (function, args) = (None, self.args);
-        FunctionCall { function, routine, args, types, columns, defined: Vec::new() }
+        FunctionCall { function, routine, args, types, columns, defined: Vec::new(), row: None }
     }
 }
 
@@ -64,7 +70,7 @@ pub(crate) fn bind_routine(
     let arguments = arguments(&function.args)?;
     match find_call(binder, &function.name, &arguments, cx)? {
         Some(call) if call.routine.returns_set => bind_set(binder, call, cx).map(Some),
-        call => Ok(call.map(FoundCall::into_expr)),
+        call => call.map(|call| call.into_expr(binder)).transpose(),
     }
 }
 
@@ -243,7 +249,7 @@ fn call_of(
     let mut list = Vec::with_capacity(chosen.given.len());
     for (given, parameter) in chosen.given.iter().zip(routine.of_call()) {
         let ty = refresh(binder, &parameter.ty);
-        list.push(match given {
+        let value = match given {
             // What only goes out is not computed.
             Given::Argument(_) if parameter.mode == ParameterMode::Out => Expr::null(ty),
             Given::Argument(place) => {
@@ -261,6 +267,11 @@ fn call_of(
                 let cx = PlanContext { variables: None, ..binder.cx };
                 bind_default(&cx, default, &ty)?
             }
+        };
+        let is_given = parameter.mode.is_input();
+        list.push(match parameter.domain.filter(|_| is_given) {
+            Some(domain) => check_domain_of(binder, value, domain)?,
+            None => value,
         });
     }
     let ty = refresh(binder, routine.result_type());

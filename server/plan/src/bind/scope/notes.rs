@@ -12,6 +12,9 @@ use braid_sql::ast::{
 };
 use braid_sql::{ItemColumn, UsingColumn};
 use braid_types::SqlType;
+use braid_types::sql_type::{RowAttribute, relation_of_row_type};
+
+use super::columns::ScopeColumn;
 
 /// What a name in an expression means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,31 @@ pub struct StarColumn {
     pub column: ItemColumn,
     /// Its type.
     pub ty: SqlType,
+    /// Of `(column).*`: the field of that column, by the relation of the row type and its number.
+    pub field: Option<(u32, u16)>,
+}
+
+impl StarColumn {
+    /// A column that `*` stands for.
+    pub fn of_column(column: &ScopeColumn) -> StarColumn {
+        let (name, ty) = (column.name.clone(), column.ty.clone());
+        StarColumn { name, column: column.item, ty, field: None }
+    }
+
+    /// The fields that `(column).*` stands for; none for a row without a stored type.
+    pub fn of_row(column: &ScopeColumn) -> Vec<StarColumn> {
+        let SqlType::Record(row) = &column.ty else { return Vec::new() };
+        let relation = row.name().and_then(|name| relation_of_row_type(name.oid));
+        let Some((relation, _)) = relation else { return Vec::new() };
+        let fields = row.iter().zip(row.attributes());
+        let star = |((name, ty), attribute): (&(String, SqlType), &RowAttribute)| StarColumn {
+            name: name.clone(),
+            column: column.item,
+            ty: ty.clone(),
+            field: Some((relation, attribute.number)),
+        };
+        fields.map(star).collect()
+    }
 }
 
 /// The routine that a call means.
