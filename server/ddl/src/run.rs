@@ -110,18 +110,6 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             create_schema::create(cx, create)?;
             "CREATE SCHEMA"
         }
-        Statement::CreateDatabase(create) => {
-            database::create(cx, create)?;
-            "CREATE DATABASE"
-        }
-        Statement::CreateExtension(create) => {
-            database::create_extension(cx, create)?;
-            "CREATE EXTENSION"
-        }
-        Statement::AlterDatabase(alter) => {
-            database::set(cx, alter)?;
-            alter.tag
-        }
         Statement::Rename(statement) => return rename::run(cx, statement),
         Statement::Truncate(statement) => {
             truncate::run(cx, statement).await?;
@@ -139,6 +127,18 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
 /// Statements about types, routines, triggers and policies of users.
 async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
+        Statement::CreateDatabase(create) => {
+            database::create(cx, create)?;
+            "CREATE DATABASE"
+        }
+        Statement::CreateExtension(create) => {
+            database::create_extension(cx, create)?;
+            "CREATE EXTENSION"
+        }
+        Statement::AlterDatabase(alter) => {
+            database::set(cx, alter)?;
+            alter.tag
+        }
         Statement::CreateType(create) => {
             match &create.definition {
                 TypeDefinition::Enum(labels) => enums::create(cx, &create.name, labels)?,

@@ -20,14 +20,12 @@
 //! statement;
 //! checks see the statement's own writes, scans do not.
 
-mod changes;
 mod check_table;
 mod counts;
 mod deferrable_keys;
 mod delete;
 mod foreign_keys;
 mod insert;
-mod insert_rules;
 mod merge;
 mod partitions;
 mod policy_checks;

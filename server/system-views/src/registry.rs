@@ -39,7 +39,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             pg_catalog::triggers::rows_of,
             pg_catalog::types::rows_of,
             pg_catalog::pg_type::rows_of,
-            pg_catalog::policies::rows_of,
+            pg_catalog::roles::policies::rows_of,
             pg_catalog::procedures::rows_of,
             pg_catalog::roles::rows_of,
             pg_catalog::sessions::rows_of,

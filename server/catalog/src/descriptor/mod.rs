@@ -5,9 +5,6 @@
 //! ([`StoredExpr`]).
 
 mod column;
-mod composite;
-mod domain;
-mod enums;
 mod foreign_key;
 mod ids;
 mod index;
@@ -18,11 +15,9 @@ mod statistics;
 mod stored_expr;
 mod table;
 mod trigger;
+mod types;
 
 pub use column::{Column, Identity, StoredDatum};
-pub use composite::Composite;
-pub use domain::{Domain, DomainCheck};
-pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
@@ -38,3 +33,4 @@ pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueSt
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, Table};
 pub use trigger::{Trigger, TriggerConstraint, TriggerEvent, TriggerState, TriggerTiming};
+pub use types::{Composite, Domain, DomainCheck, Enum, Label, enums_named};

@@ -5,7 +5,6 @@ pub(crate) mod constraints;
 pub(crate) mod dependencies;
 pub(crate) mod partitions;
 pub(crate) mod pg_type;
-pub(crate) mod policies;
 pub(crate) mod procedures;
 pub(crate) mod relations;
 pub(crate) mod roles;

@@ -211,6 +211,11 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
 /// The bytes of a page, in which sizes are counted.
 const PAGE_BYTES: u64 = 8192;
 
+/// The oid of the type of a relation's rows; 0 if it has none.
+fn row_type_of(row: &ClassRow) -> u32 {
+    if matches!(row.kind, 'r' | 'p' | 'v' | 'm' | 'c') { row_type(row.oid) } else { 0 }
+}
+
 fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_class",
@@ -252,11 +257,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(row.oid),
             text(&row.name),
             int(row.schema),
-            int(if matches!(row.kind, 'r' | 'p' | 'v' | 'm' | 'c') {
-                row_type(row.oid)
-            } else {
-                0
-            }),
+            int(row_type_of(&row)),
             int(row.owner),
             int(row.am),
             int(if matches!(row.kind, 'r' | 'm' | 'i' | 'S') { row.oid } else { 0 }),

@@ -236,7 +236,7 @@ impl Comparison {
     }
 
     /// Runs the statement with little memory.
-    async fn compare_on_disk(&mut self, seed: u64, statement: &Statement, mine: &[Answer]) {
+    async fn compare_on_disk(&mut self, seed: u64, statement: &query::Statement, mine: &[Answer]) {
         let from_disk = run(&self.on_disk, statement).await;
         if from_disk.contains(&Err("53200".to_owned())) {
             self.too_little += 1;

@@ -193,43 +193,53 @@ pub(crate) fn drop_doomed(
         cx.draft()?.put(changed);
     }
     for id in &doomed.relations {
-        if let Some(table) = catalog.table(*id) {
-            cx.refuse_if_owed(table, "DROP TABLE")?;
-            delete_rows(cx, table, |id| doomed.relations.contains(&id))?;
-            for index in table.all_indexes() {
-                forget_interleaving(cx, table, index)?;
-            }
-            for key in &table.foreign_keys {
-                if key.parent != *id && !doomed.relations.contains(&key.parent) {
-                    change_table(cx, key.parent, |parent| {
-                        parent.referenced_by.retain(|child| child != id);
-                    })?;
-                }
-            }
-            if let Some(part) = &table.partition_of
-                && !doomed.relations.contains(&part.parent)
-            {
-                forget_partition(cx, part.parent, *id)?;
-            }
-            for other in without_triggers(&cx.catalog(), *id) {
-                cx.draft()?.put(other);
-            }
-            cx.draft()?.remove(*id);
-        } else if catalog.views().get(*id).is_some() {
-            cx.draft()?.remove(*id);
-        } else if let Some(sequence) = catalog.sequences().get(*id) {
-            if let Some((table, column)) = sequence.owned_by
-                && !doomed.relations.contains(&table)
-            {
-                change_table(cx, table, |table| {
-                    let found = table.columns.iter_mut().find(|found| found.id == column);
-                    if let Some(found) = found {
-                        found.owned_sequence = None;
-                    }
+        drop_relation(cx, catalog, doomed, *id)?;
+    }
+    Ok(())
+}
+
+fn drop_relation(
+    cx: &mut DdlContext<'_>,
+    catalog: &Catalog,
+    doomed: &Doomed,
+    id: Id,
+) -> Result<()> {
+    if let Some(table) = catalog.table(id) {
+        cx.refuse_if_owed(table, "DROP TABLE")?;
+        delete_rows(cx, table, |id| doomed.relations.contains(&id))?;
+        for index in table.all_indexes() {
+            forget_interleaving(cx, table, index)?;
+        }
+        for key in &table.foreign_keys {
+            if key.parent != id && !doomed.relations.contains(&key.parent) {
+                change_table(cx, key.parent, |parent| {
+                    parent.referenced_by.retain(|child| *child != id);
                 })?;
             }
-            cx.draft()?.remove(*id);
         }
+        if let Some(part) = &table.partition_of
+            && !doomed.relations.contains(&part.parent)
+        {
+            forget_partition(cx, part.parent, id)?;
+        }
+        for other in without_triggers(&cx.catalog(), id) {
+            cx.draft()?.put(other);
+        }
+        cx.draft()?.remove(id);
+    } else if catalog.views().get(id).is_some() {
+        cx.draft()?.remove(id);
+    } else if let Some(sequence) = catalog.sequences().get(id) {
+        if let Some((table, column)) = sequence.owned_by
+            && !doomed.relations.contains(&table)
+        {
+            change_table(cx, table, |table| {
+                let found = table.columns.iter_mut().find(|found| found.id == column);
+                if let Some(found) = found {
+                    found.owned_sequence = None;
+                }
+            })?;
+        }
+        cx.draft()?.remove(id);
     }
     Ok(())
 }

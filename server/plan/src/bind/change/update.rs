@@ -1,6 +1,6 @@
 //! UPDATE.
 
-use braid_catalog::{PolicyCommand, TriggerEvent, is_temporary};
+use braid_catalog::{TriggerEvent, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
@@ -66,8 +66,7 @@ fn update_of(
     let reads = binder.reads_target.replace(read_before);
     let mut checks = target.checks(binder, &row_slots)?;
     if let Some(secured) = &secured {
-        secured.hide(binder, &mut input, (PolicyCommand::Update, reads), &slots)?;
-        checks.extend(secured.written(binder, (PolicyCommand::Update, reads), &row_slots)?);
+        checks.extend(secured.changed(binder, &mut input, reads, (&slots, &row_slots))?);
     }
     let mut input = lock_rows(input)?;
     let assigned = || assignments.iter().map(|(place, _)| *place);

@@ -146,6 +146,18 @@ impl Secured {
         Ok(checks)
     }
 
+    /// Hides the rows that UPDATE may not change; what is checked of the new ones.
+    pub(crate) fn changed(
+        &self,
+        binder: &mut Binder<'_>,
+        input: &mut Node,
+        reads: bool,
+        (slots, row_slots): (&[Slot], &[Slot]),
+    ) -> Result<Vec<(RowCheck, Expr)>> {
+        self.hide(binder, input, (PolicyCommand::Update, reads), slots)?;
+        self.written(binder, (PolicyCommand::Update, reads), row_slots)
+    }
+
     /// What is checked of rows that are in the way of inserted ones, and of them as they change.
     pub(crate) fn replaced(
         &self,

@@ -1,7 +1,8 @@
 //! Values of expressions that are no constants, for estimates.
 //!
 //! `at > now() - interval '1 hour'` depends on the time, and `at > '2026-01-01'` of a `timestamptz`
-//! on the time zone, so they stay expressions. Estimates use the value that they have while planning.
+//! on the time zone, so they stay expressions. Estimates use the value that they have while
+//! planning.
 
 use std::sync::Arc;
 

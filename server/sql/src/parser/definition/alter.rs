@@ -9,12 +9,12 @@ use super::create_table::{
     parse_column_def, parse_identity_mode, parse_key_column, parse_table_constraint,
 };
 use super::domains::parse_alter_domain;
-use super::grant::parse_default_privileges;
 use super::partitions::parse_partition_action;
-use super::policies::{parse_alter_policy, parse_row_security};
+use super::roles::grant::parse_default_privileges;
+use super::roles::policies::{parse_alter_policy, parse_row_security};
+use super::roles::users::{parse_alter_user, parse_stored_setting};
 use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
 use super::types::parse_alter_type;
-use super::users::{parse_alter_user, parse_stored_setting};
 use crate::ast::{
     AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
     AlterTarget, AlterView, AlterViewAction, IdentityMode, ObjectName, Rename, Statement,

@@ -9,10 +9,10 @@ use braid_types::{Error, Result, SqlState};
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::domains::parse_create_domain;
-use super::policies::parse_create_policy;
+use super::roles::policies::parse_create_policy;
+use super::roles::users::parse_create_user;
 use super::sequence::parse_create_sequence;
 use super::types::parse_create_type;
-use super::users::parse_create_user;
 use crate::ast::{
     CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident,
     ObjectName, Query, RefreshView, Span, Statement, ViewOptions, With,

@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::drop_other::parse_drop_other;
-use super::users::{parse_drop_owned, parse_drop_user};
+use super::roles::users::{parse_drop_owned, parse_drop_user};
 use crate::ast::{Comment, CommentTarget, Drop, DropKind, RoutineKind, Statement};
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;

@@ -1,5 +1,7 @@
 //! UPDATE.
 
+mod changes;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,12 +14,13 @@ use braid_plan::{Expr, Firing, Moves, Node, Update};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::changes::{Changes, Lot};
 use crate::foreign_keys::ForeignKeys;
 use crate::partitions::MovedRows;
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
+
+use self::changes::{Changes, Lot};
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
 /// keys may move between them. Changes that memory has no room for wait on disk. If a trigger looks

@@ -1,5 +1,7 @@
 //! INSERT, ON CONFLICT and UPSERT.
 
+mod rules;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -15,10 +17,11 @@ use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::insert_rules::{is_blind, puts_off};
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
+
+use self::rules::{is_blind, puts_off};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;

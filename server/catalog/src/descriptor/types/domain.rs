@@ -15,9 +15,9 @@
 use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
-use super::column::Column;
-use super::table::Table;
-use super::{Grant, Id, StoredExpr};
+use crate::descriptor::column::Column;
+use crate::descriptor::table::Table;
+use crate::descriptor::{Grant, Id, StoredExpr};
 
 /// A domain.
 #[derive(Clone, Debug, Serialize, Deserialize)]

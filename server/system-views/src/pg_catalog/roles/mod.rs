@@ -1,5 +1,7 @@
 //! Databases and roles: `pg_database`, `pg_authid` and the views on it, memberships.
 
+pub(crate) mod policies;
+
 use std::collections::BTreeSet;
 
 use braid_types::text::parse;

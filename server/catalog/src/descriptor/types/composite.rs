@@ -13,9 +13,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::column::Column;
-use super::table::Table;
-use super::{ColumnId, Grant, Id};
+use crate::descriptor::column::Column;
+use crate::descriptor::table::Table;
+use crate::descriptor::{ColumnId, Grant, Id};
 
 /// A composite type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
