@@ -200,9 +200,12 @@ impl Comparison {
 
     /// Runs statements that both sides have to accept.
     async fn both(&self, sql: &str) {
+        let memory = self.on_disk.batch_execute("RESET statement_memory_limit").await;
+        memory.expect("a setting");
         for client in [&self.ours, &self.on_disk].into_iter().chain(&self.theirs) {
             client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         }
+        self.on_disk.batch_execute(LITTLE_MEMORY).await.expect("a setting");
     }
 
     /// Runs the statement of a seed; `context` is shown if the answers differ.
