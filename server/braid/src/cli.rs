@@ -114,7 +114,7 @@ pub struct Start {
     pub memory_limit: Option<u64>,
 
     /// Folder for temporary files of statements that need more memory than they may use [default:
-    /// tmp in the data folder; over TiKV the system's]
+    /// tmp in the data folder; over TiKV braid in the system's temporary folder]
     #[arg(long, env = "BRAID_TEMP_FOLDER", value_name = "DIR")]
     pub temp_folder: Option<PathBuf>,
 

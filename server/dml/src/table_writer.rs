@@ -150,7 +150,7 @@ impl TableWriter {
                     ),
                 )
                 .details(failing_row(self, row))
-                .table(&self.schema(), &table.name)
+                .table(&schema_of(self), &table.name)
                 .column(&column.name));
             }
         }
@@ -163,7 +163,7 @@ impl TableWriter {
             let holds = self.value(e, row).await?.as_bool();
             match check {
                 RowCheck::Constraint(name) if holds == Some(false) => {
-                    return Err(self.violated(name, row));
+                    return Err(violated(self, name, row));
                 }
                 RowCheck::Partition if holds != Some(true) => {
                     return Err(outside_of_partition(self, row));
@@ -188,28 +188,12 @@ impl TableWriter {
         Ok(())
     }
 
-    /// 23514 for a row that does not meet a CHECK constraint.
-    fn violated(&self, name: &str, row: &[Datum]) -> Error {
-        let table = self.table();
-        Error::new(
-            SqlState::CheckViolation,
-            format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
-        )
-        .details(failing_row(self, row))
-        .table(&self.schema(), &table.name)
-        .constraint(name)
-    }
-
     /// 42501 for a row that does not meet the policies of this use.
     pub(crate) async fn check_policies(&self, wanted: PolicyUse, row: &[Datum]) -> Result<()> {
         if !self.has_policies {
             return Ok(());
         }
         check_policies((&self.evaluator, &self.table().name), &self.checks, wanted, row).await
-    }
-
-    fn schema(&self) -> String {
-        self.evaluator.run.cx.catalog.schema_name(self.table().schema)
     }
 
     /// The row's index entries; none where a partial index leaves it out.
@@ -455,13 +439,29 @@ impl TableWriter {
     }
 }
 
+fn schema_of(writer: &TableWriter) -> String {
+    writer.evaluator.run.cx.catalog.schema_name(writer.table().schema)
+}
+
+/// 23514 for a row that does not meet a CHECK constraint.
+fn violated(writer: &TableWriter, name: &str, row: &[Datum]) -> Error {
+    let table = writer.table();
+    Error::new(
+        SqlState::CheckViolation,
+        format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name),
+    )
+    .details(failing_row(writer, row))
+    .table(&schema_of(writer), &table.name)
+    .constraint(name)
+}
+
 /// 23514 for a row that does not belong to the partition.
 fn outside_of_partition(writer: &TableWriter, row: &[Datum]) -> Error {
     let table = writer.table();
     let message = format!("new row for relation \"{}\" violates partition constraint", table.name);
     Error::new(SqlState::CheckViolation, message)
         .details(failing_row(writer, row))
-        .table(&writer.schema(), &table.name)
+        .table(&schema_of(writer), &table.name)
 }
 
 /// The values of a row; none where policies may hide them.

@@ -69,9 +69,8 @@ fn update_of(
         checks.extend(secured.changed(binder, &mut input, reads, (&slots, &row_slots))?);
     }
     let mut input = lock_rows(input)?;
-    let assigned = || assignments.iter().map(|(place, _)| *place);
-    let change = Change::update(&table, assigned());
-    let updated = updated_places(&table, assigned());
+    let change = Change::update(&table, places.iter().copied());
+    let updated = updated_places(&table, places.into_iter());
     let moves = moves_of(binder, target, &mut checks, &updated)?;
     let (events, change) = match moves {
         Some(_) => (&[TriggerEvent::Update, TriggerEvent::Delete][..], change.or(Change::delete())),
@@ -95,14 +94,12 @@ fn update_of(
     if let Node::LockRows(lock) = &mut input {
         lock_families(&plan, lock)?;
     }
-    let is_write = !is_temporary(plan.table.id);
     plan.input = target_first(input, &update.from, &scope);
-    let root = Node::Update(Box::new(plan));
     Ok(BoundStatement {
         kind: StatementKind::Update,
-        root,
+        is_write: !is_temporary(plan.table.id),
+        root: Node::Update(Box::new(plan)),
         columns,
-        is_write,
         returning_nothing: matches!(update.returning, Returning::Nothing),
     })
 }
