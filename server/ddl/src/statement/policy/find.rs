@@ -22,7 +22,7 @@ pub(super) fn missing(name: &str, table: &str) -> Error {
     Error::new(SqlState::UndefinedObject, message)
 }
 
-/// The table of that name, which the user must own. Its owner is looked at before its kind.
+/// The table of that name, which the user must own. The owner is checked before the kind.
 pub(super) fn own_table(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Arc<Table>> {
     let Some(found) = cx.find(name)? else {
         return Err(undefined("relation", &parts(name)));

@@ -12,7 +12,7 @@ use crate::rules::{cost, estimate, partial_indexes};
 use crate::tree::expr::Expr;
 use crate::tree::node::{Limit, Node, Scan, Sort, SortKey};
 
-use super::index_order::order_of;
+use super::index_order::{order_of, order_read, rewrite_below};
 
 /// An order must cost less than this part of the usual way. Where the rows that pass are not
 /// spread evenly, it reads more than estimated.
@@ -54,8 +54,7 @@ pub fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
     let Some(scan) = scan_below(&mut sort.input, &mut keys, &mut more) else { return false };
     let mut usual = scan.clone();
     choose_index::choose(&mut usual, &more, catalog);
-    let index = usual.table.all_indexes().find(|index| index.number == usual.access.index);
-    if index.is_some_and(|index| order_of(&usual, index, &usual.access.bounds, &keys).is_some()) {
+    if order_read(&usual, &keys).is_some() {
         // What has the fewest rows has the first ones soonest.
         *scan = usual;
         return true;
@@ -110,7 +109,7 @@ pub fn cheapest(
 /// gets the conditions that bound it and stay above it.
 fn scan_below<'n>(
     node: &'n mut Node,
-    keys: &mut Vec<SortKey>,
+    keys: &mut [SortKey],
     more: &mut Vec<Expr>,
 ) -> Option<&'n mut Scan> {
     match node {
@@ -120,11 +119,7 @@ fn scan_below<'n>(
             scan_below(&mut filter.input, keys, more)
         }
         Node::Project(project) => {
-            for key in keys.iter_mut() {
-                let Expr::Column(slot, _) = &key.expr else { return None };
-                let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
-                key.expr = e.clone();
-            }
+            rewrite_below(project, keys)?;
             scan_below(&mut project.input, keys, more)
         }
         _ => None,

@@ -3,7 +3,24 @@
 use braid_catalog::{Index, IndexKey};
 
 use crate::rules::spans::columns::is_at;
-use crate::tree::node::{Bound, Scan, SortKey};
+use crate::tree::expr::Expr;
+use crate::tree::node::{Bound, Project, Scan, SortKey};
+
+/// Whether a scan gives rows in the order of sort keys by the index that it has.
+pub fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
+    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
+    order_of(scan, index, &scan.access.bounds, keys)
+}
+
+/// Rewrites sort keys to what a projection computes them from; `None` if one is no column of it.
+pub fn rewrite_below(project: &Project, keys: &mut [SortKey]) -> Option<()> {
+    for key in keys {
+        let Expr::Column(slot, _) = &key.expr else { return None };
+        let (_, e) = project.exprs.iter().find(|(known, _)| known == slot)?;
+        key.expr = e.clone();
+    }
+    Some(())
+}
 
 /// Whether an index gives a scan's rows in the order of sort keys: forward (false), or reversed
 /// (true). Several spans are read in key order, so their rows come in the order of the index.

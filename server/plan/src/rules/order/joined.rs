@@ -15,10 +15,10 @@ use braid_catalog::Catalog;
 
 use crate::rules::push_filters::needs;
 use crate::rules::{choose_index, cost, estimate, join_methods, order_joins, walk};
-use crate::tree::expr::Expr;
 use crate::tree::node::{Join, JoinKind, JoinMethod, Limit, Node, Scan, SortKey};
 
 use super::first_rows::{PART_MAX, cheapest, sort_below, wanted};
+use super::index_order::rewrite_below;
 use super::scans;
 
 /// Gives joins below a sort with a limit this form where it costs less.
@@ -54,11 +54,7 @@ fn joins_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n mut N
     match node {
         Node::Join(_) => Some(node),
         Node::Project(project) => {
-            for key in keys.iter_mut() {
-                let Expr::Column(slot, _) = &key.expr else { return None };
-                let (_, e) = project.exprs.iter().find(|(known, _)| known == slot)?;
-                key.expr = e.clone();
-            }
+            rewrite_below(project, keys)?;
             joins_below(&mut project.input, keys)
         }
         _ => None,

@@ -4,7 +4,7 @@ use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
-use super::index_order::order_of;
+use super::index_order::{order_read, rewrite_below};
 
 pub fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
@@ -33,18 +33,14 @@ fn use_index_order(mut sort: Sort) -> Node {
 /// set if it cannot be reversed.
 fn ordered_scan<'n>(
     node: &'n mut Node,
-    keys: &mut Vec<SortKey>,
+    keys: &mut [SortKey],
     forward: &mut bool,
 ) -> Option<&'n mut Scan> {
     match node {
         Node::Scan(scan) => Some(scan),
         Node::Filter(filter) => ordered_scan(&mut filter.input, keys, forward),
         Node::Project(project) => {
-            for key in keys.iter_mut() {
-                let Expr::Column(slot, _) = &key.expr else { return None };
-                let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
-                key.expr = e.clone();
-            }
+            rewrite_below(project, keys)?;
             ordered_scan(&mut project.input, keys, forward)
         }
         // An interleaved pass gives each row of the top table with all rows below it. Lookups are
@@ -55,12 +51,6 @@ fn ordered_scan<'n>(
         }
         _ => None,
     }
-}
-
-/// Whether a scan gives rows in the order of sort keys: forward (false), or reversed (true).
-fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
-    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
-    order_of(scan, index, &scan.access.bounds, keys)
 }
 
 /// A limit under which a sort keeps only the first rows and a scan stops early.
