@@ -3,11 +3,13 @@
 //! - `view`: the store as it was after one commit
 //! - `snapshot`: a view as the contract's snapshot
 //! - `cursor`: an open scan of a view
+//! - `point_reads`: many keys at once
 //! - `range_cache`: batches of long scans, for the next scan
 //! - `live_views`: which views are still alive
 
 mod cursor;
 mod live_views;
+mod point_reads;
 mod range_cache;
 mod snapshot;
 mod view;

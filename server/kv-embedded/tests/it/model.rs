@@ -20,6 +20,12 @@ enum Step {
     Delete(u8),
     DeleteSpan(u8, u8),
     Get(u8),
+    /// Many keys at once: every so many of those that can be, from one on, and in which order.
+    GetMany {
+        from: u8,
+        every: usize,
+        order: u8,
+    },
     Scan {
         from: u8,
         to: u8,
@@ -50,6 +56,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => any::<u8>().prop_map(|k| Step::Delete(k % 40)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(a, n)| Step::DeleteSpan(a % 40, n % 12)),
         4 => any::<u8>().prop_map(|k| Step::Get(k % 40)),
+        4 => (any::<u8>(), 1..5usize, 0..3u8)
+            .prop_map(|(from, every, order)| Step::GetMany { from: from % 30, every, order }),
         4 => (any::<u8>(), any::<u8>(), any::<bool>(), 0..9usize)
             .prop_map(|(a, n, reverse, limit)| {
                 Step::Scan { from: a % 40, to: (a % 40).saturating_add(n % 41), reverse, limit }
@@ -197,6 +205,22 @@ impl Run {
                 let (txn, seq) = self.txn();
                 let found = txn.get(seq, &key(k)).await.unwrap();
                 assert_eq!(found.as_deref(), self.own.get(&key(k)).map(Vec::as_slice));
+            }
+            Step::GetMany { from, every, order } => {
+                let (txn, seq) = self.txn();
+                let mut keys: Vec<Vec<u8>> =
+                    (from..=u8::MAX).step_by(every).take(48).map(key).collect();
+                match order {
+                    0 => {}
+                    1 => keys.reverse(),
+                    // A key twice, and one out of order.
+                    _ => keys.extend([key(from), key(from), key(from + 1)]),
+                }
+                let found = txn.reads().multi_get(seq, &keys).await.unwrap();
+                let right: Vec<_> = keys.iter().map(|key| self.own.get(key).cloned()).collect();
+                let found: Vec<_> =
+                    found.iter().map(|value| value.as_ref().map(|v| v.to_vec())).collect();
+                assert_eq!(found, right);
             }
             Step::Scan { from, to, reverse, limit } => {
                 let (txn, seq) = self.txn();
