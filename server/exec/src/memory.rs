@@ -152,8 +152,8 @@ impl Memory {
         if self.limit_bytes > 0 && used > self.limit_bytes {
             return Err(Error::new(SqlState::OutOfMemory, "out of memory for this statement")
                 .detail(format!(
-                    "The statement needs more than statement_memory_limit ({} MiB).",
-                    self.limit_bytes / (1024 * 1024)
+                    "The statement needs more than statement_memory_limit ({}).",
+                    size_text(self.limit_bytes)
                 ))
                 .hint("Raise statement_memory_limit or make the statement smaller."));
         }
@@ -256,6 +256,15 @@ impl Drop for Memory {
             self.pool.accounts.lock().retain(|known| !Arc::ptr_eq(known, account));
             self.pool.used.fetch_sub(account.pooled.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+}
+
+/// A limit as it is shown: in MiB if it is a whole number of them.
+fn size_text(bytes: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    match bytes.is_multiple_of(MIB) {
+        true => format!("{} MiB", bytes / MIB),
+        false => format!("{} kB", bytes / 1024),
     }
 }
 

@@ -188,7 +188,8 @@ impl Call {
         run: &ExecutionState,
         rows: Vec<(Row, Row)>,
     ) -> Result<Vec<(Row, Row)>> {
-        sort(run, rows, |(a, x), (b, y)| self.compare((a, x), (b, y))).await
+        let prefix = |(keys, _): &(Row, Row)| self.order.prefix(keys.first());
+        sort(run, rows, prefix, |(a, x), (b, y)| self.compare((a, x), (b, y))).await
     }
 
     /// The result over a group whose state is in memory.

@@ -1,4 +1,5 @@
 //! ORDER BY.
 
+pub(crate) mod prefix;
 pub(crate) mod rows;
 pub(crate) mod sorting;

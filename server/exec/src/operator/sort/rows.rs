@@ -12,6 +12,7 @@ use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::reservation::{MemoryReservation, broken};
+use crate::operator::sort::prefix::Numbering;
 use crate::operator::sort::sorting::sort;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
 use crate::spill::file::TempFile;
@@ -26,6 +27,7 @@ struct Direction {
     nulls_first: bool,
     /// The type of the key, if values alone do not say how they compare.
     ty: Option<SqlType>,
+    numbering: Numbering,
 }
 
 impl Directions {
@@ -35,6 +37,7 @@ impl Directions {
             descending: key.descending,
             nulls_first: key.nulls_first,
             ty: Some(key.expr.ty()).filter(ignores_blanks),
+            numbering: Numbering::of(&key.expr.ty()),
         };
         Self(keys.iter().map(one).collect())
     }
@@ -42,6 +45,14 @@ impl Directions {
     /// Whether the first key descends.
     pub fn first_descends(&self) -> bool {
         self.0.first().is_some_and(|direction| direction.descending)
+    }
+
+    /// A number that grows with the first key in this order; `None` if its value has none.
+    pub(crate) fn prefix(&self, first: Option<&Datum>) -> Option<u64> {
+        match (self.0.first(), first) {
+            (Some(direction), Some(first)) => direction.prefix(first),
+            _ => Some(0),
+        }
     }
 
     /// Compares the keys of two rows.
@@ -68,6 +79,19 @@ impl Directions {
 }
 
 impl Direction {
+    fn prefix(&self, value: &Datum) -> Option<u64> {
+        if value.is_null() {
+            return Some(if self.nulls_first { 0 } else { u64::MAX });
+        }
+        let prefix = self.numbering.prefix(value)?;
+        Some(match (self.numbering, self.descending) {
+            (Numbering::Unknown, _) if self.nulls_first => u64::MAX,
+            (Numbering::Unknown, _) => 0,
+            (_, true) => !prefix,
+            (_, false) => prefix,
+        })
+    }
+
     fn compare(&self, a: &Datum, b: &Datum) -> Ordering {
         match (a.is_null(), b.is_null()) {
             (false, false) => {
@@ -150,7 +174,14 @@ impl KeyOrder {
     }
 
     async fn sort(&self, run: &ExecutionState, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-        sort(run, entries, |a, b| self.compare_entries(a, b)).await
+        let prefix = |entry: &Entry| {
+            let first = match &self.places {
+                Some(places) => places.first().and_then(|place| entry.row.get(*place)),
+                None => entry.keys.first(),
+            };
+            self.directions.prefix(first)
+        };
+        sort(run, entries, prefix, |a, b| self.compare_entries(a, b)).await
     }
 }
 

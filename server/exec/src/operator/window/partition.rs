@@ -25,6 +25,7 @@ use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::KeyForm;
 use crate::operator::reservation::{MemoryReservation, broken};
+use crate::operator::sort::prefix::Numbering;
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
 use crate::operator::window::partition::frame::{Entry, FrameRows, Frames, Partition};
@@ -69,12 +70,19 @@ enum Source {
 /// BY and then of ORDER BY.
 struct WindowOrder {
     partition: usize,
+    /// How the first value of PARTITION BY is numbered.
+    numbering: Numbering,
     directions: Directions,
 }
 
 impl WindowOrder {
     async fn sort(&self, run: &ExecutionState, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-        sort(run, entries, |a: &Entry, b: &Entry| {
+        let prefix = |entry: &Entry| match entry.partition.first() {
+            None => self.directions.prefix(entry.keys.first()),
+            Some(Datum::Null) => Some(u64::MAX),
+            Some(value) => self.numbering.prefix(value),
+        };
+        sort(run, entries, prefix, |a: &Entry, b: &Entry| {
             let order = a.partition.cmp(&b.partition);
             order.then_with(|| self.directions.compare(&a.keys, &b.keys))
         })
@@ -110,6 +118,10 @@ impl WindowOperator {
             keys: key_exprs(&node.order),
             order: Arc::new(WindowOrder {
                 partition: node.partition.len(),
+                numbering: node
+                    .partition
+                    .first()
+                    .map_or(Numbering::Unknown, |e| Numbering::of(&e.ty())),
                 directions: Directions::new(&node.order),
             }),
             calls: node.calls.iter().map(|(_, c)| call(c)).collect(),
