@@ -1,8 +1,9 @@
-//! What the system columns `tableoid` and `ctid` are computed by; see `plan`'s module
+//! What the system columns `tableoid`, `ctid` and `xmin` are computed by; see `plan`'s module
 //! `system_columns`. Nobody calls these functions by name.
 
-use braid_codec::key;
+use braid_codec::{key, value};
 use braid_types::{Datum, Result, SqlType, tid};
+use sha1::{Digest as _, Sha1};
 
 use crate::Call;
 use crate::registry::tables::Registry;
@@ -74,8 +75,34 @@ fn keys(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::array(element, keys.collect()))
 }
 
+/// The numbers of transactions that PostgreSQL keeps for itself; no row's token is one of them.
+const RESERVED_XIDS: u32 = 3;
+
+/// The token of a row's version: the start of the SHA-1 of its columns, which follow a column that
+/// is not NULL. 0 without columns, NULL for a row that an outer join made up.
+fn version(call: &Call<'_>) -> Result<Datum> {
+    let Some((present, columns)) = call.args.split_first() else { return Ok(Datum::Null) };
+    if present.is_null() || columns.is_empty() {
+        return Ok(if present.is_null() { Datum::Null } else { Datum::Int(0) });
+    }
+    let mut hash = Sha1::new();
+    let mut cell = Vec::new();
+    for (at, datum) in columns.iter().enumerate() {
+        cell.clear();
+        value::encode_cell(&mut cell, datum, call.ty(at + 1));
+        hash.update([u8::from(datum.is_null())]);
+        hash.update((cell.len() as u64).to_le_bytes());
+        hash.update(&cell);
+    }
+    let start =
+        hash.finalize().into_iter().take(4).fold(0_u32, |sum, byte| sum << 8 | u32::from(byte));
+    Ok(Datum::Int(i64::from(start.max(RESERVED_XIDS))))
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("braid_tableoid(oid, any) -> oid", table_oid);
+    registry.add("braid_xmin(any, variadic any) -> xid lax", version);
+    registry.add("braid_xmin(any) -> xid lax", version);
     registry.add("braid_ctid_keys(tid[], anyelement) -> anyarray lax", keys);
     registry.add("braid_ctid(oid, variadic any) -> tid", place);
     registry

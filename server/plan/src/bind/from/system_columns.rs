@@ -1,14 +1,15 @@
-//! The system columns `tableoid`, `ctid`, and `xmax` in RETURNING of an INSERT.
+//! The system columns `tableoid`, `ctid`, `xmin` and `xmax`.
 //!
 //! Here: which tables have them, and the expressions that they stand for. Not here: the names that
 //! no column of a user may have (`exec`'s DDL refuses them).
 //!
-//! Both are computed from the primary key, which every row has: a row that an outer join made up
-//! has NULLs there, and so in its system columns.
+//! All are computed from the row. Each row has a primary key: a row that an outer join made up has
+//! NULLs there, and so in its system columns.
 //!
 //! ```text
 //!   t.tableoid    braid_tableoid(16384, t.id)
 //!   t.ctid        braid_ctid(16384, t.id)         the place of the row: its primary key as a tid
+//!   t.xmin        braid_xmin(t.id, t.id, t.a, …)  a hash of the row's columns: it shows changes
 //!   ctid = $1     braid_ctid(16384, t.id) = $1 AND t.id = braid_ctid_key($1, 1, NULL::int4, …)
 //! ```
 //!
@@ -16,7 +17,7 @@
 //! `ctid = ANY (array)` becomes a condition on the key alone, by `braid_ctid_keys`.
 //!
 //! `RETURNING xmax = 0` is how programs tell rows that ON CONFLICT DO UPDATE inserted from those
-//! that it updated, so an INSERT knows it. No other statement does.
+//! that it updated, so an INSERT knows it. Elsewhere `xmax` is 0: no row that is seen is deleted.
 
 use braid_catalog::{Table, VirtualTable};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -30,12 +31,14 @@ use crate::tree::expr::{CallExpr, CompareOp, Expr, QuantifiedExpr, Slot, conjunc
 
 const TABLE_OID: &str = "tableoid";
 const PLACE: &str = "ctid";
-/// PostgreSQL's columns of transaction and command numbers.
-const VERSIONS: [&str; 4] = ["xmin", "xmax", "cmin", "cmax"];
+const VERSION: &str = "xmin";
+const DELETED_BY: &str = "xmax";
+/// PostgreSQL's numbers of commands in a transaction.
+const COMMANDS: [&str; 2] = ["cmin", "cmax"];
 
 /// Whether this is the name of a system column.
 pub(crate) fn is_system_column(name: &str) -> bool {
-    name == TABLE_OID || name == PLACE || VERSIONS.contains(&name)
+    [TABLE_OID, PLACE, VERSION, DELETED_BY].contains(&name) || COMMANDS.contains(&name)
 }
 
 /// The system columns of a table whose columns have these slots.
@@ -46,7 +49,9 @@ pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> Result
         let place = table.place_of(part.column)?;
         key.push((slots[place], table.columns[place].ty.clone()));
     }
+    let columns = table.columns.iter().zip(slots).filter(|(column, _)| !column.hidden);
     Ok(RowSource {
+        columns: columns.map(|(column, slot)| (*slot, column.ty.clone())).collect(),
         table: alias.to_owned(),
         schema: None,
         relation: table.id,
@@ -65,7 +70,9 @@ pub(crate) fn virtual_source(
     columns: &[(Slot, usize)],
 ) -> Option<RowSource> {
     let (slot, place) = columns.first().filter(|_| table.relkind != 'v')?;
+    let typed = |(slot, place): &(Slot, usize)| Some((*slot, table.columns.get(*place)?.1.clone()));
     Some(RowSource {
+        columns: columns.iter().filter_map(typed).collect(),
         table: alias.to_owned(),
         schema: None,
         relation: table.oid,
@@ -117,14 +124,12 @@ pub(crate) fn system_column_of(
 }
 
 fn column_of_source(binder: &mut Binder<'_>, name: &str, source: &RowSource) -> Result<Expr> {
-    if let Some(slot) = source.replaced.filter(|_| name == "xmax") {
+    if let Some(slot) = source.replaced.filter(|_| name == DELETED_BY) {
         return Ok(Expr::Column(slot, SqlType::Xid));
     }
-    if VERSIONS.contains(&name) {
-        return Err(Error::unsupported(format!("the system column {name}")).hint(
-            "The store keeps no numbers of transactions beside rows. \
-             Use a column of your own, for example a version that each UPDATE counts up.",
-        ));
+    if COMMANDS.contains(&name) {
+        return Err(Error::unsupported(format!("the system column {name}"))
+            .hint("The store keeps no numbers of commands beside rows."));
     }
     if name == PLACE && !source.has_place {
         let what = match source.oid {
@@ -146,8 +151,26 @@ fn column_of_source(binder: &mut Binder<'_>, name: &str, source: &RowSource) -> 
         args.extend(key.take(1));
         return call_function(binder, "braid_tableoid", args);
     }
+    if name == VERSION || name == DELETED_BY {
+        let read = if name == VERSION { source.columns.as_slice() } else { &[] };
+        return version(binder, key.take(1).collect(), read);
+    }
     args.extend(key);
     call_function(binder, "braid_ctid", args)
+}
+
+/// The token of a row's version, over a column that is not NULL and the columns that count; 0
+/// without any.
+fn version(
+    binder: &mut Binder<'_>,
+    mut args: Vec<Expr>,
+    columns: &[(Slot, SqlType)],
+) -> Result<Expr> {
+    for (slot, ty) in columns {
+        check_guarded(binder, *slot)?;
+        args.push(Expr::Column(*slot, ty.clone()));
+    }
+    call_function(binder, "braid_xmin", args)
 }
 
 /// `ctid = ANY (array)` as the same condition on a primary key of one column, so that the rows

@@ -71,6 +71,8 @@ pub struct RowSource {
     pub oid: Option<Slot>,
     /// Its primary key. Of a catalog, a column that is never NULL.
     pub key: Vec<(Slot, SqlType)>,
+    /// The columns whose change makes another version of the row.
+    pub columns: Vec<(Slot, SqlType)>,
     /// Whether it has a `ctid`.
     pub has_place: bool,
     /// Where `xmax` is, if the rows have it: 0 in rows that an INSERT has inserted.
