@@ -65,7 +65,7 @@ fn choose(root: Node, catalog: &Catalog) -> Node {
     let root = conditions::factor_or::apply(root);
     let root = conditions::restrict_by_or::apply(root);
     let root = partitions::apply(push_filters::apply(root), catalog);
-    let mut root = unique_semi_joins::apply(root);
+    let mut root = unique_semi_joins::apply(root, catalog);
     estimate::size_ctes(&mut root, catalog);
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);

@@ -4,19 +4,33 @@
 //! either way. As an inner join it takes part in the choice of the join order, so that a small `b`
 //! can lead to rows of `a` by an index.
 //!
+//! Where `b.id` is not unique, but `b` gives few rows beside a large `a` with an index on `x`, the
+//! values are made distinct first:
+//!
+//! ```text
+//!   Semi Join a.x = b.id        Join a.x = b.id
+//!   ├─ a                   ──▶  ├─ a
+//!   └─ b                        └─ Distinct ── b.id
+//! ```
+//!
 //! Statements that lock or change rows keep their semi joins: which tables they lock must not
 //! depend on the plan.
 
-use braid_catalog::{Index, IndexState};
+use braid_catalog::{Catalog, Index, IndexState};
+use braid_types::SqlType;
 
 use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Join, JoinKind, Node, Scan};
+use crate::tree::node::{Distinct, Join, JoinKind, Node, Project, Scan};
 
 use super::push_filters::needs;
-use super::walk;
+use super::{estimate, walk};
 
-pub fn apply(mut node: Node) -> Node {
+/// Values are made distinct if there is at most one for this many rows of the table that they
+/// lead to. Others are hashed at the same cost.
+const ROWS_A_VALUE: f64 = 20.0;
+
+pub fn apply(mut node: Node, catalog: &Catalog) -> Node {
     if matches!(
         node,
         Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_)
@@ -26,11 +40,74 @@ pub fn apply(mut node: Node) -> Node {
     if let Node::Join(join) = &mut node
         && join.kind == JoinKind::Semi
         && !join.lateral
-        && has_one_match(join)
     {
-        join.kind = JoinKind::Inner;
+        if has_one_match(join) {
+            join.kind = JoinKind::Inner;
+        } else if let Some(keys) = few_keys(join, catalog) {
+            let right = std::mem::replace(&mut join.right, Node::one_row());
+            join.right = distinct(right, keys);
+            join.kind = JoinKind::Inner;
+        }
     }
-    walk::map_children(node, &mut apply)
+    walk::map_children(node, &mut |child| apply(child, catalog))
+}
+
+/// The columns that the right side is compared by, if a few values of them lead to rows of a
+/// large table by an index.
+fn few_keys(join: &Join, catalog: &Catalog) -> Option<Vec<(Slot, SqlType)>> {
+    let (left, right) = (join.left.slots(), join.right.slots());
+    let mut keys = Vec::with_capacity(join.on.len());
+    let mut leads = false;
+    let values = estimate::rows(&join.right, catalog);
+    for e in &join.on {
+        let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
+        let (Expr::Column(a, a_type), Expr::Column(b, b_type)) = (&**a, &**b) else { return None };
+        let (outer, key) = match (left.contains(a), right.contains(b)) {
+            (true, true) => (*a, *b),
+            _ if left.contains(b) && right.contains(a) => (*b, *a),
+            _ => return None,
+        };
+        if a_type.bare() != b_type.bare() {
+            return None;
+        }
+        keys.push((key, a_type.clone()));
+        leads |= scan_with(&join.left, outer).is_some_and(|(scan, place)| {
+            let rows = estimate::table_rows(&scan.table, catalog);
+            values * ROWS_A_VALUE <= rows && begins_with(scan, place)
+        });
+    }
+    leads.then_some(keys)
+}
+
+/// The scan below filters and inner joins that gives a slot, and the column's place in its table.
+fn scan_with(node: &Node, slot: Slot) -> Option<(&Scan, usize)> {
+    match node {
+        Node::Scan(scan) => {
+            let found = scan.columns.iter().find(|(known, _)| *known == slot);
+            found.map(|(_, place)| (&**scan, *place))
+        }
+        Node::Filter(filter) => scan_with(&filter.input, slot),
+        Node::Join(join) if join.kind == JoinKind::Inner => {
+            scan_with(&join.left, slot).or_else(|| scan_with(&join.right, slot))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an index of the table begins with a column.
+fn begins_with(scan: &Scan, place: usize) -> bool {
+    scan.table.all_indexes().any(|index| {
+        let first = index.keys.first().and_then(|key| scan.table.position_of(key.column));
+        index.state == IndexState::Public && index.predicate.is_none() && first == Some(place)
+    })
+}
+
+/// The different values of these columns.
+fn distinct(input: Node, keys: Vec<(Slot, SqlType)>) -> Node {
+    let types = keys.iter().map(|(_, ty)| ty.clone()).collect();
+    let exprs = keys.into_iter().map(|(slot, ty)| (slot, Expr::Column(slot, ty))).collect();
+    let input = Node::Project(Box::new(Project { input, exprs }));
+    Node::Distinct(Box::new(Distinct { input, on: Vec::new(), types }))
 }
 
 /// Whether a left row has at most one match: the conditions fix every key of a unique index.
