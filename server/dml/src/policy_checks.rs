@@ -15,13 +15,13 @@ pub(crate) fn has_policies(plan: &Insert) -> bool {
 
 /// 42501 for a row that does not meet the policies of this use.
 pub(crate) async fn check_policies(
-    (evaluator, table): (&Evaluator, &str),
+    evaluator: &Evaluator,
     checks: &[(RowCheck, Expr)],
     wanted: PolicyUse,
     row: &[Datum],
 ) -> Result<()> {
     for (check, e) in checks {
-        let RowCheck::Policy { name, when } = check else { continue };
+        let RowCheck::Policy { table, name, when } = check else { continue };
         if *when == wanted && evaluator.eval(e, row).await?.as_bool() != Some(true) {
             return Err(violated(table, name.as_deref(), wanted));
         }

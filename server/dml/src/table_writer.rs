@@ -193,7 +193,7 @@ impl TableWriter {
         if !self.has_policies {
             return Ok(());
         }
-        check_policies((&self.evaluator, &self.table().name), &self.checks, wanted, row).await
+        check_policies(&self.evaluator, &self.checks, wanted, row).await
     }
 
     /// The row's index entries; none where a partial index leaves it out.

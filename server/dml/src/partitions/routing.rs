@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 
 use super::moved::{MovedInput, NoInput};
 use crate::insert::InsertOperator;
+use crate::policy_checks::has_policies;
 use crate::queues::Queues;
 use crate::table_writer::TableWriter;
 
@@ -173,9 +174,11 @@ impl RoutingOperator {
             .collect();
         let message = format!("no partition of relation \"{}\" found for row", table.name);
         let (shown, values) = (shown.unwrap_or_default(), values.join(", "));
-        Error::new(SqlState::CheckViolation, message)
+        let error = Error::new(SqlState::CheckViolation, message)
             .detail(format!("Partition key of the failing row contains ({shown}) = ({values})."))
-            .table(&cx.catalog.schema_name(table.schema), &table.name)
+            .table(&cx.catalog.schema_name(table.schema), &table.name);
+        let is_secured = |node: &Node| matches!(node, Node::Insert(plan) if has_policies(plan));
+        if self.routes.leaves.iter().any(is_secured) { error.without_detail() } else { error }
     }
 }
 

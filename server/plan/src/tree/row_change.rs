@@ -63,6 +63,8 @@ pub enum RowCheck {
     SamePartition,
     /// Policies of the table, which NULL does not satisfy.
     Policy {
+        /// The table's name.
+        table: String,
         /// The policy's name, if it is one that has to hold by itself.
         name: Option<String>,
         /// Which rows are checked.

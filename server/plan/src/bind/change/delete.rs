@@ -29,19 +29,18 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
     target.check(binder, "DELETE")?;
     match target.partitioned() {
         Some(root) => {
-            // Policies of partitioned tables are refused.
-            target.secured(binder)?;
             bind_for_each(binder, &root, |binder, target| delete_of(binder, delete, target))
         }
-        None => delete_of(binder, delete, &target),
+        None => delete_of(binder, delete, &target).map(|(bound, _)| bound),
     }
 }
 
+/// The DELETE from one table, and whether it reads the rows that it deletes.
 fn delete_of(
     binder: &mut Binder<'_>,
     delete: &AstDelete,
     target: &ChangeTarget,
-) -> Result<BoundStatement> {
+) -> Result<(BoundStatement, bool)> {
     let secured = target.secured(binder)?;
     let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
@@ -92,11 +91,12 @@ fn delete_of(
         returning_nothing: matches!(delete.returning, Returning::Nothing),
         range,
     }));
-    Ok(BoundStatement {
+    let bound = BoundStatement {
         kind: StatementKind::Delete,
         root,
         columns,
         is_write,
         returning_nothing: matches!(delete.returning, Returning::Nothing),
-    })
+    };
+    Ok((bound, reads))
 }

@@ -61,13 +61,15 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let (input, values) = insert_values(binder, insert, &shown, targets)?;
     check_given(binder, &target, insert, (&places, &input))?;
     let (alias, assigned) = (alias.as_deref(), &places[..]);
-    let into = Into { insert, target: &target, secured: secured.as_ref(), alias, assigned };
+    let own = secured.as_ref().filter(|_| target.partitioned().is_none());
+    let into = Into { insert, target: &target, secured: own, alias, assigned };
     let (columns, mut plan) = insert_into(binder, &into, input, values)?;
     if let Some(root) = target.partitioned() {
         let row_slots = plan.row_slots.clone();
         let routes = bind_routes(binder, &root, &row_slots, &mut |binder, leaf, input, values| {
             let target = ChangeTarget::of_partition(&root, &leaf, None);
-            let into = Into { target: &target, secured: None, ..into };
+            let secured = target.secured(binder)?;
+            let into = Into { target: &target, secured: secured.as_ref(), ..into };
             insert_into(binder, &into, input, values).map(|(_, plan)| plan)
         })?;
         plan = routed(plan, routes);

@@ -28,8 +28,8 @@ use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{bind_from, find_relation, join_node, table_scan};
 use crate::bind::from::privileges::{check_select, guarding};
-use crate::bind::from::security::Secured;
-use crate::bind::partitions::changes::routed_insert;
+use crate::bind::from::security::{Secured, secure_scan};
+use crate::bind::partitions::changes::{PolicyChecks, routed_insert};
 use crate::bind::partitions::condition::row_checks;
 use crate::bind::partitions::leaves::leaves_of;
 use crate::bind::partitions::scan::mark_scans;
@@ -152,7 +152,8 @@ fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>
         let scanned = shown_scan(binder, &target, alias.as_deref())?;
         let (table, shown) = (leaf.table.clone(), target.assigned());
         let checks = RowCheck::SamePartition;
-        let target = MergeTarget { table, shown, checks, secured: None };
+        let secured = target.secured(binder)?;
+        let target = MergeTarget { table, shown, checks, secured };
         inputs.push(merge_of(binder, merge, &matched, target, scanned)?);
     }
     for place in 0..others.len() {
@@ -162,14 +163,15 @@ fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>
 }
 
 /// The INSERT of the last of these clauses, for source rows that none of those before it takes.
-fn insert_unmatched(
-    binder: &mut Binder<'_>,
+fn insert_unmatched<'a>(
+    binder: &mut Binder<'a>,
     merge: &AstMerge,
     root: &Arc<Table>,
     clauses: &[&MergeWhen],
 ) -> Result<Option<Node>> {
     let alias = merge.alias.as_ref().map(braid_sql::fold);
     let (target, mut scope) = table_scan(binder, root, alias.as_deref().unwrap_or(&root.name))?;
+    let target = secure_scan(binder, root, target, false)?;
     let from = std::slice::from_ref(&merge.source);
     let (source, source_scope) = bind_from(binder, from, None)?;
     if source.is_volatile() {
@@ -204,7 +206,9 @@ fn insert_unmatched(
         barrier: false,
     }));
     let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
-    let insert = routed_insert(binder, root, (input, values), row_slots)?;
+    let policies: &PolicyChecks<'_, 'a> =
+        &|secured, binder, slots| secured.written(binder, (PolicyCommand::Insert, false), slots);
+    let insert = routed_insert(binder, root, (input, values), (row_slots, policies))?;
     Ok(Some(Node::Insert(Box::new(insert))))
 }
 

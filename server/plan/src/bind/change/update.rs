@@ -26,19 +26,18 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let target = change_target(binder, &update.table, "update")?;
     match target.partitioned() {
         Some(root) => {
-            // Policies of partitioned tables are refused.
-            target.secured(binder)?;
             bind_for_each(binder, &root, |binder, target| update_of(binder, update, target))
         }
-        None => update_of(binder, update, &target),
+        None => update_of(binder, update, &target).map(|(bound, _)| bound),
     }
 }
 
+/// The UPDATE of one table, and whether it reads the rows that it changes.
 fn update_of(
     binder: &mut Binder<'_>,
     update: &AstUpdate,
     target: &ChangeTarget,
-) -> Result<BoundStatement> {
+) -> Result<(BoundStatement, bool)> {
     let secured = target.secured(binder)?;
     let read_before = binder.reads_target.replace(false);
     let (table, shown) = (target.table.clone(), target.shown.clone());
@@ -95,13 +94,14 @@ fn update_of(
         lock_families(&plan, lock)?;
     }
     plan.input = target_first(input, &update.from, &scope);
-    Ok(BoundStatement {
+    let bound = BoundStatement {
         kind: StatementKind::Update,
         is_write: !is_temporary(plan.table.id),
         root: Node::Update(Box::new(plan)),
         columns,
         returning_nothing: matches!(update.returning, Returning::Nothing),
-    })
+    };
+    Ok((bound, reads))
 }
 
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so

@@ -262,9 +262,13 @@ impl ChangeTarget {
 
     /// The policies that hold for the change of the table.
     pub(crate) fn secured(&self, binder: &Binder<'_>) -> Result<Option<Secured>> {
-        // The policies of a partitioned table count, not those of its partitions.
-        if self.instead || self.through.is_some() {
+        if self.instead {
             return Ok(None);
+        }
+        if let Some(root) = &self.through {
+            // The policies of a partitioned table count, not those of its partitions.
+            let secured = Secured::of(binder, root, binder.view_owner)?;
+            return Ok(secured.map(|secured| secured.of_partition(&self.table)));
         }
         Secured::of(binder, &self.table, self.reader(binder, self.layers.len()))
     }

@@ -21,6 +21,8 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use super::privileges::role_of;
 use crate::bind::Binder;
 use crate::bind::expr::operators::coerce_bool;
+use crate::bind::partitions::condition::slots_by_name;
+use crate::bind::partitions::scan::appended_slots;
 use crate::bind::stored::{bind_stored_table_expr, bind_to_store};
 use crate::context::PlanContext;
 use crate::rules::walk;
@@ -33,6 +35,8 @@ pub(crate) const POLICY_CLAUSE: &str = "policy expressions";
 /// A table whose policies hold for the one who reads or changes it.
 pub(crate) struct Secured {
     table: Arc<Table>,
+    /// The partition of the table whose rows are meant; none: the table's own.
+    partition: Option<Arc<Table>>,
     /// The owner of the view around; none: the session's user.
     owner: Option<Id>,
     role: Id,
@@ -78,10 +82,12 @@ impl Secured {
                 false => error,
             });
         }
-        if table.partitioning.is_some() {
-            return Err(Error::unsupported("row-level security of a partitioned table"));
-        }
-        Ok(Some(Self { table: table.clone(), owner, role }))
+        Ok(Some(Self { table: table.clone(), partition: None, owner, role }))
+    }
+
+    /// The same policies for the rows of a partition.
+    pub(crate) fn of_partition(self, partition: &Arc<Table>) -> Self {
+        Self { partition: Some(partition.clone()), ..self }
     }
 
     /// The conditions under which policies show a row to a kind of statement. Without a permissive
@@ -136,6 +142,26 @@ impl Secured {
             PolicyCommand::Insert => PolicyUse::Insert,
             _ => PolicyUse::Update,
         };
+        self.written_at(binder, (command, reads), when, slots)
+    }
+
+    /// What is checked of rows that UPDATE has moved, as they are inserted into this partition.
+    pub(crate) fn moved(
+        &self,
+        binder: &mut Binder<'_>,
+        reads: bool,
+        slots: &[Slot],
+    ) -> Result<Vec<(RowCheck, Expr)>> {
+        self.written_at(binder, (PolicyCommand::Update, reads), PolicyUse::Insert, slots)
+    }
+
+    fn written_at(
+        &self,
+        binder: &mut Binder<'_>,
+        (command, reads): (PolicyCommand, bool),
+        when: PolicyUse,
+        slots: &[Slot],
+    ) -> Result<Vec<(RowCheck, Expr)>> {
         let mut checks = Vec::new();
         let own = Checked { command, by_using: false, when };
         self.add_checks(binder, own, slots, &mut checks)?;
@@ -210,7 +236,8 @@ impl Secured {
         let permissive: Vec<PolicyExpr> = permissive.iter().filter_map(|p| wanted(p)).collect();
         let restrictive: Vec<(String, PolicyExpr)> =
             restrictive.iter().filter_map(|p| Some((p.name.clone(), wanted(p)?))).collect();
-        let check = |name| RowCheck::Policy { name, when: checked.when };
+        let table = &self.table.name;
+        let check = |name| RowCheck::Policy { table: table.clone(), name, when: checked.when };
         if permissive.is_empty() {
             checks.push((check(None), never()));
             return Ok(());
@@ -259,8 +286,12 @@ impl Secured {
         let mut inner = Binder::of_stored(&cx, self.owner);
         inner.follow(binder);
         inner.secured.push(self.table.id);
+        let slots = match &self.partition {
+            Some(partition) => slots_by_name(&mut inner, &self.table, (partition, slots)),
+            None => slots.to_vec(),
+        };
         let bound =
-            bind_stored_table_expr(&mut inner, &self.table, slots, &expr.expr, POLICY_CLAUSE);
+            bind_stored_table_expr(&mut inner, &self.table, &slots, &expr.expr, POLICY_CLAUSE);
         let bound = bound.and_then(|e| coerce_bool(&mut inner, e, "POLICY"));
         binder.lead_from(inner);
         binder.tables.extend(expr.uses.iter().map(|(id, _)| *id));
@@ -304,7 +335,10 @@ pub(crate) fn secure_scan(
     is_locked: bool,
 ) -> Result<Node> {
     let Some(secured) = Secured::of(binder, table, binder.view_owner)? else { return Ok(node) };
-    let slots = node.slots();
+    let slots = match table.partitioning {
+        Some(_) => appended_slots(binder, table, &node),
+        None => node.slots(),
+    };
     let mut conditions = secured.conditions(binder, PolicyCommand::Select, &slots)?;
     if is_locked {
         conditions.extend(secured.conditions(binder, PolicyCommand::Update, &slots)?);

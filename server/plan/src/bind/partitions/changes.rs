@@ -12,6 +12,7 @@ use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::change::triggers::{bind_triggers, may_rewrite};
 use crate::bind::change::view::ChangeTarget;
+use crate::bind::from::security::Secured;
 use crate::bind::partitions::condition::partition_condition;
 use crate::bind::partitions::leaves::place_in;
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
@@ -19,11 +20,12 @@ use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Append, Insert, Moves, Node, OnConflict, RowCheck, TableTriggers, Values};
 
-/// A change of each partition. `change` binds it for one of them.
+/// A change of each partition. `change` binds it for one of them, and says whether it reads rows
+/// that it changes.
 pub(crate) fn bind_for_each<'a>(
     binder: &mut Binder<'a>,
     root: &Arc<Table>,
-    mut change: impl FnMut(&mut Binder<'a>, &ChangeTarget) -> Result<BoundStatement>,
+    mut change: impl FnMut(&mut Binder<'a>, &ChangeTarget) -> Result<(BoundStatement, bool)>,
 ) -> Result<BoundStatement> {
     binder.fires_triggers = true;
     let leaves = leaves_of(binder, root)?;
@@ -37,10 +39,11 @@ pub(crate) fn bind_for_each<'a>(
     }
     let mut inputs: Vec<Node> = Vec::with_capacity(targets.len());
     let mut first: Option<BoundStatement> = None;
-    let mut moves = false;
+    let (mut moves, mut reads) = (false, false);
     for target in &targets {
         let known = binder.range.last().map_or(0, Vec::len);
-        let mut bound = change(binder, target)?;
+        let (mut bound, reads_rows) = change(binder, target)?;
+        reads |= reads_rows;
         if let Some(entries) = binder.range.last_mut() {
             entries.truncate(known);
         }
@@ -55,7 +58,7 @@ pub(crate) fn bind_for_each<'a>(
     }
     let slots = inputs.first().map(Node::slots).unwrap_or_default();
     if moves {
-        inputs.push(moved_rows(binder, root)?);
+        inputs.push(moved_rows(binder, root, reads)?);
     }
     let root = Node::Append(Box::new(Append { inputs, slots, scanned: None }));
     let bound = first.unwrap_or(BoundStatement {
@@ -116,7 +119,7 @@ fn may_move(
 }
 
 /// The INSERT of rows that UPDATEs of the same statement have taken from their partitions.
-fn moved_rows(binder: &mut Binder<'_>, root: &Arc<Table>) -> Result<Node> {
+fn moved_rows<'a>(binder: &mut Binder<'a>, root: &Arc<Table>, reads: bool) -> Result<Node> {
     let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let mut values = Vec::with_capacity(root.columns.len());
@@ -127,23 +130,29 @@ fn moved_rows(binder: &mut Binder<'_>, root: &Arc<Table>) -> Result<Node> {
         });
     }
     let input = Node::Values(Values { slots, rows: Vec::new(), repeats: None });
-    let mut insert = routed_insert(binder, root, (input, values), row_slots)?;
+    let policies: &PolicyChecks<'_, 'a> =
+        &|secured, binder, slots| secured.moved(binder, reads, slots);
+    let mut insert = routed_insert(binder, root, (input, values), (row_slots, policies))?;
     if let Some(routes) = &mut insert.routes {
         routes.of_moved = true;
     }
     Ok(Node::Insert(Box::new(insert)))
 }
 
+/// What policies say of rows that are put into a partition, whose columns have these slots.
+pub(crate) type PolicyChecks<'f, 'a> =
+    dyn Fn(&Secured, &mut Binder<'a>, &[Slot]) -> Result<Vec<(RowCheck, Expr)>> + 'f;
+
 /// An INSERT of rows into the partitions of a table, from an input and the values over it.
-pub(crate) fn routed_insert(
-    binder: &mut Binder<'_>,
+pub(crate) fn routed_insert<'a>(
+    binder: &mut Binder<'a>,
     root: &Arc<Table>,
     (input, values): (Node, Vec<Expr>),
-    row_slots: Vec<Slot>,
+    (row_slots, policies): (Vec<Slot>, &PolicyChecks<'_, 'a>),
 ) -> Result<Insert> {
     let routes = bind_routes(binder, root, &row_slots, &mut |binder, leaf, input, values| {
         let target = ChangeTarget::of_partition(root, &leaf, None);
-        plain_insert(binder, &target, input, values)
+        plain_insert(binder, &target, (input, values), policies)
     })?;
     let mut checks = Vec::new();
     if let Some(condition) = partition_condition(binder, root, &row_slots)? {
@@ -157,20 +166,24 @@ pub(crate) fn routed_insert(
 }
 
 /// An INSERT of whole rows into a partition.
-fn plain_insert(
-    binder: &mut Binder<'_>,
+fn plain_insert<'a>(
+    binder: &mut Binder<'a>,
     target: &ChangeTarget,
-    input: Node,
-    values: Vec<Expr>,
+    (input, values): (Node, Vec<Expr>),
+    policies: &PolicyChecks<'_, 'a>,
 ) -> Result<Insert> {
     let table = &target.table;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let events = [TriggerEvent::Insert];
     let triggers = bind_triggers(binder, table, &events, &BTreeSet::new())?;
     let triggers = target.own_triggers(triggers);
+    let mut checks = target.routed_checks(binder, &row_slots, &triggers, &OnConflict::Error)?;
+    if let Some(secured) = target.secured(binder)? {
+        checks.extend(policies(&secured, binder, &row_slots)?);
+    }
     Ok(Insert {
         generated: bind_generated(binder, table, &row_slots)?,
-        checks: target.routed_checks(binder, &row_slots, &triggers, &OnConflict::Error)?,
+        checks,
         index_exprs: index_exprs(binder, table, &row_slots)?,
         triggers,
         ..bare_insert(table.clone(), input, values, row_slots)

@@ -35,18 +35,26 @@ pub(crate) fn keys_over(
                 Expr::Column(slots[place], column.ty.clone())
             }
             KeyPart::Expr(expr, _) => {
-                let mut mapped: Vec<Slot> = Vec::with_capacity(upper.columns.len());
-                for column in &upper.columns {
-                    mapped.push(match place_in(table, &column.name) {
-                        Some(place) => slots[place],
-                        None => binder.slot(),
-                    });
-                }
+                let mapped = slots_by_name(binder, upper, (table, slots));
                 bind_stored_table_expr(binder, upper, &mapped, expr, "partition key expressions")?
             }
         });
     }
     Ok(keys)
+}
+
+/// The slots of a table's columns in the row of another table, whose columns have these slots.
+pub(crate) fn slots_by_name(
+    binder: &mut Binder<'_>,
+    upper: &Table,
+    (table, slots): (&Table, &[Slot]),
+) -> Vec<Slot> {
+    let mut mapped = Vec::with_capacity(upper.columns.len());
+    for column in &upper.columns {
+        let place = place_in(table, &column.name);
+        mapped.push(place.map_or_else(|| binder.slot(), |place| slots[place]));
+    }
+    mapped
 }
 
 /// The condition of a partition over its row; `None` for a table that is none.
