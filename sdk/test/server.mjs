@@ -62,6 +62,19 @@ const ALONE_THREADS = '3';
 /** The binary that takes longest: it takes the first free lane. */
 const LONGEST = 'braid/it';
 
+/**
+ * Tests of it at a time in the small size. Several wait a minute for a lease that ends, so two would
+ * leave both cores idle.
+ */
+const LONGEST_THREADS = '4';
+
+/** The variable with the number of a binary's tests at a time, where it differs from the number of cores. */
+function threadsOf(title) {
+  if (ALONE.includes(title)) return { RUST_TEST_THREADS: ALONE_THREADS };
+  if (isSmall && title === LONGEST) return { RUST_TEST_THREADS: LONGEST_THREADS };
+  return {};
+}
+
 /** Number of the slowest tests that are printed. */
 const SLOWEST_SHOWN = 10;
 
@@ -197,7 +210,7 @@ export async function serverTests(
   };
   const runOne = async ({ executable, folder, title }, path) => {
     const prefix = `${title}${label} | `;
-    const threads = ALONE.includes(title) ? { RUST_TEST_THREADS: ALONE_THREADS } : {};
+    const threads = threadsOf(title);
     const { code, output } = await run(executable, args, {
       cwd: folder,
       env: { ...settings(path), ...threads },

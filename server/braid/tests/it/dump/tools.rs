@@ -48,10 +48,10 @@ impl Tools {
         command.output().unwrap_or_else(|error| panic!("{program}: {error}"))
     }
 
-    /// Runs a script of SQL. The first error ends it.
-    pub fn script(&self, url: &str, file: &Path) {
+    /// Runs a script of SQL; its output. The first error ends it.
+    pub fn script(&self, url: &str, file: &Path) -> String {
         let file = file.to_str().expect("a name");
-        self.run("psql", &["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", file]);
+        self.run("psql", &["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", file])
     }
 
     /// Runs one statement.
@@ -76,7 +76,7 @@ impl Tools {
         }
         self.run("pg_dump", &dump);
         match format {
-            Format::Plain => self.script(to, &file),
+            Format::Plain => drop(self.script(to, &file)),
             Format::Tar => drop(self.run("pg_restore", &["-e", "-d", to, name])),
             // Several jobs cannot stop at the first error, but they report it.
             _ => drop(self.run("pg_restore", &["-j", "2", "-d", to, name])),

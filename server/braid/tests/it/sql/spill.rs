@@ -7,22 +7,31 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
+use braid_testkit::size::Size;
 use braid_testkit::target::{connect, first_column};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-/// Tables that need several times the memory of [`LIMIT`].
-const TABLES: &str = "
-    CREATE TABLE wide (id int PRIMARY KEY, k int, few int, note text);
-    INSERT INTO wide SELECT i, i % 5000, nullif(i % 7, 3),
-      'note ' || (i * 7919 % 12000) || repeat('x', 60) FROM generate_series(1, 12000) AS i;
-    CREATE TABLE other (id int PRIMARY KEY, k int, note text);
-    INSERT INTO other SELECT i, nullif(i * 3 % 9000, 9), 'note ' || i || repeat('x', 60)
-    FROM generate_series(1, 9000) AS i;
-    CREATE TABLE one_key (id int PRIMARY KEY, k int, note text);
-    INSERT INTO one_key SELECT i, 42, repeat('y', 200) FROM generate_series(1, 8000) AS i;
-    ANALYZE wide; ANALYZE other; ANALYZE one_key";
-const LIMIT: &str = "SET statement_memory_limit = '1MB'";
+/// Tables that need several times the memory of [`limit`]: `parts` quarters of 12,000 rows.
+fn tables(parts: usize) -> String {
+    let (wide, keys) = (3000 * parts, 1250 * parts);
+    let (other, one_key) = (2250 * parts, 2000 * parts);
+    format!(
+        "CREATE TABLE wide (id int PRIMARY KEY, k int, few int, note text);
+         INSERT INTO wide SELECT i, i % {keys}, nullif(i % 7, 3),
+           'note ' || (i * 7919 % {wide}) || repeat('x', 60) FROM generate_series(1, {wide}) AS i;
+         CREATE TABLE other (id int PRIMARY KEY, k int, note text);
+         INSERT INTO other SELECT i, nullif(i * 3 % {other}, 9), 'note ' || i || repeat('x', 60)
+           FROM generate_series(1, {other}) AS i;
+         CREATE TABLE one_key (id int PRIMARY KEY, k int, note text);
+         INSERT INTO one_key SELECT i, 42, repeat('y', 200) FROM generate_series(1, {one_key}) AS i;
+         ANALYZE wide; ANALYZE other; ANALYZE one_key"
+    )
+}
+
+fn limit(parts: usize) -> String {
+    format!("SET statement_memory_limit = '{}kB'", 256 * parts)
+}
 
 /// Queries whose operator does not fit, and whether their rows come in order.
 const QUERIES: &[(&str, bool)] = &[
@@ -145,15 +154,16 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn rows_are_the_same_as_in_memory() {
     run(async {
+        let parts = Size::from_env().pick(2, 4, 4);
         let server = Server::start(Config::new());
         let client = connect(server.sql_url(), None).await;
-        client.batch_execute(TABLES).await.expect("tables");
+        client.batch_execute(&tables(parts)).await.expect("tables");
         let mut in_memory = Vec::new();
         for (sql, is_ordered) in QUERIES {
             in_memory.push(rows(&client, sql, *is_ordered).await);
         }
         assert!(files(&server.folder().join("tmp")).is_empty());
-        client.batch_execute(LIMIT).await.expect("a setting");
+        client.batch_execute(&limit(parts)).await.expect("a setting");
         for ((sql, is_ordered), right) in QUERIES.iter().zip(in_memory) {
             let found = rows(&client, sql, *is_ordered).await;
             let differs = found.iter().zip(&right).find(|(found, right)| found != right);
@@ -161,9 +171,12 @@ fn rows_are_the_same_as_in_memory() {
             assert_eq!(found.len(), right.len(), "{sql}");
         }
         assert!(files(&server.folder().join("tmp")).is_empty(), "files stay");
-        let counted = "SELECT temp_files > 40 AND temp_bytes > 10000000 FROM pg_stat_database
-                       WHERE datname = current_database()";
-        assert_eq!(first_column(&client, counted).await, ["t"]);
+        let counted = format!(
+            "SELECT temp_files > 40 AND temp_bytes > {} FROM pg_stat_database
+             WHERE datname = current_database()",
+            2_500_000 * parts
+        );
+        assert_eq!(first_column(&client, &counted).await, ["t"]);
     });
 }
 
@@ -209,13 +222,14 @@ fn values_of_all_types_come_back_as_they_were() {
         let client = connect(server.sql_url(), None).await;
         let mood = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')";
         client.batch_execute(mood).await.expect("an enum");
+        let (count, limit) = Size::from_env().pick((250, "24kB"), (600, "64kB"), (600, "64kB"));
         let mut checked = 0;
         for (number, (ty, value)) in KINDS.iter().enumerate() {
             let table = format!("kind_{number}");
             let made = format!("CREATE TABLE {table} (id int PRIMARY KEY, v {ty}, note text)");
             let filled = format!(
                 "INSERT INTO {table} SELECT i, CASE WHEN i % 10 <> 9 THEN {value} END,
-                 repeat('x', 100) FROM generate_series(1, 600) AS i"
+                 repeat('x', 100) FROM generate_series(1, {count}) AS i"
             );
             if client.batch_execute(&made).await.is_err()
                 || client.batch_execute(&filled).await.is_err()
@@ -236,10 +250,8 @@ fn values_of_all_types_come_back_as_they_were() {
                 client.batch_execute("RESET statement_memory_limit").await.expect("a setting");
                 let Ok(_) = client.simple_query(&sql).await else { continue };
                 let right = rows(&client, &sql, true).await;
-                client
-                    .batch_execute("SET statement_memory_limit = '64kB'")
-                    .await
-                    .expect("a setting");
+                let limited = format!("SET statement_memory_limit = '{limit}'");
+                client.batch_execute(&limited).await.expect("a setting");
                 assert_eq!(rows(&client, &sql, true).await, right, "{sql}");
                 let plan = rows(&client, &format!("EXPLAIN (ANALYZE) {sql}"), true).await;
                 assert!(plan.iter().any(|line| line.contains("Disk")), "{plan:?}");
@@ -255,8 +267,8 @@ fn explain_tells_what_went_to_disk() {
     run(async {
         let server = Server::start(Config::new());
         let client = connect(server.sql_url(), None).await;
-        client.batch_execute(TABLES).await.expect("tables");
-        client.batch_execute(LIMIT).await.expect("a setting");
+        client.batch_execute(&tables(4)).await.expect("tables");
+        client.batch_execute(&limit(4)).await.expect("a setting");
         for (sql, line) in [
             ("SELECT * FROM wide ORDER BY note", "Sort Method: external merge  Disk: "),
             ("SELECT note, count(*) FROM wide GROUP BY note", "Batches: "),
