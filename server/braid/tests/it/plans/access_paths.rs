@@ -112,7 +112,7 @@ impl Query<'_> {
     }
 
     fn direction(&mut self) -> &'static str {
-        *self.random.pick::<&str>(&["", " DESC"])
+        self.random.pick::<&str>(&["", " DESC"])
     }
 
     /// The rows of a list of values, or those after a row, in an order.
@@ -176,10 +176,11 @@ impl Query<'_> {
                 "SELECT m.n FROM small m WHERE m.n < {number} AND EXISTS (SELECT FROM TABLE x \
                  WHERE {on}) ORDER BY 1"
             ),
-            1 => format!(
+            1 => {
                 "SELECT m.n, y.id FROM small m, LATERAL (SELECT * FROM TABLE x WHERE x.h = m.n % 4 \
-                 ORDER BY x.t DESC LIMIT 1) y ORDER BY 1"
-            ),
+                  ORDER BY x.t DESC LIMIT 1) y ORDER BY 1"
+                    .to_owned()
+            }
             _ => format!(
                 "SELECT m.n, x.id FROM small m {kind} TABLE x ON {on} WHERE m.n < {number} ORDER \
                  BY 1, 2"
