@@ -201,7 +201,10 @@ fn node(n: &mut Node, frame: &mut Frame) {
             node(&mut op.left, frame);
             node(&mut op.right, frame);
         }
-        Node::Append(append) => append.inputs.iter_mut().for_each(|input| node(input, frame)),
+        Node::Append(append) => {
+            append.inputs.iter_mut().for_each(|input| node(input, frame));
+            keys(&mut append.merge, &Input::new(&append.slots), frame);
+        }
         Node::With(with) => {
             for cte in &mut with.ctes {
                 node(&mut cte.plan, frame);

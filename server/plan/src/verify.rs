@@ -64,6 +64,7 @@ fn node(n: &Node, outer: usize) -> Result<()> {
     result?;
     let input = match n {
         Node::Virtual(scan) => scan.columns.len(),
+        Node::Append(append) => append.slots.len(),
         Node::Filter(n) => n.input.slots().len(),
         Node::Project(n) => n.input.slots().len(),
         Node::ProjectSet(n) => n.input.slots().len(),

@@ -40,6 +40,8 @@ pub use errors::{from_codec, show};
 pub use foreign_key::index_on;
 pub use index::{IndexDecoder, IndexEntry, IndexRows};
 pub use row_decoder::RowDecoder;
-pub use spans::{End, KeyColumn, extend, extend_by_rows, push_column, range, row_span};
+pub use spans::{
+    End, KeyColumn, columns_end, extend, extend_by_rows, push_column, range, row_span,
+};
 pub use table::TableRows;
 pub use violation::Violation;

@@ -8,7 +8,8 @@ use braid_codec::key;
 use braid_kv::{Span, prefix_end};
 use braid_types::{Datum, Error, Result, Row, SqlType};
 
-use crate::key_part::KEY_BYTES;
+use crate::errors::from_codec;
+use crate::key_part::{KEY_BYTES, after_prefix, misplaced};
 
 /// A key column as bounds need it.
 #[derive(Clone)]
@@ -37,6 +38,16 @@ impl KeyColumn {
         key::encode(out, value, &self.ty, self.descending);
         out.extend_from_slice(&self.behind);
     }
+}
+
+/// Where the values of the first key columns end in a key of an index.
+pub fn columns_end(key_bytes: &[u8], prefix_bytes: usize, columns: &[KeyColumn]) -> Result<usize> {
+    let mut rest = after_prefix(key_bytes, prefix_bytes)?;
+    for column in columns {
+        key::skip(&mut rest, &column.ty, column.descending).map_err(from_codec)?;
+        rest = rest.strip_prefix(&column.behind[..]).ok_or_else(misplaced)?;
+    }
+    Ok(key_bytes.len() - rest.len())
 }
 
 /// Appends the value of the index's key column at `place`; `None` if there is no such column.

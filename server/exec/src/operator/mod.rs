@@ -7,6 +7,7 @@ pub(crate) mod counts;
 pub(crate) mod cte_rows;
 pub(crate) mod eval;
 pub(crate) mod exprs;
+pub(crate) mod heap;
 pub(crate) mod instrument;
 pub(crate) mod join;
 pub(crate) mod key_form;
@@ -32,6 +33,7 @@ use aggregate::distinct::DistinctOperator;
 use aggregate::grouping::AggregateOperator;
 use basic::append::AppendOperator;
 use basic::limit::LimitOperator;
+use basic::merge_append::MergeAppendOperator;
 use basic::project::{FilterOperator, ProjectOperator};
 use basic::set_op::SetOperator;
 use basic::values::ValuesOperator;
@@ -129,7 +131,10 @@ pub fn build(
         }
         Node::Append(n) => {
             let inputs = n.inputs.iter().map(&input).collect::<Result<_>>()?;
-            Box::new(AppendOperator::new(inputs, run))
+            match n.merge.is_empty() {
+                true => Box::new(AppendOperator::new(inputs, run)),
+                false => Box::new(MergeAppendOperator::new(inputs, &n.merge, evaluator)),
+            }
         }
         Node::With(n) => Box::new(WithOperator::new(n, run, outer)?),
         Node::CteScan(n) => Box::new(CteScanOperator::new(n, evaluator)),

@@ -220,8 +220,12 @@ impl<'a> SpanCollector<'a> {
                 };
                 right.or_else(|| self.target_access(&join.left, table, first))
             }
-            // Their rows are made of others.
-            Node::Aggregate(_) | Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => None,
+            // Their rows are made of others, or come from several scans.
+            Node::Aggregate(_)
+            | Node::SetOp(_)
+            | Node::Append(_)
+            | Node::With(_)
+            | Node::CteScan(_) => None,
             other => {
                 let mut found = None;
                 other.for_each_child(&mut |child| {

@@ -158,10 +158,12 @@ fn calls_routine(node: &Node) -> bool {
     functions.iter().any(|call| call.routine.is_some())
 }
 
-/// Whether a table's primary index is what an input reads, so that its rows are among the spans.
+/// Whether a table's primary index is what an input reads, so that its rows are among the spans. A
+/// union of scans may read other indexes as well.
 fn reads_primary(node: &Node, alias: &str) -> bool {
     match node {
         Node::Scan(scan) => scan.alias == alias && scan.access.index == scan.table.primary.number,
+        Node::Append(append) => append.inputs.iter().all(|input| reads_primary(input, alias)),
         other => {
             let mut found = false;
             other.for_each_child(&mut |child| found |= reads_primary(child, alias));

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use braid_types::{Datum, Result, Row};
 
+use crate::operator::heap::Heap;
 use crate::operator::{BATCH_ROWS, ExecutionState};
 use crate::spill::file::TempFile;
 use crate::spill::stream::{BLOCK_BYTES_MIN, RowReader, RowStream, RowWriter, block_bytes};
@@ -37,8 +38,7 @@ pub trait RunOrder: Send + Sync {
 pub struct Merge<O> {
     order: Arc<O>,
     runs: Vec<Run>,
-    /// Places in `runs` as a binary heap: the run whose row comes next is the first.
-    heap: Vec<usize>,
+    heap: Heap,
 }
 
 struct Run {
@@ -78,51 +78,29 @@ impl<O: RunOrder> Merge<O> {
                 runs.push(Run { reader, head });
             }
         }
-        let heap = (0..runs.len()).collect();
-        let mut merge = Self { order, runs, heap };
-        for place in (0..merge.heap.len() / 2).rev() {
-            merge.sink(place);
-        }
-        Ok(merge)
+        let heap = Heap::new((0..runs.len()).collect(), is_before(&*order, &runs));
+        Ok(Self { order, runs, heap })
     }
 
     /// The next row; `None` at the end.
     pub fn next_row(&mut self) -> Result<Option<Row>> {
-        let Some(first) = self.heap.first().copied() else { return Ok(None) };
+        let Some(first) = self.heap.first() else { return Ok(None) };
         let run = &mut self.runs[first];
-        let row = match run.reader.next_row()? {
-            Some(next) => std::mem::replace(&mut run.head, next),
-            None => {
-                self.heap.swap_remove(0);
-                std::mem::take(&mut run.head)
-            }
-        };
-        self.sink(0);
+        let next = run.reader.next_row()?;
+        let is_at_end = next.is_none();
+        let row = std::mem::replace(&mut run.head, next.unwrap_or_default());
+        let is_before = is_before(&*self.order, &self.runs);
+        match is_at_end {
+            true => self.heap.drop_first(is_before),
+            false => self.heap.sink_first(is_before),
+        }
         Ok(Some(row))
     }
+}
 
-    fn is_before(&self, a: usize, b: usize) -> bool {
-        let order = self.order.compare(&self.runs[a].head, &self.runs[b].head);
-        order.then(a.cmp(&b)).is_lt()
-    }
-
-    /// Moves a run down in the heap, to where it belongs.
-    fn sink(&mut self, mut place: usize) {
-        loop {
-            let (left, right) = (2 * place + 1, 2 * place + 2);
-            let mut first = place;
-            for child in [left, right] {
-                if child < self.heap.len() && self.is_before(self.heap[child], self.heap[first]) {
-                    first = child;
-                }
-            }
-            if first == place {
-                return;
-            }
-            self.heap.swap(place, first);
-            place = first;
-        }
-    }
+/// Whether the head of a run comes before that of another one.
+fn is_before<'r, O: RunOrder>(order: &'r O, runs: &'r [Run]) -> impl Fn(usize, usize) -> bool + 'r {
+    move |a, b| order.compare(&runs[a].head, &runs[b].head).then(a.cmp(&b)).is_lt()
 }
 
 /// Merges runs into one.

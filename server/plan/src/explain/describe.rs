@@ -9,13 +9,13 @@ use braid_types::FormatSettings;
 use crate::rules::{covers, planned_rows};
 use crate::tree::expr::{Expr, SubqueryExpr};
 use crate::tree::node::{
-    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, RowLock,
-    Scan, SetOpKind, Values, With,
+    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, Reading,
+    RowLock, Scan, SetOpKind, Values, With,
 };
 
 use super::deparse::{
-    Name, Rows, name_of, show_aggregate, show_condition, show_expr, show_function, show_list,
-    shown_name, shown_output,
+    Name, Rows, name_of, show_aggregate, show_condition, show_expr, show_function, show_keys,
+    show_list, shown_name, shown_output,
 };
 use super::join::describe_join;
 use super::row_change::{describe_delete, describe_insert, describe_merge, describe_update};
@@ -207,12 +207,15 @@ fn describe_operator<'a>(
             (operator, names)
         }
         Node::Append(append) => {
-            let mut operator = plain_operator(describer, node, "Append");
+            let title = if append.merge.is_empty() { "Append" } else { "Merge Append" };
+            let mut operator = plain_operator(describer, node, title);
             let mut names = Vec::new();
             for input in &append.inputs {
                 let own = describe_input(describer, &mut operator, input, outer);
                 names = if names.is_empty() { own } else { names };
             }
+            let rows = Rows { input: &names, outer };
+            operator.list("Merge Key", show_keys(describer, &append.merge, rows));
             (operator, names)
         }
         Node::With(with) => describe_with(describer, with, outer),
@@ -279,7 +282,8 @@ fn describe_scan<'a>(
     let index = table.all_indexes().find(|index| index.number == scan.access.index);
     let index = index.unwrap_or(&table.primary);
     let points = scan.access.bounds.len() == index.keys.len()
-        && scan.access.bounds.iter().all(Bound::is_of_values);
+        && scan.access.bounds.iter().all(Bound::is_of_values)
+        && scan.access.reading == Reading::InOrder;
     let mut title = match (index.number == 1 && points, scan.access.reverse) {
         (true, _) => "Point Lookup on ".to_owned(),
         (false, true) => "Reverse Scan on ".to_owned(),
@@ -305,17 +309,22 @@ fn describe_scan<'a>(
     if describer.cx.verbose {
         operator.list("Output", shown_output(describer, &names));
     }
+    let places = index.keys.iter().filter_map(|key| table.position_of(key.column));
+    let mut keys: Vec<String> =
+        places.map(|place| shown_name(describer, Some(&column(place)))).collect();
     match (describer.cx.spans)(scan) {
         Some(spans) => operator.list("Spans", spans),
         None => {
-            let keys: Vec<String> = index
-                .keys
-                .iter()
-                .filter_map(|key| table.position_of(key.column))
-                .map(|place| shown_name(describer, Some(&column(place))))
-                .collect();
             let conditions = show_bounds(describer, &scan.access.bounds, &keys, outer);
             operator.line("Index Cond", conditions);
+        }
+    }
+    match scan.access.reading {
+        Reading::InOrder => {}
+        Reading::Merged(columns) => operator.list("Merge Key", keys.split_off(columns)),
+        Reading::FirstOfEach(columns) => {
+            keys.truncate(columns);
+            operator.list("First Of Each", keys);
         }
     }
     describe_filter(describer, &mut operator, &scan.filter, Rows { input: &names, outer });

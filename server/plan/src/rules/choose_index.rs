@@ -3,15 +3,15 @@
 //! [`super::spans`] makes the bounds. Conditions stay in the filter except those that a bound
 //! expresses exactly.
 
-use braid_catalog::{Catalog, Index, IndexState};
+use braid_catalog::{Catalog, IndexState};
 use braid_types::SqlType;
 
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
-use crate::tree::node::{Access, Bound, Node, Scan};
+use crate::tree::node::{Access, Bound, Scan};
 
-use super::spans::bounded::Bounded;
-use super::spans::bounds::{bounded, is_key};
+use super::spans::candidate::{Candidate, candidate, found, take};
 use super::spans::columns::is_never;
+use super::spans::union::union;
 use super::{estimate, partial_indexes, walk};
 
 /// What one row by a unique secondary index costs.
@@ -61,9 +61,9 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         // No key is above NULL: nothing is read, and nothing is locked.
         let above_null = Some((Expr::null(SqlType::Unknown), false));
         let bounds = vec![Bound::Range { lower: above_null, upper: None }];
-        let index = scan.table.primary.number;
-        scan.access = Access { index, bounds, reverse: false, limit: None };
+        scan.access = Access::new(scan.table.primary.number, bounds);
         scan.filter.clear();
+        scan.union.clear();
         scan.rows = 0.0;
         return;
     }
@@ -84,7 +84,7 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
             continue;
         } else {
             // Each row is read once more by its primary key.
-            rows * 4.0 + 1.0
+            found(rows, false) + 1.0
         };
         // Of two that cost the same, the smaller one is a partial index.
         let is_smaller =
@@ -97,71 +97,20 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         }
     }
     let cost = best.as_ref().map_or(f64::INFINITY, |(cost, _)| *cost);
+    let union = union(scan, more, catalog).filter(|union| union.cost < cost);
+    let cost = union.as_ref().map_or(cost, |union| union.cost);
     let may_imply = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan);
     let is_dear = cost > LITERALS_COST;
     scan.wants_literals = may_imply || is_dear && estimate::needs_literals(scan, catalog);
     scan.wants_values = is_dear && scan.wants_literals;
-    scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
-    if let Some((_, candidate)) = best {
-        give(scan, candidate, catalog);
+    let Some((_, cheapest)) = best else { return };
+    let Some(union) = union else { return take(scan, cheapest, catalog) };
+    // The conditions stay with the scan, in case it is looked up.
+    let whole = candidate(scan, &scan.table.primary, &[], catalog);
+    take(scan, whole, catalog);
+    scan.union = union.scans;
+    for part in &mut scan.union {
+        part.wants_literals = scan.wants_literals;
+        part.wants_values = scan.wants_values;
     }
-}
-
-/// Gives a scan an index whose order is wanted.
-pub fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
-    scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
-    give(scan, candidate, catalog);
-}
-
-fn give(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
-    scan.access =
-        Access { index: candidate.index, bounds: candidate.bounds, reverse: false, limit: None };
-    let mut place = 0;
-    scan.filter.retain(|_| {
-        place += 1;
-        !candidate.exact.contains(&(place - 1))
-    });
-    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);
-    scan.gap_keys = index.and_then(|index| estimate::gap_keys(&scan.table, index, catalog));
-}
-
-/// A way to read an index.
-pub struct Candidate {
-    /// The index.
-    pub index: braid_catalog::IndexNumber,
-    /// Conditions on its first key columns.
-    pub bounds: Vec<Bound>,
-    /// The part of the table's rows inside.
-    pub part: f64,
-    /// The index has every column that the scan gives.
-    pub covers: bool,
-    /// Places of conditions that the bounds express exactly.
-    pub exact: Vec<usize>,
-}
-
-/// How far conditions bound an index.
-pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
-    let conditions: Vec<&Expr> = conditions.iter().collect();
-    let Bounded { bounds, part, exact, .. } = bounded(scan, index, 0, &conditions, catalog);
-    let part = match is_key(index, &bounds) {
-        true => part,
-        false => part * partial_indexes::part(scan, index, catalog),
-    };
-    Candidate { index: index.number, part, covers: covers(scan, index), bounds, exact }
-}
-
-/// Whether an index has every column that a scan gives.
-pub fn covers(scan: &Scan, index: &Index) -> bool {
-    if index.number == 1 {
-        return true;
-    }
-    // A locked row is locked by its primary key and read there.
-    scan.lock.is_none()
-        && scan.columns.iter().all(|(_, place)| {
-            let id = scan.table.columns[*place].id;
-            let exact = braid_codec::key::is_exact(&scan.table.columns[*place].ty);
-            index.storing.contains(&id)
-                || (exact && index.keys.iter().any(|key| key.column == id))
-                || (exact && scan.table.primary.keys.iter().any(|key| key.column == id))
-        })
 }

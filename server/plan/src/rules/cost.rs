@@ -9,6 +9,7 @@ use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node, Scan};
 
 use super::push_filters::needs;
+use super::spans::candidate;
 use super::{choose_index, estimate, partial_indexes};
 
 /// A row of the build side that goes into a hash table.
@@ -25,8 +26,6 @@ const LOOKUP: f64 = 40.0;
 const FOUND: f64 = 4.0;
 /// A row that a lookup finds in an index and reads by its primary key.
 const FETCHED: f64 = 30.0;
-/// A row that a scan finds in an index and reads by its primary key.
-const SCAN_FETCHED: f64 = 4.0;
 
 /// A row that goes into a group.
 const GROUP: f64 = 3.0;
@@ -83,18 +82,16 @@ fn indexed(scan: &Scan, catalog: &Catalog) -> Scan {
     scan
 }
 
-/// Rows that a scan finds in an index. One that does not cover the scan leads to the primary key.
-pub fn found(rows: f64, covers: bool) -> f64 {
-    if covers { rows } else { rows * SCAN_FETCHED }
-}
-
 /// What a scan costs by its index.
 pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);
     let each = match index {
-        Some(index) if choose_index::covers(scan, index) => 1.0,
-        _ => SCAN_FETCHED,
+        Some(index) => candidate::found(1.0, candidate::covers(scan, index)),
+        None => candidate::found(1.0, false),
     };
+    if !scan.union.is_empty() {
+        return scan.union.iter().map(|part| read(part, catalog) + if_bounded(part)).sum();
+    }
     match scan.access.bounds.is_empty() {
         true => estimate::table_rows(&scan.table, catalog),
         false => scan.rows * each,
@@ -164,15 +161,14 @@ pub fn lookup(
         {
             continue;
         }
-        let candidate = choose_index::candidate(scan, index, &conditions, catalog);
+        let candidate = candidate::candidate(scan, index, &conditions, catalog);
         if !candidate.bounds.iter().any(depends) {
             continue;
         }
         let found = (rows * candidate.part).max(1.0);
         let cost = LOOKUP + found * if candidate.covers { FOUND } else { FETCHED };
         if best.as_ref().is_none_or(|(known, _)| cost < *known) {
-            let (index, bounds) = (candidate.index, candidate.bounds);
-            best = Some((cost, Access { index, bounds, reverse: false, limit: None }));
+            best = Some((cost, Access::new(candidate.index, candidate.bounds)));
         }
     }
     best

@@ -9,7 +9,7 @@ use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node};
 
 use super::conditions::equal_columns;
 use super::push_filters::needs;
-use super::{cost, estimate, interleave_joins, order_joins, walk};
+use super::{cost, estimate, interleave_joins, order_joins, partitions, walk};
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
@@ -28,6 +28,11 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
         Ok(node) => return node,
         Err(join) => join,
     };
+    if let Some(partitions) = lookup_of_partitions(&join, catalog) {
+        join.right = partitions;
+        join.lateral = true;
+        return Node::Join(join);
+    }
     let narrowed = equal_columns::narrowed(&join, cost, catalog);
     match (looked_up.filter(|_| narrowed.is_none()), &mut join.right) {
         (Some((_, access)), Node::Scan(scan)) => {
@@ -59,6 +64,18 @@ fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
     };
     let lookups = left_rows * each;
     (lookups < cost::read(scan, catalog) + by_join).then_some((lookups, access))
+}
+
+/// The partitions of the right side as lookups for each left row, if that is cheaper than reading
+/// them once.
+fn lookup_of_partitions(join: &Join, catalog: &Catalog) -> Option<Node> {
+    let left_rows = estimate::rows(&join.left, catalog);
+    let found = join.rows / left_rows.max(1.0);
+    let (each, right) = partitions::lookup(&join.right, (&join.on, join.kind), found, catalog)?;
+    let right_rows = estimate::rows(&join.right, catalog);
+    let by_join = cost::hash_of_either(left_rows, right_rows, may_build_left(join));
+    let lookups = left_rows * (cost::RUN + each);
+    (lookups < cost::of_plan(&join.right, catalog) + by_join).then_some(right)
 }
 
 /// Whether the left side may be in a hash table. Semi and anti joins give their rows in the order

@@ -7,7 +7,8 @@ use braid_types::Datum;
 use crate::tree::expr::{Expr, conjuncts};
 use crate::tree::node::{LockRows, LockedTable, Node, Recheck, Scan, Sort};
 
-use super::{choose_index, walk};
+use super::spans::candidate;
+use super::walk;
 
 pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
@@ -54,7 +55,7 @@ fn locking_scan(lock: &LockRows, scan: &Scan, catalog: &braid_catalog::Catalog) 
     }
     let mut scan = scan.clone();
     // A row's primary key never changes, so what the bounds say exactly stays true.
-    let candidate = choose_index::candidate(&scan, &scan.table.primary, &filter, catalog);
+    let candidate = candidate::candidate(&scan, &scan.table.primary, &filter, catalog);
     let mut place = 0;
     filter.retain(|_| {
         place += 1;

@@ -4,7 +4,7 @@
 //! plain policies into their scans → NULLs that decide → unnest subqueries → factor ORs
 //!   → push filters down, leaky conditions not through barriers
 //!   → semi joins with one match become inner → prune, if the plan only reads
-//!   → first rows of joins → order joins → choose indexes and methods
+//!   → first rows of joins → order joins → choose indexes and methods → unions of scans
 //!   → use order → lock while scanning
 //!   → drop what a partial index implies → prune
 //! ```
@@ -27,11 +27,11 @@ mod spans;
 mod unique_semi_joins;
 mod unnest;
 
-pub use choose_index::covers;
 pub use conditions::null_operands;
 pub use estimate::rows as planned_rows;
 pub use estimate::values::put as put_values;
 pub use push_filters::rejects_null;
+pub use spans::candidate::covers;
 
 use braid_catalog::Catalog;
 
@@ -73,7 +73,8 @@ fn choose(root: Node, catalog: &Catalog) -> Node {
     let root = order_joins::apply(root, catalog);
     let root = order::scans::apply(barriers::drop_empty(root), catalog);
     let root = join_methods::apply(root, catalog);
-    let root = interleave_joins::finish(root);
+    let mut root = interleave_joins::finish(root);
+    spans::union::put_in_place(&mut root);
     let root = order::use_order::apply(root);
     let mut root = lock_scans::apply(root, catalog);
     partial_indexes::drop_implied(&mut root);
@@ -200,7 +201,8 @@ pub mod walk {
                 n.ties.iter_mut().for_each(f);
             }
             Node::Distinct(n) => n.on.iter_mut().for_each(f),
-            Node::SetOp(_) | Node::Append(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Append(n) => n.merge.iter_mut().map(|key| &mut key.expr).for_each(f),
+            Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
             Node::Merge(n) => {
                 n.over_input_mut().for_each(&mut *f);
                 n.over_row_mut().for_each(f);

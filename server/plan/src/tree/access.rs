@@ -16,6 +16,27 @@ pub struct Access {
     /// The number of rows that pass the filter after which the scan stops (a constant or
     /// parameter), if known.
     pub limit: Option<Expr>,
+    /// Which of the entries are given, and in which order.
+    pub reading: Reading,
+}
+
+/// Which entries within its bounds a scan gives, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// All of them, in the order of the index.
+    InOrder,
+    /// All of them, in the order of what follows this number of key columns: the spans are merged.
+    /// Each span has one value of each of these columns.
+    Merged(usize),
+    /// Of those that are equal in this number of key columns the first one that passes the filter.
+    FirstOfEach(usize),
+}
+
+impl Access {
+    /// What is within bounds of an index, in its order.
+    pub fn new(index: IndexNumber, bounds: Vec<Bound>) -> Self {
+        Self { index, bounds, reverse: false, limit: None, reading: Reading::InOrder }
+    }
 }
 
 /// A condition on one key column.

@@ -9,7 +9,7 @@ use braid_builtins::{Aggregate, SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::{Access, Bound};
+pub use super::access::{Access, Bound, Reading};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
@@ -107,6 +107,9 @@ pub struct Scan {
     pub filter: Vec<Expr>,
     /// The index read and the part of it.
     pub access: Access,
+    /// The scans that together give the rows at less cost, each row once; empty if there are none.
+    /// While joins are planned they stand beside the access; a later rule puts them in its place.
+    pub union: Vec<Scan>,
     /// Whether rows are locked while they are read.
     pub lock: Option<RowLock>,
     /// The lock comes from UPDATE or DELETE and can be switched off.

@@ -6,9 +6,9 @@ use braid_catalog::{Id, PartitionMap, Table};
 
 use super::access::Bound;
 use super::expr::{Expr, Slot};
-use super::node::Node;
+use super::node::{Node, SortKey};
 
-/// The rows of several inputs, one after the other. All inputs give the same slots.
+/// The rows of several inputs: one after the other, or merged. All inputs give the same slots.
 #[derive(Clone)]
 pub struct Append {
     /// The inputs.
@@ -17,6 +17,15 @@ pub struct Append {
     pub slots: Vec<Slot>,
     /// Of scans: the table above, and where the oid of a row's partition is.
     pub scanned: Option<(Arc<Table>, Slot)>,
+    /// The order in which the inputs are merged, if they are: each of them has this order.
+    pub merge: Vec<SortKey>,
+}
+
+impl Append {
+    /// The rows of these inputs, one after the other.
+    pub fn of(inputs: Vec<Node>, slots: Vec<Slot>) -> Self {
+        Self { inputs, slots, scanned: None, merge: Vec::new() }
+    }
 }
 
 /// A scanned table as a partition: a level for each partitioned table above it.

@@ -99,7 +99,8 @@ impl Node {
             }
             Node::Limit(n) => n.limit.iter().chain(&n.offset).chain(&n.ties).for_each(f),
             Node::Distinct(n) => n.on.iter().for_each(f),
-            Node::SetOp(_) | Node::Append(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Append(n) => n.merge.iter().map(|key| &key.expr).for_each(f),
+            Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
             Node::Merge(n) => n.over_input().chain(n.over_row()).for_each(f),
             Node::Insert(_) | Node::Update(_) | Node::Delete(_) => self.for_each_of_change(f),
         }

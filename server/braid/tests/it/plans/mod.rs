@@ -1,5 +1,6 @@
 //! Plans that serve many statements: each must do what a plan of its own would do.
 
+mod access_paths;
 mod first_rows;
 mod insert_plans;
 mod literal_plans;

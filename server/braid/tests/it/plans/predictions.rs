@@ -173,12 +173,15 @@ fn insert(random: &mut Random) -> String {
 fn which(random: &mut Random) -> (&'static str, String) {
     let parent = random.one_in(2);
     let (a, b) = (int(random), numeric(random));
-    let condition = match (parent, random.below(8)) {
+    let condition = match (parent, random.below(10)) {
         (true, 0) => format!("id IN ({})", list(random, int)),
         (true, 1) => format!("id = ANY (ARRAY[{a}, 2]) AND f > 2"),
         (true, 2) => format!("code = {}", text(random).replace("DEFAULT", "'d'")),
         (true, 3) => format!("id > {a}"),
         (true, 4) => "id = (SELECT max(a) FROM c%)".to_owned(),
+        (true, 5) => {
+            format!("id = {a} OR code = {}", text(random).replace("DEFAULT", "'d'"))
+        }
         (true, _) => format!("id = {a}"),
         (false, 0) => format!("a = {a}"),
         (false, 1) => format!("g = {a} * 2"),
@@ -186,6 +189,8 @@ fn which(random: &mut Random) -> (&'static str, String) {
         (false, 3) => format!("p IN ({})", list(random, int)),
         (false, 4) => "EXISTS (SELECT 1 FROM p% WHERE p%.id = c%.p)".to_owned(),
         (false, 5) => format!("(b, a) IN (({b}, {a}), ({b}, 2), (2.5, {a}))"),
+        (false, 6) => format!("(a = {a} AND b = {b}) OR g = {a} OR p = 2"),
+        (false, 7) => format!("n = {a} OR a = {a}"),
         (false, _) => format!("a = {a} AND b = {b}"),
     };
     (if parent { "p%" } else { "c%" }, condition)

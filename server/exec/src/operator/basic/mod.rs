@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 pub(crate) mod limit;
+pub(crate) mod merge_append;
 pub(crate) mod project;
 pub(crate) mod set_op;
 pub(crate) mod values;

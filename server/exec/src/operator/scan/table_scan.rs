@@ -7,11 +7,16 @@
 //! read at once, except at READ COMMITTED, where a row that is not there must not be locked.
 
 mod columns;
+mod entries;
+mod first_of_each;
+mod key_parts;
+mod merged;
+mod read_options;
 
 use std::sync::Arc;
 
 use braid_kv::{Isolation, Key, Record, ScanRequest, Span};
-use braid_plan::{Expr, Scan};
+use braid_plan::{Expr, Reading, Scan};
 use braid_rows::RowAssembler;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
@@ -20,9 +25,10 @@ use crate::operator::column_source::ColumnSource;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
 use crate::operator::postponed::Postponed;
-use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 use crate::operator::scan::row_lock::RowLocker;
+use crate::operator::scan::table_scan::entries::Entries;
+use crate::operator::scan::table_scan::read_options::ReadOptions;
 use crate::operator::{BATCH_ROWS, Operator};
 
 fn places_of(scan: &Scan) -> Vec<usize> {
@@ -57,6 +63,22 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Whether the row of an entry passes a filter that reads nothing but the entry. Where that
+    /// fails, the scan meets the failure again when it looks at the row.
+    fn passes(&self, (key, value): (&[u8], &[u8]), filter: &[Expr], evaluator: &Evaluator) -> bool {
+        if filter.is_empty() {
+            return true;
+        }
+        let row = match &self.secondary {
+            Some(Secondary { covering: Some(decoder), .. }) => decoder.decode(key, value),
+            Some(_) => return true,
+            None => self.reader.decoder.row(key, [value]),
+        };
+        !row.is_ok_and(|row| matches!(evaluator.holds_now(filter, &row), Ok(false)))
+    }
+}
+
 /// A scan.
 pub struct ScanOperator {
     evaluator: Evaluator,
@@ -69,12 +91,13 @@ pub struct ScanOperator {
     record: Record,
     limit: Option<Expr>,
     reverse: bool,
+    reading: Reading,
     /// Rows that may still be given.
     left: Option<u64>,
     /// Spans (or point keys) still to be read, the next one last.
     open: Option<Vec<Span>>,
     /// The same while entries are read.
-    entries: Option<MultiScan>,
+    entries: Option<Entries>,
     /// The row whose families are being put together: its key and what is there so far.
     partial: RowAssembler,
     by_columns: Option<Box<columns::ByColumns>>,
@@ -92,7 +115,9 @@ impl ScanOperator {
             RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)
         });
         let locker = locker.transpose()?;
-        let points = layout.secondary.is_none() && layout.bounds.are_points();
+        let points = layout.secondary.is_none()
+            && layout.bounds.are_points()
+            && scan.access.reading == Reading::InOrder;
         let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
         Ok(Self {
             points,
@@ -105,6 +130,7 @@ impl ScanOperator {
             locker,
             limit: scan.access.limit.clone(),
             reverse: scan.access.reverse,
+            reading: scan.access.reading,
             left: None,
             open: None,
             entries: None,
@@ -227,12 +253,16 @@ impl ScanOperator {
             let request = request.limit_rows(limit_rows);
             if keys_only { request.keys_only() } else { request }
         };
+        let (layout, filter, evaluator) = (&self.layout, &self.filter, &self.evaluator);
+        let passes = |key: &[u8], value: &[u8]| layout.passes((key, value), filter, evaluator);
+        let options = ReadOptions { request, limit_rows, passes: &passes };
         let open = &mut self.open;
-        let alone = self.left.is_some();
-        let entries = self
-            .entries
-            .get_or_insert_with(|| MultiScan::new(open.take().unwrap_or_default(), alone));
-        let batch = entries.next(&self.evaluator.run, request).await?;
+        let (bounds, alone) = (&layout.bounds, self.left.is_some());
+        let entries = self.entries.get_or_insert_with(|| {
+            let spans = open.take().unwrap_or_default();
+            Entries::new(self.reading, spans, bounds, (reverse, alone))
+        });
+        let batch = entries.next(&evaluator.run, options).await?;
         if let Some(batch) = &batch {
             let families = self.layout.reader.rows.family_count().max(1);
             let is_index = self.layout.secondary.is_some();
@@ -246,7 +276,7 @@ impl ScanOperator {
 
     /// Whether the next batch of entries is there already.
     fn has_ready(&self) -> bool {
-        self.entries.as_ref().is_some_and(MultiScan::has_ready)
+        self.entries.as_ref().is_some_and(Entries::has_ready)
     }
 
     async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {

@@ -159,7 +159,7 @@ fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>
     for place in 0..others.len() {
         inputs.extend(insert_unmatched(binder, merge, root, &others[..=place])?);
     }
-    Ok(Node::Append(Box::new(Append { inputs, slots: Vec::new(), scanned: None })))
+    Ok(Node::Append(Box::new(Append::of(inputs, Vec::new()))))
 }
 
 /// The INSERT of the last of these clauses, for source rows that none of those before it takes.

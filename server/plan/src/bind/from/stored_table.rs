@@ -17,7 +17,7 @@ use crate::tree::node::{Access, Scan};
 pub(crate) fn plain_scan(binder: &mut Binder<'_>, table: &Arc<Table>, alias: &str) -> Result<Scan> {
     binder.tables.insert(table.id);
     let places = 0..table.columns.len();
-    let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
+    let access = Access::new(1, Vec::new());
     Ok(Scan {
         table: table.clone(),
         alias: alias.to_owned(),
@@ -28,6 +28,7 @@ pub(crate) fn plain_scan(binder: &mut Binder<'_>, table: &Arc<Table>, alias: &st
         wants_values: false,
         guesses: Arc::default(),
         filter: Vec::new(),
+        union: Vec::new(),
         access,
         lock: None,
         implicit_lock: false,

@@ -60,7 +60,7 @@ pub(crate) fn bind_for_each<'a>(
     if moves {
         inputs.push(moved_rows(binder, root, reads)?);
     }
-    let root = Node::Append(Box::new(Append { inputs, slots, scanned: None }));
+    let root = Node::Append(Box::new(Append::of(inputs, slots)));
     let bound = first.unwrap_or(BoundStatement {
         kind: StatementKind::Update,
         root: Node::one_row(),

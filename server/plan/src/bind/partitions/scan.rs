@@ -35,7 +35,8 @@ pub(crate) fn append_scan(
         inputs.push(leaf_rows(binder, table, &leaf, alias, (&shown, &output))?);
     }
     let scanned = Some((table.clone(), oid));
-    Ok((Node::Append(Box::new(Append { inputs, slots: output, scanned })), scope))
+    let append = Append { scanned, ..Append::of(inputs, output) };
+    Ok((Node::Append(Box::new(append)), scope))
 }
 
 /// The slots of a table's columns over such a scan; keys of indexes are not among its rows.

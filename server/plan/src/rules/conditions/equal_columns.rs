@@ -11,14 +11,12 @@
 use braid_catalog::Catalog;
 
 use crate::Slot;
-use crate::rules::{choose_index, estimate};
+use crate::rules::{choose_index, cost, estimate};
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Join, JoinKind, JoinMethod, Node, Scan};
 
 /// The cost of a scan that starts, in rows: as much as a lookup.
 const START_COST: f64 = 40.0;
-/// What a row costs that an entry of an index leads to.
-const FETCH_COST: f64 = 4.0;
 /// Lookups are replaced if the scan costs less than this part of them.
 const GAIN: f64 = 0.25;
 
@@ -49,12 +47,7 @@ pub fn narrowed(join: &Join, lookup_cost: f64, catalog: &Catalog) -> Option<Scan
     scan.filter.extend(found.into_iter().map(|(_, e)| e));
     scan.rows = 0.0;
     choose_index::choose(&mut scan, &[], catalog);
-    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
-    let each = if choose_index::covers(&scan, index) { 1.0 } else { FETCH_COST };
-    let read = match scan.access.bounds.is_empty() {
-        true => estimate::table_rows(&scan.table, catalog),
-        false => scan.rows * each,
-    };
+    let read = cost::read(&scan, catalog);
     let cost = START_COST + read + estimate::rows(&join.left, catalog);
     (cost < lookup_cost * GAIN).then_some(scan)
 }

@@ -13,7 +13,7 @@ use braid_types::{Datum, SqlType};
 use crate::Slot;
 use crate::tree::expr::Expr;
 use crate::tree::node::{
-    AggregateCall, AggregateNode, Join, JoinKind, Limit, Node, Scan, Sort, SortKey,
+    AggregateCall, AggregateNode, Join, JoinKind, Limit, Node, Project, Scan, Sort, SortKey,
 };
 
 use super::first_rows::take_order;
@@ -23,7 +23,7 @@ pub fn as_first_rows(aggregate: &AggregateNode, catalog: &Catalog) -> Option<Nod
     let is_whole = aggregate.group.is_empty()
         && aggregate.sets.is_empty()
         && aggregate.grouping.is_none()
-        && matches!(aggregate.input, Node::Scan(_));
+        && is_table(&aggregate.input);
     if !is_whole || aggregate.aggregates.is_empty() {
         return None;
     }
@@ -47,11 +47,7 @@ fn first_row(
         return None;
     }
     let mut input = input.clone();
-    if let Node::Scan(scan) = &mut input
-        && is_nullable(scan, value)
-    {
-        scan.filter.push(Expr::Not(Box::new(Expr::IsNull(Box::new(value.clone())))));
-    }
+    leave_nulls_out(&mut input, value)?;
     let key = SortKey { expr: value.clone(), descending, nulls_first: descending };
     let mut sort = Sort { input, keys: vec![key], limit: None };
     if !take_order(&mut sort, 1.0, catalog) {
@@ -70,6 +66,43 @@ fn first_row(
         grouping: None,
         aggregates: vec![(*slot, call.clone())],
     })))
+}
+
+/// Whether rows are those of a table, or of the partitions of one.
+fn is_table(node: &Node) -> bool {
+    match node {
+        Node::Scan(_) => true,
+        Node::Project(project) => matches!(project.input, Node::Scan(_)),
+        Node::Append(append) => append.inputs.iter().all(is_table),
+        _ => false,
+    }
+}
+
+/// Leaves out the rows without a value. Partitions give the columns of their table with the same
+/// slots. `None` if the value is no column of the table.
+fn leave_nulls_out(node: &mut Node, value: &Expr) -> Option<()> {
+    match node {
+        Node::Scan(scan) => {
+            if is_nullable(scan, value) {
+                scan.filter.push(Expr::Not(Box::new(Expr::IsNull(Box::new(value.clone())))));
+            }
+            Some(())
+        }
+        Node::Project(project) if passes(project, value) => {
+            leave_nulls_out(&mut project.input, value)
+        }
+        Node::Append(append) => {
+            append.inputs.iter_mut().try_for_each(|input| leave_nulls_out(input, value))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a projection passes a column on under its slot.
+fn passes(project: &Project, value: &Expr) -> bool {
+    let Expr::Column(slot, _) = value else { return false };
+    let is_same = |e: &Expr| matches!(e, Expr::Column(from, _) if from == slot);
+    project.exprs.iter().any(|(given, e)| given == slot && is_same(e))
 }
 
 fn is_nullable(scan: &Scan, value: &Expr) -> bool {

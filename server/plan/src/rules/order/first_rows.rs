@@ -7,16 +7,18 @@
 use braid_catalog::{Catalog, IndexState};
 use braid_types::Datum;
 
-use crate::rules::choose_index::{self, Candidate};
-use crate::rules::{cost, estimate, partial_indexes};
+use crate::rules::spans::candidate::{self, Candidate};
+use crate::rules::{choose_index, cost, estimate, partial_indexes};
 use crate::tree::expr::Expr;
-use crate::tree::node::{Limit, Node, Scan, Sort, SortKey};
+use crate::tree::node::{Append, Limit, Node, Reading, Scan, Sort, SortKey};
 
-use super::index_order::{order_of, order_read, rewrite_below};
+use super::index_order::{can_merge, merged_spans, order_of, order_read, rewrite_below};
 
 /// An order must cost less than this part of the usual way. Where the rows that pass are not
 /// spread evenly, it reads more than estimated.
 pub const PART_MAX: f64 = 0.5;
+/// What each span of several costs whose rows are merged, besides the rows that are given.
+const MERGED: f64 = 50.0;
 
 /// Gives the scan below a sort with a limit its index, if one has the order and costs less; false
 /// if nothing was chosen.
@@ -48,13 +50,16 @@ pub fn sort_below(node: &mut Node) -> Option<&mut Sort> {
 
 /// The same for a sort of which this number of rows is wanted.
 pub fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
+    if append_below(&mut sort.input, &mut sort.keys.clone()).is_some() {
+        return merge_parts(sort, wanted, catalog);
+    }
     let given = estimate::rows(&sort.input, catalog);
     let mut keys = sort.keys.clone();
     let mut more = Vec::new();
     let Some(scan) = scan_below(&mut sort.input, &mut keys, &mut more) else { return false };
     let mut usual = scan.clone();
     choose_index::choose(&mut usual, &more, catalog);
-    if order_read(&usual, &keys).is_some() {
+    if usual.union.is_empty() && order_read(&usual, &keys).is_some() {
         // What has the fewest rows has the first ones soonest.
         *scan = usual;
         return true;
@@ -68,8 +73,48 @@ pub fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
     }
     scan.wants_literals = usual.wants_literals;
     scan.wants_values = usual.wants_values;
-    choose_index::take(scan, candidate, catalog);
+    candidate::take(scan, candidate, catalog);
     true
+}
+
+/// Merges the inputs of an append if some of them have the order at less cost; the others are
+/// sorted. No more is wanted of each than of all.
+fn merge_parts(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
+    let mut keys = sort.keys.clone();
+    let Some(append) = append_below(&mut sort.input, &mut keys) else { return false };
+    let mut is_ordered = false;
+    let mut parts = append.inputs.clone();
+    for part in &mut parts {
+        let input = std::mem::replace(part, Node::one_row());
+        let mut sorted = Sort { input, keys: keys.clone(), limit: None };
+        if take_order(&mut sorted, wanted, catalog) {
+            is_ordered = true;
+        } else if let Some(scan) = scan_below(&mut sorted.input, &mut keys.clone(), &mut Vec::new())
+        {
+            choose_index::choose(scan, &[], catalog);
+        } else {
+            return false;
+        }
+        *part = sorted.input;
+    }
+    if is_ordered {
+        append.inputs = parts;
+        append.merge = keys;
+    }
+    is_ordered
+}
+
+/// The append whose rows reach the top of `node` one by one. `keys` are rewritten to its columns.
+pub fn append_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n mut Append> {
+    match node {
+        Node::Append(append) => Some(append),
+        Node::Filter(filter) => append_below(&mut filter.input, keys),
+        Node::Project(project) => {
+            rewrite_below(project, keys)?;
+            append_below(&mut project.input, keys)
+        }
+        _ => None,
+    }
 }
 
 /// The index with this order that costs least until this part of the rows has been read.
@@ -88,12 +133,17 @@ pub fn cheapest(
         {
             continue;
         }
-        let candidate = choose_index::candidate(scan, index, &conditions, catalog);
-        if order_of(scan, index, &candidate.bounds, keys).is_none() {
-            continue;
-        }
+        let mut candidate = candidate::candidate(scan, index, &conditions, catalog);
+        let Some(order) = order_of(scan, index, &candidate.bounds, keys) else { continue };
         let read = (total * candidate.part * part.min(1.0)).max(1.0);
-        let cost = cost::found(read, candidate.covers);
+        let mut cost = candidate::found(read, candidate.covers);
+        if order.merged > 0 {
+            if !can_merge(scan, index) {
+                continue;
+            }
+            candidate.reading = Reading::Merged(order.merged);
+            cost += merged_spans(&candidate.bounds, order.merged) as f64 * MERGED;
+        }
         // Of two that cost the same, the smaller one may be a partial index.
         let is_smaller = |known: &Candidate| candidate.part < known.part;
         let is_better =

@@ -14,7 +14,8 @@
 use braid_catalog::Catalog;
 
 use crate::rules::push_filters::needs;
-use crate::rules::{choose_index, cost, estimate, join_methods, order_joins, walk};
+use crate::rules::spans::candidate;
+use crate::rules::{cost, estimate, join_methods, order_joins, walk};
 use crate::tree::node::{Join, JoinKind, JoinMethod, Limit, Node, Scan, SortKey};
 
 use super::first_rows::{PART_MAX, cheapest, sort_below, wanted};
@@ -97,8 +98,8 @@ fn look_up(node: &mut Node, keys: &[SortKey], part: f64, catalog: &Catalog) -> O
 }
 
 fn read_part(scan: &mut Scan, keys: &[SortKey], part: f64, catalog: &Catalog) -> Option<f64> {
-    let (cost, candidate) = cheapest(scan, (keys, &[]), part, catalog)?;
-    choose_index::take(scan, candidate, catalog);
+    let (cost, found) = cheapest(scan, (keys, &[]), part, catalog)?;
+    candidate::take(scan, found, catalog);
     scan.rows = (scan.rows * part).max(1.0);
     Some(cost)
 }

@@ -7,7 +7,7 @@ use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::Node;
 
-use super::{extremes, first_rows};
+use super::{extremes, first_of_each, first_rows};
 
 /// Gives the scans of a plan their indexes.
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
@@ -29,10 +29,17 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
             true => Node::Limit(limit),
             false => walk::map_children(Node::Limit(limit), &mut |child| apply(child, catalog)),
         },
-        Node::Aggregate(aggregate) => match extremes::as_first_rows(&aggregate, catalog) {
+        Node::Aggregate(mut aggregate) => match extremes::as_first_rows(&aggregate, catalog) {
             Some(node) => node,
+            None if first_of_each::of_groups(&mut aggregate, catalog) => Node::Aggregate(aggregate),
             None => {
                 walk::map_children(Node::Aggregate(aggregate), &mut |child| apply(child, catalog))
+            }
+        },
+        Node::Distinct(mut distinct) => match first_of_each::of_distinct(&mut distinct, catalog) {
+            true => Node::Distinct(distinct),
+            false => {
+                walk::map_children(Node::Distinct(distinct), &mut |child| apply(child, catalog))
             }
         },
         other => walk::map_children(other, &mut |child| apply(child, catalog)),

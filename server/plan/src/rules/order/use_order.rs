@@ -4,6 +4,7 @@ use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
+use super::first_rows::append_below;
 use super::index_order::{order_read, rewrite_below};
 
 pub fn apply(node: Node) -> Node {
@@ -16,6 +17,16 @@ pub fn apply(node: Node) -> Node {
 }
 
 fn use_index_order(mut sort: Sort) -> Node {
+    let mut keys = sort.keys.clone();
+    if let Some(append) = append_below(&mut sort.input, &mut keys)
+        && is_same(&append.merge, &keys)
+    {
+        for input in &mut append.inputs {
+            let part = std::mem::replace(input, Node::one_row());
+            *input = use_index_order(Sort { input: part, keys: keys.clone(), limit: None });
+        }
+        return sort.input;
+    }
     // Look through operators that keep the order of their input.
     let mut keys = sort.keys.clone();
     let mut forward = false;
@@ -27,6 +38,14 @@ fn use_index_order(mut sort: Sort) -> Node {
         return sort.input;
     }
     Node::Sort(Box::new(sort))
+}
+
+/// Whether inputs are to be merged in this order.
+fn is_same(merge: &[SortKey], keys: &[SortKey]) -> bool {
+    let same = |(a, b): (&SortKey, &SortKey)| {
+        a.expr.same(&b.expr) && a.descending == b.descending && a.nulls_first == b.nulls_first
+    };
+    !merge.is_empty() && merge.len() == keys.len() && merge.iter().zip(keys).all(same)
 }
 
 /// The scan whose order reaches the top of `node`; `keys` are rewritten to its slots. `forward` is
@@ -86,6 +105,9 @@ fn set_limit(node: &mut Node, wanted: Option<Expr>) {
     match node {
         Node::Project(project) if !project.exprs.iter().any(|(_, e)| e.waits()) => {
             set_limit(&mut project.input, wanted);
+        }
+        Node::Append(append) => {
+            append.inputs.iter_mut().for_each(|input| set_limit(input, wanted.clone()));
         }
         Node::Sort(sort) => sort.limit = wanted,
         Node::Scan(scan) => scan.access.limit = wanted,

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use super::interleaved;
 use super::set::Set;
 use super::sizes::Sizes;
-use crate::rules::cost;
+use crate::rules::{cost, partitions};
 use crate::tree::expr::Expr;
 use crate::tree::node::{JoinKind, Node};
 
@@ -221,7 +221,9 @@ impl<'a> Search<'a> {
     fn lookup(&mut self, right: Set, checked: Vec<usize>) -> Option<f64> {
         let place = right.first()?;
         let input = &self.sizes.run.inputs[place];
-        let Node::Scan(scan) = &input.node else { return None };
+        if !matches!(input.node, Node::Scan(_) | Node::Append(_)) {
+            return None;
+        }
         let key = (place, checked);
         if let Some(known) = self.lookups.get(&key) {
             return *known;
@@ -231,7 +233,11 @@ impl<'a> Search<'a> {
             Some(on) => on.to_vec(),
             None => own.cloned().collect(),
         };
-        let found = cost::predicted_lookup(scan, &on, self.sizes.catalog);
+        let catalog = self.sizes.catalog;
+        let found = match &input.node {
+            Node::Scan(scan) => cost::predicted_lookup(scan, &on, catalog),
+            node => partitions::predicted_lookup(node, &on, catalog).map(|each| cost::RUN + each),
+        };
         self.lookups.insert(key, found);
         found
     }

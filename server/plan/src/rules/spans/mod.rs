@@ -14,4 +14,6 @@
 pub mod bounded;
 pub mod bounds;
 pub mod branches;
+pub mod candidate;
 pub mod columns;
+pub mod union;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, Index, IndexKey};
 
-use super::spans::bounds::bounded;
-use super::spans::columns::is_never;
-use super::walk;
+use crate::rules::spans::bounds::bounded;
+use crate::rules::spans::columns::is_never;
+use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Append, Node, Pruning, Scan, Values};
 
@@ -26,7 +26,7 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 
 /// Leaves out the inputs that have no rows. A single one stands for itself.
 fn flatten(append: Append, catalog: &Catalog) -> Node {
-    let Append { inputs, slots, scanned } = append;
+    let Append { inputs, slots, scanned, merge } = append;
     let mut left = Vec::with_capacity(inputs.len());
     for input in inputs {
         let input = apply(input, catalog);
@@ -37,7 +37,7 @@ fn flatten(append: Append, catalog: &Catalog) -> Node {
     match left.len() {
         0 => Node::Values(Values { slots, rows: Vec::new(), repeats: None }),
         1 if left.first().is_some_and(|only| only.slots() == slots) => left.remove(0),
-        _ => Node::Append(Box::new(Append { inputs: left, slots, scanned })),
+        _ => Node::Append(Box::new(Append { inputs: left, slots, scanned, merge })),
     }
 }
 
