@@ -45,6 +45,10 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     barriers::settle(&mut root);
     prune_columns::drop_unread_markers(&mut root);
     estimate::guesses::note(&mut root, binder.context().env);
+    let root = match prune_columns::changes_or_locks(&root) {
+        true => root,
+        false => unnest::late_values(root),
+    };
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
     let catalog = binder.context().catalog.clone();
     finish(root, &catalog)
