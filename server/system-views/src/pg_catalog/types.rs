@@ -5,7 +5,7 @@ use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
 use crate::cell::{flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::relations::{BTREE, HEAP};
+use crate::pg_catalog::relations::{BTREE, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
 use braid_builtins::function_oid;
 use braid_catalog::{OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
@@ -163,7 +163,9 @@ fn pg_opfamily(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn pg_am(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_am", &["oid", "amname", "amtype"]);
     builder.push([int(HEAP), text("heap"), text("t")]);
-    builder.push([int(BTREE), text("btree"), text("i")]);
+    for (oid, name) in [(BTREE, "btree"), (HASH, "hash"), (GIST, "gist"), (SPGIST, "spgist")] {
+        builder.push([int(oid), text(name), text("i")]);
+    }
     builder.rows()
 }
 
