@@ -342,8 +342,9 @@ impl Datum {
             Datum::Array(_) => 10,
             Datum::Record(_) => 11,
             Datum::Enum(_) => 12,
-            Datum::Range(_) | Datum::Multirange(_) => 13,
-            Datum::Null => 14,
+            Datum::Range(_) => 13,
+            Datum::Multirange(_) => 14,
+            Datum::Null => 15,
         }
     }
 }
