@@ -21,6 +21,7 @@ mod datetimes;
 mod json;
 mod names;
 mod numbers;
+mod ranges;
 mod registry;
 mod scalars;
 mod sets;

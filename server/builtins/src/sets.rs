@@ -1,6 +1,8 @@
 //! Set-returning functions: series, arrays as rows, pieces of text.
 
-use braid_types::{Datum, Error, Interval, Numeric, Result, Row};
+use std::sync::Arc;
+
+use braid_types::{Datum, Error, Interval, Numeric, Result, Row, SqlType};
 
 use crate::datetimes::add_to_timestamp;
 use crate::registry::call::invalid;
@@ -127,9 +129,16 @@ fn elements(datum: &Datum) -> &[Datum] {
     }
 }
 
-/// One column an array, the shorter ones padded with NULL.
+/// A multirange as the array of its ranges; any other value itself.
+fn with_elements(datum: &Datum) -> Datum {
+    let Datum::Multirange(ranges) = datum else { return datum.clone() };
+    let items = ranges.iter().map(|range| Datum::Range(Arc::new(range.clone()))).collect();
+    Datum::array(SqlType::Unknown, items)
+}
+
+/// One column an array or multirange, the shorter ones padded with NULL.
 fn unnest(call: &Call<'_>) -> Result<Rows> {
-    let columns = call.args.to_vec();
+    let columns: Vec<Datum> = call.args.iter().map(with_elements).collect();
     let length = columns.iter().map(|column| elements(column).len()).max().unwrap_or(0);
     let item = |column: &Datum, index: usize| elements(column).get(index).cloned();
     rows((0..length).map(move |index| {
@@ -191,6 +200,7 @@ pub(crate) fn register(registry: &mut Registry) {
         timestamps(c, true)
     });
     registry.set("unnest(anyarray) -> anyelement lax", unnest);
+    registry.set("unnest(anymultirange) -> anyrange", unnest);
     registry.set("_pg_expandarray(anyarray) -> x anyelement, n int4", expand_array);
     registry.set("generate_subscripts(anyarray, int4) -> int4", generate_subscripts);
     registry.set("generate_subscripts(anyarray, int4, bool) -> int4", generate_subscripts);

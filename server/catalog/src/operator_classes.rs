@@ -28,6 +28,8 @@ const INET: u32 = 869;
 const BPCHAR: u32 = 1042;
 const ANYARRAY: u32 = 2277;
 const ANYENUM: u32 = 3500;
+const ANYRANGE: u32 = 3831;
+const ANYMULTIRANGE: u32 = 4537;
 
 const fn class(input: u32, oid: u32, name: &'static str, family: u32) -> OperatorClass {
     OperatorClass { oid, name, family, input, is_default: true }
@@ -74,6 +76,8 @@ pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(3220, 10067, "pg_lsn_ops", 3253),
     class(ANYENUM, 10069, "enum_ops", 3522),
     class(3802, 10088, "jsonb_ops", 4033),
+    class(ANYRANGE, 10076, "range_ops", 3901),
+    class(ANYMULTIRANGE, 10080, "multirange_ops", 4199),
     class(5069, 10053, "xid8_ops", 5067),
 ];
 
@@ -110,6 +114,8 @@ impl OperatorClass {
             ty if ty.is_array() => ANYARRAY,
             ty if ty.is_oid() => OID,
             ty if ty.is_enum() => ANYENUM,
+            SqlType::Range(_) => ANYRANGE,
+            SqlType::Multirange(_) => ANYMULTIRANGE,
             ty => ty.oid(),
         };
         OPERATOR_CLASSES.iter().find(|class| class.input == input && class.is_default)

@@ -12,11 +12,13 @@
 //! the key, and finds at most one entry. The commit proves this scan at every isolation level, so
 //! that two transactions cannot both find a key free.
 //!
+//! Exclusion constraints are checked at the same times (`exclusions`).
+//!
 //! Keys are left with the transaction under their statement's number, so that they go when its
 //! writes are taken back.
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Id, Index, Table};
@@ -24,9 +26,11 @@ use braid_exec::{ExecContext, ExecutionState};
 use braid_kv::{
     Conflict, Key, Record, Result as KvResult, ScanRequest, Scanner, Seq, Span, Transaction,
 };
-use braid_rows::{IndexRows, Violation, duplicate_key};
+use braid_rows::{IndexEntry, IndexRows, Violation, duplicate_key};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
 use futures_util::future::try_join_all;
+
+use crate::exclusions::check_entries;
 
 /// How many keys are looked for in one wait.
 const KEYS_AT_ONCE: usize = 1024;
@@ -37,6 +41,9 @@ struct OwedKey {
     index: Id,
     /// What the index's entries with this key begin with.
     key: Key,
+    /// Of an exclusion constraint the row's entry; `key` is what it shares with those that it may
+    /// exclude.
+    entry: Option<Key>,
 }
 
 /// Work that a transaction has put off.
@@ -54,14 +61,32 @@ pub(crate) fn owe_checks(
         let Some(key) = rows.deferred_key(new) else { continue };
         let stays = old.and_then(|old| rows.deferred_key(old)).is_some_and(|old| old == key);
         let Some(index) = table.index(rows.number).filter(|_| !stays) else { continue };
-        cx.txn.deferred().push(cx.seq, Arc::new(OwedKey { table: table.id, index: index.id, key }));
+        let owed = OwedKey { table: table.id, index: index.id, key, entry: None };
+        cx.txn.deferred().push(cx.seq, Arc::new(owed));
     }
 }
 
-/// Whether a table has deferrable constraints that are checked at the end of a statement now.
+/// Notes the entries that a row gets in the indexes of exclusion constraints.
+pub(crate) fn owe_exclusions(
+    cx: &ExecContext,
+    table: &Table,
+    indexes: &[IndexRows],
+    entries: &[Option<IndexEntry>],
+) -> Result<()> {
+    for (rows, entry) in indexes.iter().zip(entries).filter(|(r, _)| !r.excluded_by.is_empty()) {
+        let (Some(entry), Some(index)) = (entry, table.index(rows.number)) else { continue };
+        let key = rows.exclusion_prefix(&entry.key)?;
+        let entry = Some(entry.key.clone());
+        let owed = OwedKey { table: table.id, index: index.id, key, entry };
+        cx.txn.deferred().push(cx.seq, Arc::new(owed));
+    }
+    Ok(())
+}
+
+/// Whether a table has constraints that are checked at the end of a statement now.
 pub(crate) fn is_checked_at_end(cx: &ExecContext, table: &Table) -> bool {
     let is_immediate =
-        |index: &Index| index.deferrable && !cx.constraints.is_unique_deferred(index);
+        |index: &Index| index.is_checked_late() && !cx.constraints.is_unique_deferred(index);
     table.indexes.iter().any(is_immediate)
 }
 
@@ -117,13 +142,35 @@ async fn settle(run: &Arc<ExecutionState>, due: Vec<Work>) -> Result<()> {
     run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
     let mut seen: HashSet<&Key> = HashSet::with_capacity(due.len());
     let owed = due.iter().filter_map(|what| what.downcast_ref::<OwedKey>());
-    let keys: Vec<&OwedKey> = owed.filter(|owed| seen.insert(&owed.key)).collect();
+    let (excluded, unique): (Vec<&OwedKey>, Vec<&OwedKey>) =
+        owed.partition(|owed| owed.entry.is_some());
+    let keys: Vec<&OwedKey> = unique.into_iter().filter(|owed| seen.insert(&owed.key)).collect();
     for keys in keys.chunks(KEYS_AT_ONCE) {
         run.breathe().await?;
         check(run, keys).await?;
     }
+    check_excluded(run, &excluded).await?;
     let done: HashSet<*const ()> = due.iter().map(|done| Arc::as_ptr(done).cast()).collect();
     run.cx.txn.deferred().retain(|what| !done.contains(&Arc::as_ptr(what).cast()));
+    Ok(())
+}
+
+/// 23P01 if an exclusion constraint does not allow one of the entries.
+async fn check_excluded(run: &ExecutionState, owed: &[&OwedKey]) -> Result<()> {
+    let mut groups: BTreeMap<&Key, Vec<&OwedKey>> = BTreeMap::new();
+    for owed in owed {
+        groups.entry(&owed.key).or_default().push(owed);
+    }
+    for (prefix, owed) in groups {
+        run.breathe().await?;
+        let Some(first) = owed.first() else { continue };
+        // A table that was dropped meanwhile has no entries.
+        let Some(table) = run.cx.catalog.table(first.table) else { continue };
+        let found = table.indexes.iter().find(|index| index.id == first.index);
+        let Some(index) = found else { continue };
+        let own: HashSet<&Key> = owed.iter().filter_map(|owed| owed.entry.as_ref()).collect();
+        check_entries(run, (table, index), prefix, &own).await?;
+    }
     Ok(())
 }
 
@@ -172,7 +219,8 @@ pub fn unique_key_changed(
 ) -> Option<Error> {
     let (table, index) = catalog.tables().iter().find_map(|table| {
         let mut indexes = table.indexes.iter();
-        let index = indexes.find(|index| index.deferrable && index.id == conflict.tag)?;
+        let index =
+            indexes.find(|index| index.is_deferrable_unique() && index.id == conflict.tag)?;
         Some((table, index))
     })?;
     if let Some(key) = &conflict.key {

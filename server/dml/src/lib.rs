@@ -24,6 +24,7 @@ mod check_table;
 mod counts;
 mod deferrable_keys;
 mod delete;
+mod exclusions;
 mod foreign_keys;
 mod insert;
 mod merge;
@@ -38,5 +39,6 @@ mod update;
 
 pub use check_table::check_table;
 pub use deferrable_keys::unique_key_changed;
+pub use exclusions::{check_all_entries, exclusion_changed};
 pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
 pub use statement::start;

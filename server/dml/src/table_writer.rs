@@ -12,7 +12,7 @@ use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
-use crate::deferrable_keys::owe_checks;
+use crate::deferrable_keys::{owe_checks, owe_exclusions};
 use crate::policy_checks::check_policies;
 
 /// Writes rows of one table.
@@ -270,14 +270,22 @@ impl TableWriter {
         if self.has_policies { error.without_detail() } else { error }
     }
 
-    /// Notes the keys of deferrable constraints that a row gets.
-    fn owe_checks(&self, old: Option<&[Datum]>, new: &[Datum]) {
-        owe_checks(&self.evaluator.run.cx, self.table(), &self.indexes, old, new);
+    /// Notes what a row gets and is checked later: keys of deferrable constraints, and entries
+    /// that an exclusion constraint may not allow.
+    fn owe_checks(
+        &self,
+        old: Option<&[Datum]>,
+        new: &[Datum],
+        entries: &[Option<IndexEntry>],
+    ) -> Result<()> {
+        let cx = &self.evaluator.run.cx;
+        owe_checks(cx, self.table(), &self.indexes, old, new);
+        owe_exclusions(cx, self.table(), &self.indexes, entries)
     }
 
     /// Puts a row, whatever was there.
     pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
-        self.owe_checks(None, row);
+        self.owe_checks(None, row, &entries)?;
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
             if let Some(value) = value {
@@ -299,7 +307,7 @@ impl TableWriter {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
-        self.owe_checks(None, row);
+        self.owe_checks(None, row, &entries)?;
         // The first family shows whether the row exists.
         for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
             let Some(value) = value else { continue };
@@ -419,7 +427,7 @@ impl TableWriter {
         }
         let families = self.rows.families_of(places);
         for ((old, new), (moved, entries)) in changes.iter().zip(news) {
-            self.owe_checks(Some(old), new);
+            self.owe_checks(Some(old), new, &entries)?;
             for layout in self.layouts() {
                 for (i, (key, value)) in layout.pairs(new).into_iter().enumerate() {
                     if !moved && !families.contains(&i) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, IndexNumber, Table};
+use braid_catalog::{ColumnId, ExclusionOperator, Index, IndexNumber, Table};
 use braid_codec::key;
 use braid_codec::value::{Cell, RowReader, decode_cell, encode_row};
 use braid_kv::{Key, KeyShape, Span};
@@ -19,6 +19,8 @@ pub struct IndexRows {
     pub unique: bool,
     /// Whether equal keys are looked for when a statement or the transaction ends.
     pub deferrable: bool,
+    /// What the keys of two rows must not have, one for each key. Those with `=` come first.
+    pub excluded_by: Vec<ExclusionOperator>,
     /// Whether keys with a NULL are unique, too.
     nulls_not_distinct: bool,
     /// Distinguishes its keys from others in its range, if there are any.
@@ -55,7 +57,12 @@ impl IndexRows {
         Ok(Self {
             number: index.number,
             unique: index.unique,
-            deferrable: index.deferrable,
+            deferrable: index.is_deferrable_unique(),
+            excluded_by: index
+                .exclusion
+                .iter()
+                .flat_map(|exclusion| exclusion.keys.iter().map(|key| key.operator))
+                .collect(),
             nulls_not_distinct: index.nulls_not_distinct,
             shape: table.key_shape(index),
             prefix: table.key_prefix(index),
@@ -117,6 +124,23 @@ impl IndexRows {
         let mut out = self.prefix.clone();
         encode_parts(&mut out, &self.keys, row);
         Some(out)
+    }
+
+    /// The values of the index's keys in an entry.
+    pub fn key_values(&self, entry: &[u8]) -> Result<Row> {
+        let mut rest = after_prefix(entry, self.prefix.len())?;
+        self.keys.iter().map(|part| part.decode(&mut rest)).collect()
+    }
+
+    /// What all entries begin with that may be excluded by this one: the keys with `=`.
+    pub fn exclusion_prefix(&self, entry: &[u8]) -> Result<Key> {
+        let mut rest = after_prefix(entry, self.prefix.len())?;
+        let operators = self.excluded_by.iter();
+        let equal = operators.take_while(|operator| **operator == ExclusionOperator::Equal);
+        for part in self.keys.iter().take(equal.count()) {
+            part.skip(&mut rest)?;
+        }
+        Ok(entry.iter().take(entry.len() - rest.len()).copied().collect())
     }
 
     /// The row's entry.

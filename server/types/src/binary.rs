@@ -12,8 +12,9 @@ use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::numeric::rounding;
+use crate::range::{Range, RangeKind, normalized};
 use crate::scratch::Scratch;
-use crate::sql_type::RowType;
+use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
     Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned, work,
@@ -147,6 +148,8 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Enum(ty) => Datum::Enum(ty.parse(utf8(&rest(reader))?)?),
         SqlType::Void | SqlType::Any(_) => Datum::text(""),
+        SqlType::Range(kind) => Datum::Range(Arc::new(decode_range(*kind, reader)?)),
+        SqlType::Multirange(kind) => Datum::Multirange(decode_multirange(*kind, reader)?.into()),
         _ => decode_system(ty, reader)?,
     })
 }
@@ -268,6 +271,34 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
         items.push(scratch.keep(decode_field(element, reader)?)?);
     }
     Ok(Array::from_dimensions(element.clone(), &dimensions, items))
+}
+
+/// A byte of flags, then each finite bound with its length.
+fn decode_range(kind: RangeKind, reader: &mut Reader<'_>) -> Result<Range> {
+    let [flags] = reader.fixed::<1>()?;
+    let bounds = Range::read_bounds(flags, || {
+        let length = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
+        decode(kind.subtype(), reader.take(length)?)
+    })?;
+    bounds.map_or(Ok(Range::Empty), |(lower, upper)| Range::new(kind, lower, upper))
+}
+
+/// A number, then each range with its length.
+fn decode_multirange(kind: RangeKind, reader: &mut Reader<'_>) -> Result<Vec<Range>> {
+    let count = u32::from_be_bytes(reader.fixed()?);
+    let (mut ranges, mut scratch) = (Vec::new(), Scratch::default());
+    for _ in 0..count {
+        work::tick()?;
+        let length = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
+        let mut own = Reader(reader.take(length)?);
+        let range = decode_range(kind, &mut own)?;
+        if !own.0.is_empty() {
+            return Err(malformed());
+        }
+        scratch.add(range.size_bytes())?;
+        ranges.push(range);
+    }
+    normalized(ranges)
 }
 
 /// The types of the catalog and of system columns.
@@ -411,17 +442,45 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
             value.write_text(out);
         }
         Datum::Array(array) => encode_array(ty, array, out),
-        Datum::Record(fields) => {
-            let unknown = RowType::unknown();
-            let types = if let SqlType::Record(types) = ty { types } else { &unknown };
-            out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
-            for (at, field) in fields.iter().enumerate() {
-                let ty = types.get(at).map_or(&SqlType::Unknown, |(_, ty)| ty);
-                out.extend_from_slice(&types.type_oid(at).to_be_bytes());
-                encode_field(ty, field, out);
+        Datum::Record(fields) => encode_record(ty, fields, out),
+        Datum::Range(value) => encode_range(ty, value, out),
+        Datum::Multirange(ranges) => {
+            out.extend_from_slice(&(ranges.len() as i32).to_be_bytes());
+            for range in ranges.iter() {
+                work::note(1);
+                with_length(out, |out| encode_range(ty, range, out));
             }
         }
     }
+}
+
+fn encode_record(ty: &SqlType, fields: &[Datum], out: &mut Vec<u8>) {
+    let unknown = RowType::unknown();
+    let types = if let SqlType::Record(types) = ty { types } else { &unknown };
+    out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
+    for (at, field) in fields.iter().enumerate() {
+        let ty = types.get(at).map_or(&SqlType::Unknown, |(_, ty)| ty);
+        out.extend_from_slice(&types.type_oid(at).to_be_bytes());
+        encode_field(ty, field, out);
+    }
+}
+
+/// Appends a range of that type, or of a multirange of that type.
+fn encode_range(ty: &SqlType, value: &Range, out: &mut Vec<u8>) {
+    let subtype = range_subtype(ty).unwrap_or(&SqlType::Unknown);
+    out.push(value.flags());
+    for bound in [value.lower_value(), value.upper_value()].into_iter().flatten() {
+        encode_field(subtype, bound, out);
+    }
+}
+
+/// Appends what a closure appends, with its length before it.
+fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    put(out);
+    let length = (out.len() - start - 4) as i32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
 /// Appends a length and the value, or -1 for NULL.
@@ -430,11 +489,7 @@ fn encode_field(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         out.extend_from_slice(&(-1i32).to_be_bytes());
         return;
     }
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
-    encode(ty, datum, out);
-    let length = (out.len() - start - 4) as i32;
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    with_length(out, |out| encode(ty, datum, out));
 }
 
 fn encode_array(ty: &SqlType, array: &Array, out: &mut Vec<u8>) {

@@ -1,7 +1,8 @@
 //! One decoded value, small and cheap to clone.
 //!
-//! Here: the value, its SQL order, equality and hash; the array, because a datum and an array
-//! contain each other. Not here: text and binary forms, work on arrays (`array`).
+//! Here: the value, its SQL order, equality and hash; the array and the range, because they and a
+//! datum contain each other. Not here: text and binary forms, work on arrays (`array`) and ranges
+//! (`range`).
 //!
 //! Rules:
 //! - a datum is at most 32 bytes;
@@ -11,6 +12,7 @@
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::array::Dimension;
@@ -58,6 +60,10 @@ pub enum Datum {
     Record(Arc<[Datum]>),
     /// a value of an enum
     Enum(Arc<EnumLabel>),
+    /// a range
+    Range(Arc<Range>),
+    /// a multirange: sorted ranges with gaps between them
+    Multirange(Arc<[Range]>),
 }
 
 /// An array.
@@ -71,6 +77,15 @@ pub struct Array {
     pub items: Vec<Datum>,
     /// The dimensions after the first one; most arrays have none.
     pub inner: Vec<Dimension>,
+}
+
+/// A range. `Unbounded` is what SQL calls an infinite bound.
+#[derive(Clone, Debug)]
+pub enum Range {
+    /// The range without values.
+    Empty,
+    /// From a lower to an upper bound.
+    Between(Bound<Datum>, Bound<Datum>),
 }
 
 /// PostgreSQL's interval: three parts that are compared as 30-day months and 24-hour days.
@@ -227,6 +242,15 @@ impl Datum {
         }
     }
 
+    /// The ranges inside: none or one of a range, all of a multirange; `None` for anything else.
+    pub fn as_ranges(&self) -> Option<&[Range]> {
+        match self {
+            Datum::Range(value) => Some(value.as_set()),
+            Datum::Multirange(ranges) => Some(ranges),
+            _ => None,
+        }
+    }
+
     /// Approximate bytes of memory it takes, for limits.
     pub fn size_bytes(&self) -> usize {
         let inner = match self {
@@ -236,6 +260,8 @@ impl Datum {
             Datum::Json(value) => value.size_bytes() + 16,
             Datum::Array(value) => value.items.iter().map(Datum::size_bytes).sum::<usize>() + 64,
             Datum::Record(fields) => fields.iter().map(Datum::size_bytes).sum::<usize>() + 16,
+            Datum::Range(value) => value.size_bytes() + 16,
+            Datum::Multirange(ranges) => ranges.iter().map(Range::size_bytes).sum::<usize>() + 16,
             _ => 0,
         };
         size_of::<Datum>() + inner
@@ -271,6 +297,8 @@ impl Datum {
             (Array(a), Array(b)) => a.compare(b),
             (Record(a), Record(b)) => compare_rows(a, b),
             (Enum(a), Enum(b)) => enums::compare(a, b),
+            (Range(a), Range(b)) => a.compare(b),
+            (Multirange(a), Multirange(b)) => compare_multiranges(a, b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -314,7 +342,9 @@ impl Datum {
             Datum::Array(_) => 10,
             Datum::Record(_) => 11,
             Datum::Enum(_) => 12,
-            Datum::Null => 13,
+            Datum::Range(_) => 13,
+            Datum::Multirange(_) => 14,
+            Datum::Null => 15,
         }
     }
 }
@@ -328,6 +358,18 @@ fn compare_date_micros(date: i32, micros: i64) -> Ordering {
         _ if micros == i64::MIN => Ordering::Greater,
         days => (i128::from(days) * 86_400_000_000).cmp(&i128::from(micros)),
     }
+}
+
+/// Multiranges compare range by range, then by their number.
+fn compare_multiranges(a: &[Range], b: &[Range]) -> Ordering {
+    for (left, right) in a.iter().zip(b) {
+        work::note(1);
+        let order = left.compare(right);
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 /// Rows compare column by column, NULL last, then by length.
@@ -387,6 +429,8 @@ impl Hash for Datum {
                 }
             }
             Datum::Enum(label) => label.order.hash(state),
+            Datum::Range(value) => value.hash(state),
+            Datum::Multirange(ranges) => ranges.hash(state),
             Datum::Record(fields) => {
                 for field in fields.iter() {
                     field.hash(state);

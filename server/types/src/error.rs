@@ -319,6 +319,7 @@ states! {
     ForeignKeyViolation = "23503",
     UniqueViolation = "23505",
     CheckViolation = "23514",
+    ExclusionViolation = "23P01",
     InvalidCursorState = "24000",
     InvalidTransactionState = "25000",
     ActiveSqlTransaction = "25001",

@@ -10,6 +10,7 @@ mod extreme;
 mod hypothetical;
 mod json;
 mod ordered_set;
+mod ranges;
 mod statistics;
 mod sum;
 
@@ -161,4 +162,5 @@ pub(crate) fn register(registry: &mut Registry) {
     statistics::register(registry);
     json::register(registry);
     ordered_set::register(registry);
+    ranges::register(registry);
 }

@@ -50,6 +50,8 @@ impl Procedure {
 
 const ANYARRAY: u32 = 2277;
 const ANYELEMENT: u32 = 2283;
+const ANYRANGE: u32 = 3831;
+const ANYMULTIRANGE: u32 = 4537;
 const ANYCOMPATIBLE: u32 = 5077;
 const ANYCOMPATIBLEARRAY: u32 = 5078;
 
@@ -62,6 +64,8 @@ pub fn arg_oid(arg: &Arg) -> u32 {
         Arg::Array => ANYARRAY,
         Arg::NonArray => 2776,
         Arg::Enum => 3500,
+        Arg::Range => ANYRANGE,
+        Arg::Multirange => ANYMULTIRANGE,
         Arg::Compatible => ANYCOMPATIBLE,
         Arg::CompatibleArray => ANYCOMPATIBLEARRAY,
     }
@@ -73,6 +77,8 @@ fn returns_oid(returns: &Returns) -> u32 {
         Returns::Is(ty) => ty.oid(),
         Returns::Element => ANYELEMENT,
         Returns::Array => ANYARRAY,
+        Returns::Range => ANYRANGE,
+        Returns::Multirange => ANYMULTIRANGE,
         Returns::Compatible => ANYCOMPATIBLE,
         Returns::CompatibleArray => ANYCOMPATIBLEARRAY,
     }

@@ -18,6 +18,10 @@ pub enum Arg {
     Array,
     /// Any type that is not an array (`anynonarray`).
     NonArray,
+    /// The range of what [`Arg::Element`] is (`anyrange`).
+    Range,
+    /// The multirange of what [`Arg::Element`] is (`anymultirange`).
+    Multirange,
     /// Any type that casts to what all such arguments have in common (`anycompatible`).
     Compatible,
     /// An array of what [`Arg::Compatible`] is (`anycompatiblearray`).
@@ -33,6 +37,10 @@ pub enum Returns {
     Element,
     /// An array of what [`Arg::Element`] was bound to.
     Array,
+    /// The range of what [`Arg::Element`] was bound to.
+    Range,
+    /// The multirange of what [`Arg::Element`] was bound to.
+    Multirange,
     /// What [`Arg::Compatible`] was bound to.
     Compatible,
     /// An array of what [`Arg::Compatible`] was bound to.
@@ -47,6 +55,8 @@ impl Arg {
             SqlType::Any(AnyType::Array) => Arg::Array,
             SqlType::Any(AnyType::NonArray) => Arg::NonArray,
             SqlType::Any(AnyType::Enum) => Arg::Enum,
+            SqlType::Any(AnyType::Range) => Arg::Range,
+            SqlType::Any(AnyType::Multirange) => Arg::Multirange,
             SqlType::Any(AnyType::Compatible | AnyType::CompatibleNonArray) => Arg::Compatible,
             SqlType::Any(AnyType::CompatibleArray) => Arg::CompatibleArray,
             ty => Arg::Is(ty.clone()),
@@ -60,6 +70,8 @@ impl Returns {
         match ty {
             SqlType::Any(AnyType::Element | AnyType::NonArray | AnyType::Enum) => Returns::Element,
             SqlType::Any(AnyType::Array) => Returns::Array,
+            SqlType::Any(AnyType::Range) => Returns::Range,
+            SqlType::Any(AnyType::Multirange) => Returns::Multirange,
             SqlType::Any(AnyType::Compatible | AnyType::CompatibleNonArray) => Returns::Compatible,
             SqlType::Any(AnyType::CompatibleArray) => Returns::CompatibleArray,
             ty => Returns::Is(ty.clone()),

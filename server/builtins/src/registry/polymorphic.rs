@@ -1,11 +1,12 @@
 //! Polymorphic arguments: what `anyelement` and `anycompatible` stand for in one call.
 //!
-//! Rules: every `anyelement` is one type and `anyarray` its array; `anycompatible` arguments are
-//! cast to the one type that all of them reach implicitly (text if all are unknown literals).
+//! Rules: every `anyelement` is one type, `anyarray` its array, `anyrange` and `anymultirange` its
+//! range and multirange; `anycompatible` arguments are cast to the one type that all of them reach
+//! implicitly (text if all are unknown literals).
 
-use braid_types::SqlType;
 use braid_types::cast::{self, CastContext};
 use braid_types::sql_type::{category, is_preferred};
+use braid_types::{RangeKind, SqlType};
 
 use crate::{Arg, Returns};
 
@@ -15,6 +16,8 @@ pub(crate) struct Binding {
     element: Option<SqlType>,
     /// What `anyarray` stands for, if it is not the array of `element` (`int2vector`).
     vector: Option<SqlType>,
+    /// What `anyrange` and `anymultirange` are ranges of.
+    range: Option<RangeKind>,
     compatible: Option<SqlType>,
 }
 
@@ -51,6 +54,14 @@ impl Binding {
                     binding.vector = ty.is_vector().then(|| ty.clone());
                     binding.unify_element(ty.element()?)?;
                 }
+                Arg::Range => match ty {
+                    SqlType::Range(kind) => binding.unify_range(*kind)?,
+                    _ => return None,
+                },
+                Arg::Multirange => match ty {
+                    SqlType::Multirange(kind) => binding.unify_range(*kind)?,
+                    _ => return None,
+                },
                 Arg::Compatible => members.push(plain(ty)),
                 Arg::CompatibleArray => members.push(plain(ty.element()?)),
             }
@@ -81,6 +92,13 @@ impl Binding {
         }
     }
 
+    fn unify_range(&mut self, kind: RangeKind) -> Option<()> {
+        if self.range.replace(kind).is_some_and(|known| known != kind) {
+            return None;
+        }
+        self.unify_element(kind.subtype())
+    }
+
     /// The type an argument is to be cast to; `None` if it stays undecided.
     pub(crate) fn arg(&self, arg: &Arg, actual: &SqlType) -> Option<SqlType> {
         let wanted = match arg {
@@ -89,6 +107,8 @@ impl Binding {
             Arg::Any | Arg::NonArray => actual.clone(),
             Arg::Element | Arg::Enum => self.element.clone()?,
             Arg::Array => self.array()?,
+            Arg::Range => SqlType::Range(self.range?),
+            Arg::Multirange => SqlType::Multirange(self.range?),
             Arg::Compatible => self.compatible.clone()?,
             Arg::CompatibleArray => self.compatible.clone()?.array(),
         };
@@ -104,6 +124,8 @@ impl Binding {
             Returns::Is(ty) => Some(ty.clone()),
             Returns::Element => self.element.clone(),
             Returns::Array => self.array(),
+            Returns::Range => self.range.map(SqlType::Range),
+            Returns::Multirange => self.range.map(SqlType::Multirange),
             Returns::Compatible => self.compatible.clone(),
             Returns::CompatibleArray => Some(self.compatible.clone()?.array()),
         }

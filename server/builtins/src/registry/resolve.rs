@@ -386,15 +386,16 @@ pub fn resolve_operator(name: &str, left: Option<&SqlType>, right: &SqlType) -> 
 
 /// Finds a set-returning function; `None` if there is none of that name.
 ///
-/// `unnest` of several arrays has a column for each, padded with NULL.
+/// `unnest` of several arrays or multiranges has a column for each, padded with NULL.
 pub fn resolve_set_function(name: &str, args: &[SqlType]) -> Result<Option<ResolvedSet>> {
     let Some(all) = registry().sets.get(name) else { return Ok(None) };
     if name == "unnest" && args.len() > 1 {
         let columns = args
             .iter()
-            .map(|ty| match ty.element() {
-                Some(element) => Ok((String::new(), element.clone())),
-                None => Err(no_function(name, args)),
+            .map(|ty| match (ty, ty.element()) {
+                (SqlType::Multirange(kind), _) => Ok((String::new(), SqlType::Range(*kind))),
+                (_, Some(element)) => Ok((String::new(), element.clone())),
+                (_, None) => Err(no_function(name, args)),
             })
             .collect::<Result<Vec<_>>>()?;
         return Ok(Some(ResolvedSet { function: &all[0], arg_types: args.to_vec(), columns }));

@@ -178,6 +178,8 @@ fn parse_arg(word: &str) -> Arg {
         "anyarray" => Arg::Array,
         "anyenum" => Arg::Enum,
         "anynonarray" => Arg::NonArray,
+        "anyrange" => Arg::Range,
+        "anymultirange" => Arg::Multirange,
         "anycompatible" => Arg::Compatible,
         "anycompatiblearray" => Arg::CompatibleArray,
         word => Arg::Is(type_named(word)),
@@ -188,6 +190,8 @@ fn parse_returns(word: &str) -> Returns {
     match word {
         "anyelement" | "anyenum" => Returns::Element,
         "anyarray" => Returns::Array,
+        "anyrange" => Returns::Range,
+        "anymultirange" => Returns::Multirange,
         "anycompatible" => Returns::Compatible,
         "anycompatiblearray" => Returns::CompatibleArray,
         word => Returns::Is(type_named(word)),

@@ -148,7 +148,7 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     register_unordered(registry);
     let by_type = operators!(typed, Ok::<_, Error>);
-    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array] {
+    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Range, Arg::Multirange] {
         for (name, eval) in by_type {
             add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
         }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use braid_builtins::{
     Arg, Call, Eval, Returns, Volatility, all_aggregates, all_functions, all_set_functions,
 };
+use braid_types::sql_type::{range_kind, range_subtype};
 use braid_types::{
-    Array, Datum, Dimension, FormatSettings, Interval, Json, Numeric, SqlType, text,
+    Array, Datum, Dimension, FormatSettings, Interval, Json, Numeric, RangeKind, SqlType, text,
 };
 
 use crate::support::TestEnvironment;
@@ -150,9 +151,28 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
                 Datum::Array(Arc::new(shifted)),
             ]
         }
+        SqlType::Range(kind) => literals(ty, range_texts(*kind)),
+        SqlType::Multirange(kind) => {
+            let [empty, first, second, all] = range_texts(*kind) else { return Vec::new() };
+            let texts = [String::from("{}"), format!("{{{first}}}"), format!("{{{all},{empty}}}")];
+            let texts = [&texts[..], &[format!("{{{first},{second}}}")]].concat();
+            literals(ty, &texts.iter().map(String::as_str).collect::<Vec<_>>())
+        }
         SqlType::Record(_) => vec![Datum::Record(vec![Datum::Int(1), Datum::Null].into())],
         SqlType::Char(_) => [" ", "a  ", ""].map(Datum::text).to_vec(),
         _ => texts(),
+    }
+}
+
+fn range_texts(kind: RangeKind) -> &'static [&'static str] {
+    match kind {
+        RangeKind::Int4 => &["empty", "[-2147483648,2)", "[5,2147483647)", "(,)"],
+        RangeKind::Int8 => &["empty", "[-9223372036854775808,2)", "[5,9223372036854775807)", "(,)"],
+        RangeKind::Num => &["empty", "[-Infinity,1.50]", "(2,NaN)", "(,)"],
+        RangeKind::Date => &["empty", "[-infinity,2000-01-01)", "[2000-02-01,infinity]", "(,)"],
+        RangeKind::Ts | RangeKind::Tstz => {
+            &["empty", "[-infinity,2000-01-01)", "(2000-02-01,infinity]", "(,)"]
+        }
     }
 }
 
@@ -180,14 +200,19 @@ fn types_of(args: &[Arg]) -> Vec<Vec<SqlType>> {
     ];
     let polymorphic = args.iter().any(|arg| !matches!(arg, Arg::Is(_)));
     let chosen = if polymorphic { &elements[..] } else { &elements[..1] };
+    let is_range = args.iter().any(|arg| matches!(arg, Arg::Range | Arg::Multirange));
     chosen
         .iter()
-        .map(|element| {
+        .zip(RangeKind::ALL)
+        .map(|(element, kind)| {
+            let element = if is_range { kind.subtype() } else { element };
             args.iter()
                 .map(|arg| match arg {
                     Arg::Is(SqlType::Record(_)) => record.clone(),
                     Arg::Is(ty) => ty.clone(),
                     Arg::Array | Arg::CompatibleArray => element.clone().array(),
+                    Arg::Range => SqlType::Range(kind),
+                    Arg::Multirange => SqlType::Multirange(kind),
                     _ => element.clone(),
                 })
                 .collect()
@@ -199,13 +224,17 @@ fn returned(returns: &Returns, args: &[Arg], types: &[SqlType]) -> SqlType {
     let element = args.iter().zip(types).find_map(|(arg, ty)| match arg {
         Arg::Element | Arg::Compatible => Some(ty.clone()),
         Arg::Array | Arg::CompatibleArray => ty.element().cloned(),
+        Arg::Range | Arg::Multirange => range_subtype(ty).cloned(),
         _ => None,
     });
+    let kind = types.iter().find_map(range_kind);
     let element = element.unwrap_or(SqlType::Text);
     match returns {
         Returns::Is(ty) => ty.clone(),
         Returns::Element | Returns::Compatible => element,
         Returns::Array | Returns::CompatibleArray => element.array(),
+        Returns::Range => kind.map_or(SqlType::Unknown, SqlType::Range),
+        Returns::Multirange => kind.map_or(SqlType::Unknown, SqlType::Multirange),
     }
 }
 

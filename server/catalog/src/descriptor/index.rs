@@ -1,5 +1,7 @@
 //! Indexes, and where their entries are.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnId, Id, IndexNumber, StoredExpr};
@@ -25,7 +27,10 @@ pub struct Index {
     /// `NULLS NOT DISTINCT`: a unique key treats NULLs as equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nulls_not_distinct: bool,
-    /// Whether it came from a UNIQUE or PRIMARY KEY constraint; that constraint's oid.
+    /// Of an exclusion constraint, what two rows must not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusion: Option<Exclusion>,
+    /// Whether it came from a key constraint or an exclusion constraint; that constraint's oid.
     pub constraint: Option<Id>,
     /// The key columns.
     pub keys: Vec<IndexKey>,
@@ -69,6 +74,7 @@ impl Index {
             deferrable: false,
             initially_deferred: false,
             nulls_not_distinct: false,
+            exclusion: None,
             constraint: None,
             keys: Vec::new(),
             storing: Vec::new(),
@@ -86,7 +92,84 @@ impl Index {
 
     /// Whether it was declared UNIQUE, be it deferrable or not.
     pub fn declares_unique(&self) -> bool {
-        self.unique || self.deferrable
+        self.unique || self.is_deferrable_unique()
+    }
+
+    /// Whether it is a UNIQUE constraint whose rows may have equal keys for a while.
+    pub fn is_deferrable_unique(&self) -> bool {
+        self.deferrable && self.exclusion.is_none()
+    }
+
+    /// Whether it is a constraint that is checked when all rows are written, not row by row.
+    pub fn is_checked_late(&self) -> bool {
+        self.deferrable || self.exclusion.is_some()
+    }
+
+    /// The index with its keys in the order in which they were written.
+    pub fn as_written(&self) -> Cow<'_, Index> {
+        let Some(exclusion) = &self.exclusion else { return Cow::Borrowed(self) };
+        let mut parts: Vec<(&ExcludedKey, &IndexKey)> =
+            exclusion.keys.iter().zip(&self.keys).collect();
+        parts.sort_by_key(|(excluded, _)| excluded.place);
+        let mut written = self.clone();
+        written.keys = parts.iter().map(|(_, key)| (*key).clone()).collect();
+        let keys = parts.into_iter().map(|(excluded, _)| excluded.clone()).collect();
+        written.exclusion = Some(Exclusion { keys, ..exclusion.clone() });
+        Cow::Owned(written)
+    }
+}
+
+/// `EXCLUDE`: no two rows for whose keys all operators hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exclusion {
+    /// The access method that was written. The entries are those of btree in any case.
+    pub method: String,
+    /// For each key of the index what it is excluded by. Keys with `=` come first.
+    pub keys: Vec<ExcludedKey>,
+}
+
+/// What a key of an exclusion constraint is compared by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExcludedKey {
+    /// Its operator.
+    pub operator: ExclusionOperator,
+    /// Its place as it was written, from 0.
+    pub place: usize,
+}
+
+/// An operator of an exclusion constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExclusionOperator {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `&&` of ranges or multiranges
+    Overlaps,
+    /// `-|-` of ranges or multiranges
+    Adjoins,
+}
+
+impl ExclusionOperator {
+    /// The operator with that symbol, if constraints may use it.
+    pub fn from_symbol(symbol: &str) -> Option<Self> {
+        Some(match symbol {
+            "=" => ExclusionOperator::Equal,
+            "<>" | "!=" => ExclusionOperator::NotEqual,
+            "&&" => ExclusionOperator::Overlaps,
+            "-|-" => ExclusionOperator::Adjoins,
+            _ => return None,
+        })
+    }
+
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            ExclusionOperator::Equal => "=",
+            ExclusionOperator::NotEqual => "<>",
+            ExclusionOperator::Overlaps => "&&",
+            ExclusionOperator::Adjoins => "-|-",
+        }
     }
 }
 

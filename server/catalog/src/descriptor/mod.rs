@@ -20,7 +20,10 @@ mod types;
 pub use column::{Column, Identity, StoredDatum};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
-pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
+pub use index::{
+    Ancestor, ExcludedKey, Exclusion, ExclusionOperator, Index, IndexKey, IndexState, Interleaving,
+    Moving, Passing,
+};
 pub use objects::{
     CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized,
     Role, Schema, Sequence, StoredQuery, View, ViewOptions,

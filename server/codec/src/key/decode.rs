@@ -1,10 +1,15 @@
 //! Key bytes to datum.
 
+use std::ops::Bound;
+use std::sync::Arc;
+
 use bigdecimal::num_bigint::BigInt;
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
-use braid_types::{Datum, EnumType, Interval, Numeric, SqlType};
+use braid_types::{Datum, EnumType, Interval, Numeric, Range, RangeKind, SqlType};
 
-use super::parts::{DAY_MICROS, DEPTH_MAX, INTERVAL_BIAS, MONTH_DAYS, read_int};
+use super::parts::{
+    BOUND_FIRST, BOUND_SECOND, DAY_MICROS, DEPTH_MAX, INTERVAL_BIAS, MONTH_DAYS, read_int,
+};
 use super::reader::Reader;
 use super::{json, numeric, tag};
 use crate::numeric::finite;
@@ -46,8 +51,57 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
             expect(reader.byte()?, tag::END, "record")?;
             Ok(Datum::Record(items.into()))
         }
+        SqlType::Range(kind) => {
+            expect(tag, tag::RECORD, "range")?;
+            Ok(Datum::Range(Arc::new(read_range(reader, *kind, depth)?)))
+        }
+        SqlType::Multirange(kind) => {
+            expect(tag, tag::RECORD, "multirange")?;
+            let mut ranges = Vec::new();
+            while reader.peek() != Some(tag::END) {
+                expect(reader.byte()?, tag::RECORD, "multirange")?;
+                ranges.push(read_range(reader, *kind, depth)?);
+            }
+            reader.byte()?;
+            Ok(Datum::Multirange(ranges.into()))
+        }
         scalar => read_scalar(reader, tag, scalar, depth),
     }
+}
+
+/// The rest of a range after its tag.
+fn read_range(reader: &mut Reader<'_>, kind: RangeKind, depth: u32) -> Result<Range> {
+    if reader.peek() == Some(tag::END) {
+        reader.byte()?;
+        return Ok(Range::Empty);
+    }
+    let lower = read_bound(reader, kind, (BOUND_SECOND, BOUND_FIRST), depth)?;
+    let upper = read_bound(reader, kind, (BOUND_FIRST, BOUND_SECOND), depth)?;
+    expect(reader.byte()?, tag::END, "range")?;
+    Ok(Range::Between(lower, upper))
+}
+
+/// A bound, for which one number says that it is finite and another one that it is inclusive.
+fn read_bound(
+    reader: &mut Reader<'_>,
+    kind: RangeKind,
+    (finite, inclusive): (i64, i64),
+    depth: u32,
+) -> Result<Bound<Datum>> {
+    if read_number(reader)? != finite {
+        return Ok(Bound::Unbounded);
+    }
+    let value = read(reader, kind.subtype(), depth + 1)?;
+    if value.is_null() {
+        return Err(Error::corrupt("range"));
+    }
+    let is_inclusive = read_number(reader)? == inclusive;
+    Ok(if is_inclusive { Bound::Included(value) } else { Bound::Excluded(value) })
+}
+
+fn read_number(reader: &mut Reader<'_>) -> Result<i64> {
+    let tag = reader.byte()?;
+    read_int(reader, tag)
 }
 
 fn read_moment(reader: &mut Reader<'_>, tag: u8, ty: &SqlType) -> Result<Datum> {
@@ -211,10 +265,7 @@ fn read_array(reader: &mut Reader<'_>, tag: u8, element: &SqlType, depth: u32) -
 
 /// The dimensions of an array that has several.
 fn read_dimensions(reader: &mut Reader<'_>) -> Result<Vec<Dimension>> {
-    let mut number = || {
-        let tag = reader.byte()?;
-        read_int(reader, tag)
-    };
+    let mut number = || read_number(reader);
     let count = usize::try_from(number()?).map_err(|_| Error::corrupt("array"))?;
     if !(2..=DIMENSIONS_MAX).contains(&count) {
         return Err(Error::corrupt("array"));

@@ -1,8 +1,12 @@
 //! Datum to key bytes.
 
-use braid_types::{Array, Datum, Interval, SqlType};
+use std::ops::Bound;
 
-use super::parts::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS, put_escaped, put_int};
+use braid_types::{Array, Datum, Interval, Range, SqlType};
+
+use super::parts::{
+    BOUND_FIRST, BOUND_SECOND, DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS, put_escaped, put_int,
+};
 use super::{json, numeric, tag};
 
 /// Appends a column. The datum is of type `ty`, or NULL, which sorts last, or first if descending.
@@ -26,6 +30,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
         SqlType::Interval | SqlType::Jsonb => false,
         SqlType::Array(element) => is_exact(element),
         SqlType::Record(fields) => fields.iter().all(|(_, ty)| is_exact(ty)),
+        SqlType::Range(kind) | SqlType::Multirange(kind) => is_exact(kind.subtype()),
         _ => true,
     }
 }
@@ -97,7 +102,40 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             }
             out.push(tag::END);
         }
+        Datum::Range(range) => put_range(out, range),
+        Datum::Multirange(ranges) => {
+            out.push(tag::RECORD);
+            ranges.iter().for_each(|range| put_range(out, range));
+            out.push(tag::END);
+        }
     }
+}
+
+/// A range as a record: see the table of the parent module.
+fn put_range(out: &mut Vec<u8>, range: &Range) {
+    out.push(tag::RECORD);
+    if let Range::Between(lower, upper) = range {
+        match lower {
+            Bound::Unbounded => put_int(out, BOUND_FIRST),
+            Bound::Included(value) => put_bound(out, (BOUND_SECOND, value, BOUND_FIRST)),
+            Bound::Excluded(value) => put_bound(out, (BOUND_SECOND, value, BOUND_SECOND)),
+        }
+        match upper {
+            Bound::Unbounded => put_int(out, BOUND_SECOND),
+            Bound::Included(value) => put_bound(out, (BOUND_FIRST, value, BOUND_SECOND)),
+            Bound::Excluded(value) => put_bound(out, (BOUND_FIRST, value, BOUND_FIRST)),
+        }
+    }
+    out.push(tag::END);
+}
+
+/// A number that orders finite and infinite bounds, the value, and a number that orders inclusive
+/// and exclusive ones.
+fn put_bound(out: &mut Vec<u8>, (finite, value, inclusive): (i64, &Datum, i64)) {
+    put_int(out, finite);
+    // No type of bounds has an order of its own beside that of its values.
+    put(out, value, &SqlType::Unknown);
+    put_int(out, inclusive);
 }
 
 /// The lower bound of an array of one dimension; of several their number, lengths and lower bounds

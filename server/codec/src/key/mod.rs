@@ -16,6 +16,15 @@
 //! An array of several dimensions has, in place of its lower bound, a record of their number, their
 //! lengths and their lower bounds. So it sorts after the arrays of fewer dimensions.
 //!
+//! A range is a record of its bounds, without fields if it is empty. A multirange is a record of
+//! ranges. The numbers beside a bound's value make the record sort as the range:
+//!
+//! ```text
+//!              infinite   [inclusive     (exclusive
+//! lower bound  0          1 value 0      1 value 1
+//! upper bound  1          0 value 1      0 value 0
+//! ```
+//!
 //! A descending column is the ascending one with every bit turned over, which puts NULL first, as
 //! in PostgreSQL. After the columns of a row comes nothing (family 0), a family number, or
 //! [`INTERLEAVE_SENTINEL`] and the key of an interleaved child below that row; the sentinel is

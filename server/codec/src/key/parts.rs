@@ -14,6 +14,12 @@ pub(super) const MONTH_DAYS: i128 = 30;
 /// Added to an interval's microseconds, so that they are positive; below half of ten bytes' range.
 pub(super) const INTERVAL_BIAS: i128 = 1 << 79;
 
+/// Beside a bound of a range: what sorts first, an infinite lower bound or a finite upper one; an
+/// inclusive lower bound or an exclusive upper one.
+pub(super) const BOUND_FIRST: i64 = 0;
+/// The other one of each pair.
+pub(super) const BOUND_SECOND: i64 = 1;
+
 /// A tag for sign and length, then that many bytes, most significant first.
 pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
     let small_max = i64::from(tag::INT_SMALL_MAX - tag::INT_ZERO);

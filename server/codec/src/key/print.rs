@@ -4,8 +4,9 @@
 //! shown by its tag. What cannot be read is shown as hex; nothing makes the printer fail.
 
 use std::fmt::Write;
+use std::ops::Bound;
 
-use braid_types::{Datum, Json, SqlType};
+use braid_types::{Datum, Json, Range, SqlType};
 
 use super::advisory::AdvisoryKey;
 use super::decode::{read, skip_any};
@@ -214,6 +215,8 @@ fn print_datum(out: &mut String, datum: &Datum) {
         Datum::Json(value) => print_json(out, value),
         Datum::Array(array) => print_list(out, &array.items, '{', '}', print_datum),
         Datum::Record(items) => print_list(out, items, '(', ')', print_datum),
+        Datum::Range(range) => print_range(out, range),
+        Datum::Multirange(ranges) => print_list(out, ranges, '{', '}', print_range),
     }
 }
 
@@ -232,6 +235,15 @@ fn print_list<T>(
         item(out, value);
     }
     out.push(close);
+}
+
+fn print_range(out: &mut String, range: &Range) {
+    let Range::Between(lower, upper) = range else { return out.push_str("empty") };
+    out.push(if matches!(lower, Bound::Included(_)) { '[' } else { '(' });
+    range.lower_value().into_iter().for_each(|value| print_datum(out, value));
+    out.push(',');
+    range.upper_value().into_iter().for_each(|value| print_datum(out, value));
+    out.push(if matches!(upper, Bound::Included(_)) { ']' } else { ')' });
 }
 
 fn print_text(out: &mut String, text: &str) {

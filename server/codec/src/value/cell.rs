@@ -1,7 +1,7 @@
 //! Datum to cell.
 
-use braid_types::sql_type::RowType;
-use braid_types::{Array, Datum, Interval, SqlType};
+use braid_types::sql_type::{RowType, range_subtype};
+use braid_types::{Array, Datum, Interval, Range, SqlType};
 
 use super::json;
 use super::parts::{put_int, put_numeric, put_uvarint};
@@ -39,6 +39,24 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             let row = if let SqlType::Record(row) = ty { row } else { &unknown };
             put_record(out, items, row);
         }
+        Datum::Range(range) => put_range(out, range, ty),
+        Datum::Multirange(ranges) => {
+            put_uvarint(out, ranges.len() as u64);
+            ranges.iter().for_each(|range| put_range(out, range, ty));
+        }
+    }
+}
+
+/// The flags of a range, then the length and the cell of each finite bound.
+fn put_range(out: &mut Vec<u8>, range: &Range, ty: &SqlType) {
+    let subtype = range_subtype(ty).unwrap_or(&SqlType::Unknown);
+    out.push(range.flags());
+    let mut cell = Vec::new();
+    for value in [range.lower_value(), range.upper_value()].into_iter().flatten() {
+        cell.clear();
+        encode_cell(&mut cell, value, subtype);
+        put_uvarint(out, cell.len() as u64);
+        out.extend_from_slice(&cell);
     }
 }
 

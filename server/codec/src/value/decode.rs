@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
 use braid_types::sql_type::RowType;
-use braid_types::{Datum, Interval, SqlType};
+use braid_types::{Datum, Interval, Range, RangeKind, SqlType};
 
 use super::cell::SEVERAL_DIMENSIONS;
 use super::json;
@@ -93,8 +93,45 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Int2Vector => decode_array(bytes, &SqlType::Int2, depth)?,
         SqlType::OidVector => decode_array(bytes, &SqlType::Oid, depth)?,
         SqlType::Record(row) => decode_record(bytes, row, depth)?,
+        SqlType::Range(kind) => {
+            let mut rest = bytes;
+            let range = read_range(&mut rest, *kind, depth)?;
+            check_end(rest, "range")?;
+            Datum::Range(Arc::new(range))
+        }
+        SqlType::Multirange(kind) => decode_multirange(bytes, *kind, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
+}
+
+fn check_end(rest: &[u8], what: &'static str) -> Result<()> {
+    if rest.is_empty() { Ok(()) } else { Err(Error::corrupt(what)) }
+}
+
+/// What `put_range` has written.
+fn read_range(rest: &mut &[u8], kind: RangeKind, depth: u32) -> Result<Range> {
+    let (&flags, left) = rest.split_first().ok_or(Error::corrupt("range"))?;
+    *rest = left;
+    let bounds = Range::read_bounds(flags, || {
+        let len = read_uvarint(rest)?;
+        decode_at(take(rest, len)?, kind.subtype(), depth + 1)
+    })?;
+    Ok(bounds.map_or(Range::Empty, |(lower, upper)| Range::Between(lower, upper)))
+}
+
+fn decode_multirange(bytes: &[u8], kind: RangeKind, depth: u32) -> Result<Datum> {
+    let mut rest = bytes;
+    let count = read_uvarint(&mut rest)?;
+    // Every range takes a byte at least, which bounds what garbage can ask for.
+    if count > rest.len() as u64 {
+        return Err(Error::corrupt("multirange"));
+    }
+    let mut ranges = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        ranges.push(read_range(&mut rest, kind, depth)?);
+    }
+    check_end(rest, "multirange")?;
+    Ok(Datum::Multirange(ranges.into()))
 }
 
 /// The columns that the type has today: those that came after the row was written are NULL.
@@ -197,7 +234,8 @@ fn read_items<'a>(
             None => Datum::Null,
         });
     }
-    if rest.is_empty() { Ok(items) } else { Err(Error::corrupt("array")) }
+    check_end(rest, "array")?;
+    Ok(items)
 }
 
 fn unzigzag(value: u64) -> i64 {

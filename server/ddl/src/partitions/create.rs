@@ -14,10 +14,10 @@ use super::keys::partitioning;
 use super::triggers::copy_triggers;
 use crate::context::DdlContext;
 use crate::table::columns::{Behind, finish_column, give_options, read_behind};
-use crate::table::constraints::{
-    KeySpec, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
-};
+use crate::table::constraint_names::multiple_primary_keys;
+use crate::table::constraints::{add_check_constraint, add_key, add_table_constraint};
 use crate::table::foreign_keys::{copy_foreign_keys, define_foreign_key};
+use crate::table::key_spec::KeySpec;
 use crate::table::rowid::add_rowid;
 
 /// Defines a partition, which has no rows, and adds it to its parent.

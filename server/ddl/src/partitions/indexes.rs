@@ -9,8 +9,9 @@ use braid_types::Result;
 use crate::context::DdlContext;
 use crate::rows::rewrite::fill_index;
 use crate::statement::table::primary_key::add_primary_key;
-use crate::table::constraints::{KeySpec, SpecKey, add_key};
+use crate::table::constraints::add_key;
 use crate::table::exprs::{index_key_expr, index_predicate, restate_expr};
+use crate::table::key_spec::{KeySpec, SpecKey};
 
 /// A key like one of another table, over the columns of the same names.
 pub(crate) fn spec_like(
@@ -19,6 +20,7 @@ pub(crate) fn spec_like(
     source: &Table,
     index: &Index,
 ) -> Result<KeySpec> {
+    let index = &*index.as_written();
     let name_of = |id: ColumnId| Ok(source.columns[source.place_of(id)?].name.clone());
     Ok(KeySpec {
         name: None,
@@ -39,6 +41,7 @@ pub(crate) fn spec_like(
             }
             None => None,
         },
+        exclusion: index.exclusion.clone(),
     })
 }
 
@@ -181,6 +184,7 @@ pub(crate) fn is_like(table: &Table, index: &Index, spec: &KeySpec) -> bool {
         && index.declares_unique() == spec.unique
         && index.deferrable == spec.rules.deferrable
         && index.nulls_not_distinct == spec.rules.nulls_not_distinct
+        && index.exclusion == spec.exclusion
         && (index.constraint.is_some() || !spec.constraint)
         && storing == spec.storing
         && index.predicate == spec.predicate

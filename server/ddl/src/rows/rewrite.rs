@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Index, Table};
+use braid_dml::check_all_entries;
 use braid_exec::{IndexExprs, from_kv};
 use braid_kv::Key;
 use braid_rows::{IndexRows, TableRows};
@@ -61,7 +62,15 @@ pub(crate) async fn fill_index(
         cx.exec.breathe().await?;
         rows.iter().try_for_each(|row| writer.write(cx, table, row))?;
     }
-    Ok(())
+    check_exclusion(cx, table, index).await
+}
+
+/// 23P01 if rows of a table exclude each other by that constraint.
+async fn check_exclusion(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<()> {
+    match index.exclusion {
+        Some(_) => check_all_entries(cx.exec, table, index).await,
+        None => Ok(()),
+    }
 }
 
 /// Rewrites every row of `old` as a row of `new`, whose data gets a new place. `map` makes a
@@ -99,6 +108,9 @@ pub(crate) async fn rewrite_rows(
                 writer.write(cx, &shape, &row)?;
             }
         }
+    }
+    for index in &shape.indexes {
+        check_exclusion(cx, &shape, index).await?;
     }
     new.primary.passing.clear();
     new.vacated = false;

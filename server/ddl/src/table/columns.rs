@@ -18,7 +18,7 @@ use crate::names::user_types::column_domain;
 use crate::roles::default_privileges::new_grants;
 use crate::statement::object::sequence::{apply_options, bounds};
 use crate::statement::types::row_users::{check_no_member_of_itself, check_no_temporary_rows};
-use crate::table::constraints::multiple_primary_keys;
+use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::expr_text::nextval_of;
 use crate::table::exprs::{bind_default_expr, generated_expr};
 

@@ -22,3 +22,9 @@ pub(crate) fn choose_constraint_name(table: &Table, column: Option<&str>, label:
         check_constraint_name(table, name).is_err()
     })
 }
+
+/// 42P16: there is a primary key already.
+pub(crate) fn multiple_primary_keys(table: &str) -> Error {
+    let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+    Error::new(SqlState::InvalidTableDefinition, message)
+}

@@ -7,93 +7,18 @@ use braid_catalog::{
     names,
 };
 use braid_codec::key::is_orderable;
-use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind, UniqueRules};
+use braid_sql::ast::{Expr, Family, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, duplicate, folded};
-use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
+use crate::table::constraint_names::{
+    check_constraint_name, choose_constraint_name, multiple_primary_keys,
+};
 use crate::table::exprs::check_expr;
 use crate::table::foreign_keys::define_foreign_key;
-
-/// A column of a key to be made.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SpecKey {
-    /// Its name; for an expression the name that the index shows.
-    pub(crate) column: String,
-    /// The expression and its type, if it is one.
-    pub(crate) expr: Option<(StoredExpr, SqlType)>,
-    /// `DESC`
-    pub(crate) descending: bool,
-    /// `NULLS FIRST` or `NULLS LAST` against the direction.
-    pub(crate) nulls_opposed: bool,
-    /// An operator class other than the default.
-    pub(crate) operator_class: Option<u32>,
-    /// A collation other than the column's.
-    pub(crate) collation: Option<String>,
-}
-
-/// A key to be made: of a constraint or an index.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KeySpec {
-    /// Its name, if one was given.
-    pub(crate) name: Option<String>,
-    /// PRIMARY KEY
-    pub(crate) primary: bool,
-    /// No equal keys.
-    pub(crate) unique: bool,
-    /// What equal keys are, and when they are looked for.
-    pub(crate) rules: UniqueRules,
-    /// From a constraint rather than CREATE INDEX.
-    pub(crate) constraint: bool,
-    /// Columns and their order.
-    pub(crate) keys: Vec<SpecKey>,
-    /// INCLUDE, STORING
-    pub(crate) storing: Vec<String>,
-    /// `WHERE`
-    pub(crate) predicate: Option<StoredExpr>,
-}
-
-impl KeySpec {
-    /// A key constraint over plain columns.
-    pub(crate) fn constraint(name: Option<String>, primary: bool, columns: Vec<String>) -> Self {
-        let keys = columns.into_iter();
-        let keys = keys.map(|column| SpecKey { column, ..SpecKey::default() }).collect();
-        KeySpec { name, primary, unique: true, constraint: true, keys, ..KeySpec::default() }
-    }
-
-    /// A key constraint as written beside the columns.
-    pub(crate) fn written(
-        name: Option<String>,
-        primary: bool,
-        columns: &[KeyColumn],
-        storing: &[braid_sql::ast::Ident],
-    ) -> Self {
-        let key = |key: &KeyColumn| SpecKey {
-            column: fold(&key.name),
-            descending: key.descending,
-            ..SpecKey::default()
-        };
-        let keys = columns.iter().map(key).collect();
-        let storing = folded(storing);
-        KeySpec { name, primary, unique: true, constraint: true, keys, storing, ..Self::default() }
-    }
-
-    fn what(&self) -> &'static str {
-        match (self.primary, self.constraint) {
-            (true, _) => "primary key constraint",
-            (false, true) => "unique constraint",
-            (false, false) => "index",
-        }
-    }
-}
-
-/// 42P16: there is a primary key already.
-pub(crate) fn multiple_primary_keys(table: &str) -> Error {
-    let message = format!("multiple primary keys for table \"{table}\" are not allowed");
-    Error::new(SqlState::InvalidTableDefinition, message)
-}
+use crate::table::key_spec::{KeySpec, equal_keys_first, exclusion_spec};
 
 fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
     let Some(column) = table.visible_columns().find(|column| column.name == name) else {
@@ -184,6 +109,7 @@ fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String
         let columns: Vec<&str> = keys.chain(spec.storing.iter().map(String::as_str)).collect();
         let columns = columns.join("_");
         let (addition, label) = match (spec.primary, spec.constraint) {
+            _ if spec.exclusion.is_some() => (Some(columns.as_str()), "excl"),
             (true, _) => (None, "pkey"),
             (false, true) => (Some(columns.as_str()), "key"),
             (false, false) => (Some(columns.as_str()), "idx"),
@@ -232,7 +158,7 @@ pub(crate) fn add_key(
 ) -> Result<IndexNumber> {
     check_unique_key(table, spec)?;
     let catalog = cx.catalog();
-    let keys = key_list(table, spec)?;
+    let (keys, exclusion) = equal_keys_first(key_list(table, spec)?, spec.exclusion.as_ref());
     let mut storing = Vec::new();
     for name in &spec.storing {
         let id = key_column(table, name, spec)?;
@@ -256,6 +182,7 @@ pub(crate) fn add_key(
         deferrable: spec.rules.deferrable,
         initially_deferred: spec.rules.initially_deferred,
         nulls_not_distinct: spec.rules.nulls_not_distinct,
+        exclusion,
         constraint,
         keys,
         storing,
@@ -322,6 +249,10 @@ pub(crate) fn add_table_constraint(
         }
         TableConstraintKind::UsingIndex { .. } => {
             return Err(Error::unsupported("USING INDEX"));
+        }
+        TableConstraintKind::Exclude(written) => {
+            let spec = exclusion_spec(cx, table, constraint.name.as_ref(), written)?;
+            add_key(cx, table, &spec)?;
         }
         TableConstraintKind::Check(expr) => add_check_constraint(cx, table, name, expr, None)?,
         TableConstraintKind::ForeignKey(key) => {

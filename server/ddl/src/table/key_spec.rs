@@ -1,18 +1,95 @@
-//! Keys as CREATE INDEX and CREATE TABLE write them.
+//! Keys as CREATE INDEX, CREATE TABLE and EXCLUDE write them.
 
 use std::sync::Arc;
 
-use braid_catalog::Table;
-use braid_sql::ast::{Expr, Ident, IndexKey};
+use braid_catalog::{
+    ExcludedKey, Exclusion, ExclusionOperator, IndexKey as StoredKey, StoredExpr, Table,
+};
+use braid_sql::ast::{self, Expr, Ident, IndexKey, KeyColumn, UniqueRules};
 use braid_sql::fold;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::lookup::folded;
-use crate::table::constraints::{KeySpec, SpecKey};
 use crate::table::descriptor::wanted_name;
 use crate::table::exprs::{index_key_expr, index_predicate};
 use crate::table::key_classes::{key_class, key_collation};
+
+/// A column of a key to be made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpecKey {
+    /// Its name; for an expression the name that the index shows.
+    pub(crate) column: String,
+    /// The expression and its type, if it is one.
+    pub(crate) expr: Option<(StoredExpr, SqlType)>,
+    /// `DESC`
+    pub(crate) descending: bool,
+    /// `NULLS FIRST` or `NULLS LAST` against the direction.
+    pub(crate) nulls_opposed: bool,
+    /// An operator class other than the default.
+    pub(crate) operator_class: Option<u32>,
+    /// A collation other than the column's.
+    pub(crate) collation: Option<String>,
+}
+
+/// A key to be made: of a constraint or an index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeySpec {
+    /// Its name, if one was given.
+    pub(crate) name: Option<String>,
+    /// PRIMARY KEY
+    pub(crate) primary: bool,
+    /// No equal keys.
+    pub(crate) unique: bool,
+    /// What equal keys are, and when they are looked for.
+    pub(crate) rules: UniqueRules,
+    /// From a constraint rather than CREATE INDEX.
+    pub(crate) constraint: bool,
+    /// Columns and their order.
+    pub(crate) keys: Vec<SpecKey>,
+    /// INCLUDE, STORING
+    pub(crate) storing: Vec<String>,
+    /// `WHERE`
+    pub(crate) predicate: Option<StoredExpr>,
+    /// Of an exclusion constraint its operators, in the order of `keys`.
+    pub(crate) exclusion: Option<Exclusion>,
+}
+
+impl KeySpec {
+    /// A key constraint over plain columns.
+    pub(crate) fn constraint(name: Option<String>, primary: bool, columns: Vec<String>) -> Self {
+        let keys = columns.into_iter();
+        let keys = keys.map(|column| SpecKey { column, ..SpecKey::default() }).collect();
+        KeySpec { name, primary, unique: true, constraint: true, keys, ..KeySpec::default() }
+    }
+
+    /// A key constraint as written beside the columns.
+    pub(crate) fn written(
+        name: Option<String>,
+        primary: bool,
+        columns: &[KeyColumn],
+        storing: &[braid_sql::ast::Ident],
+    ) -> Self {
+        let key = |key: &KeyColumn| SpecKey {
+            column: fold(&key.name),
+            descending: key.descending,
+            ..SpecKey::default()
+        };
+        let keys = columns.iter().map(key).collect();
+        let storing = folded(storing);
+        KeySpec { name, primary, unique: true, constraint: true, keys, storing, ..Self::default() }
+    }
+
+    /// What messages call it.
+    pub(crate) fn what(&self) -> &'static str {
+        match (self.primary, self.constraint) {
+            _ if self.exclusion.is_some() => "exclusion constraint",
+            (true, _) => "primary key constraint",
+            (false, true) => "unique constraint",
+            (false, false) => "index",
+        }
+    }
+}
 
 /// A key as CREATE INDEX or an inline INDEX writes it, apart from its being unique.
 pub(crate) fn index_spec(
@@ -67,6 +144,102 @@ pub(crate) fn index_spec(
         predicate,
         ..KeySpec::default()
     })
+}
+
+/// An exclusion constraint.
+pub(crate) fn exclusion_spec(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    name: Option<&Ident>,
+    written: &ast::Exclusion,
+) -> Result<KeySpec> {
+    if table.partitioning.is_some() {
+        let message = "exclusion constraints are not supported on partitioned tables";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    let method = written.method.as_ref().map_or_else(|| "btree".to_owned(), fold);
+    check_method(&method)?;
+    for column in written.keys.iter().filter_map(IndexKey::column).map(fold) {
+        if !table.visible_columns().any(|known| known.name == column) {
+            let message = format!("column \"{column}\" named in key does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        }
+    }
+    let (keys, storing) = (&written.keys, &written.storing);
+    let spec = index_spec(cx, table, name, keys, storing, written.predicate.as_ref())?;
+    let mut excluded = Vec::with_capacity(spec.keys.len());
+    for (place, (key, symbol)) in spec.keys.iter().zip(&written.operators).enumerate() {
+        let of_table = table.visible_columns().find(|known| known.name == key.column);
+        let ty = key.expr.as_ref().map(|(_, ty)| ty).or(of_table.map(|known| &known.ty));
+        let operator = exclusion_operator(&method, symbol, ty.unwrap_or(&SqlType::Unknown))?;
+        excluded.push(ExcludedKey { operator, place });
+    }
+    let exclusion = Some(Exclusion { method, keys: excluded });
+    Ok(KeySpec { constraint: true, rules: written.rules, exclusion, ..spec })
+}
+
+/// 0A000 or 42704 for an access method that exclusion constraints cannot have.
+fn check_method(method: &str) -> Result<()> {
+    match method {
+        "btree" | "hash" | "gist" | "spgist" => Ok(()),
+        "gin" | "brin" => {
+            let message =
+                format!("access method \"{method}\" does not support exclusion constraints");
+            Err(Error::new(SqlState::FeatureNotSupported, message))
+        }
+        _ => {
+            let message = format!("access method \"{method}\" does not exist");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+/// The operator of a key of that type; 42883 if there is none, 42809 for one that is not symmetric.
+fn exclusion_operator(method: &str, symbol: &str, ty: &SqlType) -> Result<ExclusionOperator> {
+    let resolved = braid_builtins::resolve_operator(symbol, Some(ty), ty)?;
+    let name = match ty {
+        SqlType::Range(_) => "anyrange",
+        SqlType::Multirange(_) => "anymultirange",
+        ty => ty.plain_name(),
+    };
+    let wrong = |message: String| Error::new(SqlState::WrongObjectType, message);
+    if matches!(symbol, "<" | "<=" | ">" | ">=" | "<<" | ">>" | "&<" | "&>" | "@>" | "<@") {
+        return Err(wrong(format!("operator {symbol}({name},{name}) is not commutative"))
+            .detail("Only commutative operators can be used in exclusion constraints."));
+    }
+    let is_range = matches!(ty, SqlType::Range(_) | SqlType::Multirange(_));
+    let found = ExclusionOperator::from_symbol(symbol).filter(|operator| match operator {
+        ExclusionOperator::Equal | ExclusionOperator::NotEqual => true,
+        ExclusionOperator::Overlaps | ExclusionOperator::Adjoins => is_range,
+    });
+    let Some(operator) = found.filter(|_| resolved.returns == SqlType::Bool) else {
+        let what = format!("EXCLUDE with operator {symbol} of type {name}");
+        return Err(Error::unsupported(what));
+    };
+    if matches!(method, "btree" | "hash") && operator != ExclusionOperator::Equal {
+        let family = braid_catalog::OperatorClass::default_of(ty).map_or("", |class| class.name);
+        let message = format!(
+            "operator {symbol}({name},{name}) is not a member of operator family \"{family}\""
+        );
+        return Err(wrong(message).detail(
+            "The exclusion operator must be related to the index operator class for the \
+             constraint.",
+        ));
+    }
+    Ok(operator)
+}
+
+/// Keys as an index has them: those that an exclusion constraint compares by `=` come first.
+pub(crate) fn equal_keys_first(
+    keys: Vec<StoredKey>,
+    exclusion: Option<&Exclusion>,
+) -> (Vec<StoredKey>, Option<Exclusion>) {
+    let Some(exclusion) = exclusion else { return (keys, None) };
+    let mut parts: Vec<(StoredKey, ExcludedKey)> =
+        keys.into_iter().zip(exclusion.keys.iter().cloned()).collect();
+    parts.sort_by_key(|(_, excluded)| excluded.operator != ExclusionOperator::Equal);
+    let (keys, excluded) = parts.into_iter().unzip();
+    (keys, Some(Exclusion { keys: excluded, ..exclusion.clone() }))
 }
 
 fn undefined_column(name: &str) -> Error {

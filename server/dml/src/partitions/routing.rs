@@ -189,7 +189,7 @@ fn owes_work(node: &Node) -> bool {
     !plan.triggers.is_empty()
         || !table.foreign_keys.is_empty()
         || !table.referenced_by.is_empty()
-        || table.indexes.iter().any(|index| index.deferrable)
+        || table.indexes.iter().any(|index| index.is_checked_late())
 }
 
 impl Operator for RoutingOperator {

@@ -41,6 +41,8 @@ impl<'a> SpanCollector<'a> {
                 let span = entry_span(table, index, &new);
                 if index.unique || index.number == 1 {
                     self.reads.push(span.clone());
+                } else if index.exclusion.is_some() {
+                    self.reads.push(table.index_span(index));
                 } else if index.deferrable {
                     self.reads.push(key_span(table, index, &new));
                 }
@@ -142,7 +144,7 @@ impl<'a> SpanCollector<'a> {
         for (index, layout) in table.indexes.iter().zip(layouts) {
             let partial = has_predicates && index.predicate.is_some();
             if moved || partial || layout.touches(changed) {
-                if index.declares_unique() {
+                if index.declares_unique() || index.exclusion.is_some() {
                     self.reads.push(layout.span());
                 }
                 self.writes.push(layout.span());

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use braid_codec::value::{decode_cell, encode_cell};
 use braid_types::array::Dimension;
-use braid_types::{Array, Datum, EnumLabel, Error, Interval, Result, Row, SqlType};
+use braid_types::{Array, Datum, EnumLabel, Error, Interval, Range, Result, Row, SqlType};
 
 const NULL: u8 = 0;
 const FALSE: u8 = 1;
@@ -35,6 +35,8 @@ const JSON: u8 = 13;
 const ARRAY: u8 = 14;
 const RECORD: u8 = 15;
 const ENUM: u8 = 16;
+const RANGE: u8 = 17;
+const MULTIRANGE: u8 = 18;
 /// An integer of no bytes, which is 0; the next eight tags have a byte more each.
 const INT: u8 = 32;
 
@@ -123,7 +125,43 @@ fn put(out: &mut Vec<u8>, datum: &Datum, names: &mut Dictionary) {
             out.push(ENUM);
             put_count(out, names.label_number(label));
         }
+        Datum::Range(range) => {
+            out.push(RANGE);
+            put_range(out, range, names);
+        }
+        Datum::Multirange(ranges) => {
+            out.push(MULTIRANGE);
+            put_count(out, ranges.len());
+            ranges.iter().for_each(|range| put_range(out, range, names));
+        }
     }
+}
+
+/// The flags of a range, then its finite bounds.
+fn put_range(out: &mut Vec<u8>, range: &Range, names: &mut Dictionary) {
+    out.push(range.flags());
+    for value in [range.lower_value(), range.upper_value()].into_iter().flatten() {
+        put(out, value, names);
+    }
+}
+
+fn read_range(rest: &mut &[u8], names: &Dictionary) -> Result<Range> {
+    let [flags] = take_array::<1>(rest)?;
+    let bounds = Range::read_bounds(flags, || read(rest, names))?;
+    Ok(bounds.map_or(Range::Empty, |(lower, upper)| Range::Between(lower, upper)))
+}
+
+fn read_multirange(rest: &mut &[u8], names: &Dictionary) -> Result<Datum> {
+    let count = read_count(rest)?;
+    // Every range takes a byte at least.
+    if count > rest.len() {
+        return Err(damaged());
+    }
+    let mut ranges = Vec::with_capacity(count);
+    for _ in 0..count {
+        ranges.push(read_range(rest, names)?);
+    }
+    Ok(Datum::Multirange(ranges.into()))
 }
 
 fn read(rest: &mut &[u8], names: &Dictionary) -> Result<Datum> {
@@ -156,6 +194,8 @@ fn read(rest: &mut &[u8], names: &Dictionary) -> Result<Datum> {
             let label = names.labels.get(read_count(rest)?);
             Datum::Enum(label.ok_or_else(damaged)?.clone())
         }
+        RANGE => Datum::Range(Arc::new(read_range(rest, names)?)),
+        MULTIRANGE => read_multirange(rest, names)?,
         tag => Datum::Int(read_int(rest, tag)?),
     })
 }
@@ -257,6 +297,8 @@ fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
     use braid_types::{Json, Numeric};
 
     use super::*;
@@ -269,7 +311,13 @@ mod tests {
         let items = vec![Datum::Int(1), Datum::Null, Datum::Int(3), Datum::Int(4)];
         let array = Array { element: SqlType::Int4, lower: 5, items, inner };
         let record = vec![Datum::text("a "), Datum::Null, Datum::Enum(label.clone())];
+        let (low, high) = (Datum::Int(1), Datum::Int(9));
+        let range = Range::Between(Bound::Included(low), Bound::Excluded(high.clone()));
+        let above = Range::Between(Bound::Excluded(high), Bound::Unbounded);
         let mut row = vec![
+            Datum::Range(Arc::new(Range::Empty)),
+            Datum::Range(Arc::new(range.clone())),
+            Datum::Multirange(vec![range, above].into()),
             Datum::Null,
             Datum::Bool(true),
             Datum::Bool(false),

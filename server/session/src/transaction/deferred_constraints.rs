@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Id, SearchPath, Table, TriggerConstraint};
-use braid_dml::{check_left, foreign_key_changed, has_left_checks, unique_key_changed};
+use braid_dml::{
+    check_left, exclusion_changed, foreign_key_changed, has_left_checks, unique_key_changed,
+};
 use braid_exec::from_kv;
 use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
@@ -52,7 +54,8 @@ pub(crate) async fn check_changed(session: &mut Session, conflict: &Conflict) ->
     let format = session.active().format.clone();
     let named = catalog.ok().and_then(|all| {
         let found = foreign_key_changed(conflict, &all, &format);
-        found.or_else(|| unique_key_changed(conflict, &all, &format))
+        let found = found.or_else(|| unique_key_changed(conflict, &all, &format));
+        found.or_else(|| exclusion_changed(conflict, &all))
     });
     named.unwrap_or_else(|| from_kv(Kv::CheckChanged(Box::new(conflict.clone()))))
 }

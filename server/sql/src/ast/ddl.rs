@@ -2,7 +2,7 @@
 
 use super::{
     DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, RowSecurityChange,
-    SequenceOption, Span, TriggerChoice, TriggerState,
+    SequenceOption, Span, TriggerChoice, TriggerState, UniqueRules,
 };
 
 /// `CREATE TABLE`.
@@ -250,10 +250,30 @@ pub enum TableConstraintKind {
         /// `PRIMARY KEY`, else `UNIQUE`.
         primary: bool,
     },
+    /// `EXCLUDE …`.
+    Exclude(Box<Exclusion>),
     /// `CHECK (expr)`.
     Check(Expr),
     /// `FOREIGN KEY (…) REFERENCES …`.
     ForeignKey(ForeignKey),
+}
+
+/// `EXCLUDE [USING method] (key WITH operator, …) [WHERE (predicate)]`: no two rows for whose keys
+/// all operators hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exclusion {
+    /// The access method; btree if none is named.
+    pub method: Option<Ident>,
+    /// The keys.
+    pub keys: Vec<IndexKey>,
+    /// The operator of each key.
+    pub operators: Vec<String>,
+    /// `INCLUDE`.
+    pub storing: Vec<Ident>,
+    /// The rows that the constraint is about.
+    pub predicate: Option<Expr>,
+    /// When it is checked.
+    pub rules: UniqueRules,
 }
 
 /// A column of a primary key or unique constraint.
@@ -263,24 +283,6 @@ pub struct KeyColumn {
     pub name: Ident,
     /// `DESC`.
     pub descending: bool,
-}
-
-/// What equal keys of a unique key are, and when they are looked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UniqueRules {
-    /// `NULLS NOT DISTINCT`.
-    pub nulls_not_distinct: bool,
-    /// `DEFERRABLE`.
-    pub deferrable: bool,
-    /// `INITIALLY DEFERRED`.
-    pub initially_deferred: bool,
-}
-
-impl UniqueRules {
-    /// The rules of an index, which is never deferrable.
-    pub fn of_index(nulls_not_distinct: bool) -> Self {
-        Self { nulls_not_distinct, ..Self::default() }
-    }
 }
 
 /// `FOREIGN KEY … REFERENCES …`.

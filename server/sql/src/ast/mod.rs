@@ -30,9 +30,9 @@ pub use sqlparser::tokenizer::{Location, Span};
 pub use ddl::{
     AlterAction, AlterColumnAction, AlterTable, BoundClause, BoundKind, ColumnConstraint,
     ColumnConstraintKind, ColumnDef, ColumnOptions, CreateIndex, CreateTable, CreateTableLike,
-    Family, ForeignKey, IdentityMode, IndexKey, InlineIndex, Interleave, InterleaveKind, KeyColumn,
-    MatchKind, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
-    TableConstraintKind, UniqueRules,
+    Exclusion, Family, ForeignKey, IdentityMode, IndexKey, InlineIndex, Interleave, InterleaveKind,
+    KeyColumn, MatchKind, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
+    TableConstraintKind,
 };
 pub use domains::{
     AlterDomain, AlterDomainAction, CreateDomain, DomainConstraint, DomainConstraintKind,
@@ -44,7 +44,7 @@ pub use objects::{
     CreateSequence, CreateView, Drop, DropKind, RefreshView, Rename, RenameKind, Truncate,
     ViewOptions,
 };
-pub use options::{DropBehavior, SequenceOption};
+pub use options::{DropBehavior, SequenceOption, UniqueRules};
 pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{
     AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,

@@ -35,3 +35,21 @@ pub enum SequenceOption {
     /// `SEQUENCE NAME name`, of identity columns.
     Name(ObjectName),
 }
+
+/// What equal keys of a unique key are, and when they are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UniqueRules {
+    /// `NULLS NOT DISTINCT`.
+    pub nulls_not_distinct: bool,
+    /// `DEFERRABLE`.
+    pub deferrable: bool,
+    /// `INITIALLY DEFERRED`.
+    pub initially_deferred: bool,
+}
+
+impl UniqueRules {
+    /// The rules of an index, which is never deferrable.
+    pub fn of_index(nulls_not_distinct: bool) -> Self {
+        Self { nulls_not_distinct, ..Self::default() }
+    }
+}

@@ -9,7 +9,7 @@ use crate::information_schema::tables::database;
 use crate::pg_catalog::constraints::key_constraints;
 use crate::row_builder::RowBuilder;
 use braid_catalog::Column;
-use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Object, Table};
+use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Index, Object, Table};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -72,7 +72,7 @@ fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                     nulls,
                 ]);
             };
-        for (_, index) in key_constraints(table) {
+        for (_, index) in standard_keys(table) {
             let (kind, nulls) = match index.number == table.primary.number {
                 true => ("PRIMARY KEY", Datum::Null),
                 false => ("UNIQUE", yes_no(!index.nulls_not_distinct)),
@@ -128,7 +128,7 @@ fn key_column_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 target.map_or(Datum::Null, |target| count(target + 1)),
             ]);
         };
-        for (_, index) in key_constraints(table) {
+        for (_, index) in standard_keys(table) {
             for (place, key) in index.keys.iter().enumerate() {
                 add(&index.name, key.column, place, None);
             }
@@ -148,13 +148,18 @@ fn key_column_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+/// The key constraints of a table; exclusion constraints are not in the standard.
+fn standard_keys(table: &Table) -> impl Iterator<Item = (Id, &Index)> {
+    key_constraints(table).filter(|(_, index)| index.exclusion.is_none())
+}
+
 /// Each constraint with the table and columns it uses, as `constraint_column_usage` sees it.
 fn usages<'c>(
     cx: &'c VirtualContext<'_>,
     table: &'c Table,
 ) -> Vec<(&'c str, &'c Table, Vec<ColumnId>)> {
     let mut found = Vec::new();
-    for (_, index) in key_constraints(table) {
+    for (_, index) in standard_keys(table) {
         let columns = index.keys.iter().map(|key| key.column).collect();
         found.push((index.name.as_str(), table, columns));
     }

@@ -9,7 +9,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::lookup::CatalogLookup;
 use crate::lookup::definition::{
     check_definition, domain_check_definition, foreign_key_definition, index_column,
-    index_definition, trigger_constraint_definition, unique_definition,
+    index_definition, key_definition, trigger_constraint_definition,
 };
 use crate::lookup::object_identity::object_identity;
 use crate::lookup::object_privileges;
@@ -128,7 +128,7 @@ impl Lookup for CatalogLookup {
         }
         self.catalog.tables().iter().find_map(|table| {
             if let Some(index) = table.all_indexes().find(|index| index.constraint == Some(oid)) {
-                return Some(unique_definition(table, index));
+                return Some(key_definition(self.names(), table, index, pretty));
             }
             if let Some(check) = table.checks.iter().find(|check| check.id == oid) {
                 return Some(check_definition(self.names(), table, check, pretty));

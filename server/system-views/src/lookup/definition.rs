@@ -6,9 +6,9 @@ use std::fmt::Write;
 use braid_catalog::names::qualified;
 use braid_catalog::partitions;
 use braid_catalog::{
-    Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ForeignKey,
-    ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table, TriggerConstraint,
-    column_label, index_column_text, is_temporary,
+    Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ExcludedKey, Exclusion,
+    ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table,
+    TriggerConstraint, column_label, index_column_text, is_temporary,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -84,13 +84,15 @@ fn index_text(
     pretty: bool,
     place: &str,
 ) -> String {
+    let index = &*index.as_written();
+    let method = index.exclusion.as_ref().map_or("btree", |exclusion| &exclusion.method);
     let unique = if index.declares_unique() { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
     let keys = key_list(names, table, &index.keys, pretty);
     // The statement makes none of the partitions' indexes.
     let on = if table.partitioning.is_some() { format!("ONLY {on}") } else { on };
-    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }
@@ -125,8 +127,45 @@ pub(crate) fn trigger_constraint_definition(constraint: &TriggerConstraint) -> S
     format!("TRIGGER{deferrable}{deferred}")
 }
 
+/// `EXCLUDE USING gist (a WITH =, b WITH &&)`.
+fn exclusion_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    (exclusion, pretty): (&Exclusion, bool),
+) -> String {
+    let part = |(key, excluded): (&IndexKey, &ExcludedKey)| {
+        let key = key_text(names, table, key, pretty);
+        format!("{key} WITH {}", excluded.operator.symbol())
+    };
+    let keys: Vec<String> = index.keys.iter().zip(&exclusion.keys).map(part).collect();
+    let mut text = format!("EXCLUDE USING {} ({})", exclusion.method, keys.join(", "));
+    if !index.storing.is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    }
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(text, " WHERE ({})", names.condition(table, predicate, pretty));
+    }
+    text.push_str(deferrable_text(index.deferrable, index.initially_deferred));
+    text
+}
+
+/// `PRIMARY KEY (…)`, `UNIQUE (…)` or `EXCLUDE …`.
+pub fn key_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    pretty: bool,
+) -> String {
+    let index = &*index.as_written();
+    match &index.exclusion {
+        Some(exclusion) => exclusion_definition(names, table, index, (exclusion, pretty)),
+        None => unique_definition(table, index),
+    }
+}
+
 /// `PRIMARY KEY (…)` or `UNIQUE (…)`.
-pub fn unique_definition(table: &Table, index: &Index) -> String {
+fn unique_definition(table: &Table, index: &Index) -> String {
     let is_primary = index.number == table.primary.number;
     let word = match (is_primary, index.nulls_not_distinct) {
         (true, _) => "PRIMARY KEY",
@@ -260,6 +299,11 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
     }
     for index in &table.indexes {
         let name = quote_ident(&index.name);
+        if index.exclusion.is_some() {
+            let definition = key_definition(names, table, index, false);
+            lines.push(format!("CONSTRAINT {name} {definition}"));
+            continue;
+        }
         let keys = key_list(names, table, &index.keys, false);
         // A constraint says it before its keys, an index behind them.
         let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };

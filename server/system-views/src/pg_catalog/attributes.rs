@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use braid_types::sql_type::{length, row_type_oid};
+use braid_types::sql_type::{length, range_subtype, row_type_oid};
 use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{acl_items, count, flag, int, text};
@@ -28,6 +28,9 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 pub(crate) fn alignment(ty: &SqlType) -> &'static str {
     if matches!(ty.innermost(), SqlType::Record(_)) {
         return "d";
+    }
+    if let Some(subtype) = range_subtype(ty) {
+        return if alignment(subtype) == "d" { "d" } else { "i" };
     }
     // Arrays are aligned as four bytes, or as their elements if these need more.
     if let (false, Some(element)) = (ty.is_vector(), ty.element()) {

@@ -1,5 +1,6 @@
 //! `pg_index` and `pg_constraint`.
 
+use braid_builtins::operators;
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::cell::{count, flag, int, ints, optional, text, vector};
@@ -8,8 +9,8 @@ use crate::pg_catalog::attributes::{collation_oid, column_collation};
 use crate::pg_catalog::relations::visible_indexes;
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    CatalogNames, Column, ForeignKeyAction, Id, Index, IndexKey, IndexState, OperatorClass,
-    StoredExpr, Table,
+    CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, IndexState,
+    OperatorClass, StoredExpr, Table,
 };
 use braid_catalog::{ColumnId, IndexNumber};
 
@@ -51,6 +52,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "indisunique",
             "indnullsnotdistinct",
             "indisprimary",
+            "indisexclusion",
             "indimmediate",
             "indisvalid",
             "indisready",
@@ -64,7 +66,8 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ],
     );
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        for index in visible_indexes(table) {
+        for index in visible_indexes(table).map(Index::as_written) {
+            let index = &*index;
             let exprs: Vec<&StoredExpr> = key_exprs(table, index).collect();
             let number = |key: &IndexKey| match table.column(key.column) {
                 Some(column) if column.is_key_expr => 0,
@@ -83,6 +86,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(index.declares_unique()),
                 flag(index.nulls_not_distinct),
                 flag(index.number == table.primary.number),
+                flag(index.exclusion.is_some()),
                 flag(!index.deferrable),
                 flag(index.state == IndexState::Public),
                 flag(true),
@@ -147,6 +151,7 @@ struct Constraint {
     key: Datum,
     parent_key: Datum,
     set_columns: Datum,
+    exclusion_operators: Datum,
     expr: Datum,
 }
 
@@ -165,9 +170,60 @@ impl Constraint {
             key,
             parent_key: Datum::Null,
             set_columns: Datum::Null,
+            exclusion_operators: Datum::Null,
             expr: Datum::Null,
         }
     }
+}
+
+/// The numbers of the operators of an exclusion constraint.
+fn exclusion_operators(table: &Table, index: &Index) -> Datum {
+    let Some(exclusion) = &index.exclusion else { return Datum::Null };
+    let operator = |(key, excluded): (&IndexKey, &ExcludedKey)| {
+        let symbol = excluded.operator.symbol();
+        let input =
+            table.column(key.column).and_then(|column| OperatorClass::default_of(&column.ty));
+        let input = input.map_or(0, |class| class.input);
+        let mut all = operators().iter();
+        let found = all.find(|o| o.name == symbol && o.left == input && o.right == input);
+        Datum::Int(found.map_or(0, |operator| i64::from(operator.oid)))
+    };
+    let found = index.keys.iter().zip(&exclusion.keys).map(operator);
+    Datum::array(SqlType::Oid, found.collect())
+}
+
+/// The kind of a constraint that is an index, and what else its row says.
+fn key_constraint(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+) -> (&'static str, Constraint) {
+    let kind = match (index.number == table.primary.number, &index.exclusion) {
+        (true, _) => "p",
+        (false, Some(_)) => "x",
+        (false, None) => "u",
+    };
+    let written = index.as_written();
+    // The key of an expression has no number.
+    let number = |key: &IndexKey| {
+        let is_expr = table.column(key.column).is_some_and(|column| column.is_key_expr);
+        if is_expr { 0 } else { key.column }
+    };
+    let key = columns(written.keys.iter().map(number));
+    let rest = Constraint {
+        index: index.id,
+        deferrable: index.deferrable,
+        deferred: index.initially_deferred,
+        part_of: index
+            .part_of
+            .and_then(|id| names.catalog.index(id)?.1.constraint)
+            .unwrap_or_default(),
+        inherited: index.part_of.is_some(),
+        no_inherit: table.partitioning.is_none(),
+        exclusion_operators: exclusion_operators(table, &written),
+        ..Constraint::on(key)
+    };
+    (kind, rest)
 }
 
 /// The constraints of a table: number, name, kind and the rest.
@@ -177,20 +233,7 @@ fn constraints<'t>(
 ) -> Vec<(Id, &'t str, &'static str, Constraint)> {
     let mut found = Vec::new();
     for (oid, index) in key_constraints(table) {
-        let kind = if index.number == table.primary.number { "p" } else { "u" };
-        let key = columns(index.keys.iter().map(|key| key.column));
-        let rest = Constraint {
-            index: index.id,
-            deferrable: index.deferrable,
-            deferred: index.initially_deferred,
-            part_of: index
-                .part_of
-                .and_then(|id| names.catalog.index(id)?.1.constraint)
-                .unwrap_or_default(),
-            inherited: index.part_of.is_some(),
-            no_inherit: table.partitioning.is_none(),
-            ..Constraint::on(key)
-        };
+        let (kind, rest) = key_constraint(names, table, index);
         found.push((oid, index.name.as_str(), kind, rest));
     }
     let upper = table.partition_of.as_ref().and_then(|part| names.catalog.table(part.parent));
@@ -263,6 +306,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "conkey",
             "confkey",
             "confdelsetcols",
+            "conexclop",
             "conbin",
         ],
     );
@@ -291,6 +335,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 rest.key,
                 rest.parent_key,
                 rest.set_columns,
+                rest.exclusion_operators,
                 rest.expr,
             ]);
         }
@@ -323,6 +368,7 @@ fn push_domains(builder: &mut RowBuilder, cx: &VirtualContext<'_>) {
                 flag(true),
                 int(0),
                 flag(false),
+                Datum::Null,
                 Datum::Null,
                 Datum::Null,
                 Datum::Null,

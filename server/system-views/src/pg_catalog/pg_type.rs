@@ -69,7 +69,12 @@ impl<'a> TypeRow<'a> {
             owner: ROOT,
             len: sql_type::length(ty),
             by_value: by_value(ty),
-            kind: if pseudo { 'p' } else { 'b' },
+            kind: match ty {
+                SqlType::Range(_) => 'r',
+                SqlType::Multirange(_) => 'm',
+                _ if pseudo => 'p',
+                _ => 'b',
+            },
             category: if pseudo && ty.is_array() { 'P' } else { sql_type::category(ty) },
             preferred: sql_type::is_preferred(ty),
             relation: 0,
@@ -219,6 +224,8 @@ impl<'a> TypeRow<'a> {
             'c' => "record",
             'e' => "enum",
             'd' => "domain_",
+            'r' => "range",
+            'm' => "multirange",
             _ => self.name,
         };
         let domain = self.domain.as_ref();

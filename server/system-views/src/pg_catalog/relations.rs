@@ -31,6 +31,19 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 /// The access methods' oids.
 pub(crate) const HEAP: i64 = 2;
 pub(crate) const BTREE: i64 = 403;
+pub(crate) const HASH: i64 = 405;
+pub(crate) const GIST: i64 = 783;
+pub(crate) const SPGIST: i64 = 4000;
+
+/// The access method that an index was written with.
+fn access_method(index: &Index) -> i64 {
+    match index.exclusion.as_ref().map(|exclusion| exclusion.method.as_str()) {
+        Some("gist") => GIST,
+        Some("spgist") => SPGIST,
+        Some("hash") => HASH,
+        _ => BTREE,
+    }
+}
 
 /// The indexes of a table that users see.
 pub(crate) fn visible_indexes(table: &Table) -> impl Iterator<Item = &Index> {
@@ -136,7 +149,7 @@ impl ClassRow {
     fn index(table: &Table, index: &Index) -> Self {
         let columns = index.keys.len() + index.storing.len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
-        row.am = BTREE;
+        row.am = access_method(index);
         if table.partitioning.is_some() {
             row.kind = 'I';
             let parts = table.partitioning.iter().flat_map(|keys| &keys.partitions);

@@ -1,17 +1,19 @@
-//! Types, casts, collations, operator classes, access methods, languages, tablespaces.
+//! Ranges, casts, collations, operator classes, access methods, languages, tablespaces.
 
 use braid_types::cast::{CastContext, context};
-use braid_types::{Datum, Result, Row, SqlType};
+use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
 use crate::cell::{flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::relations::{BTREE, HEAP};
+use crate::pg_catalog::relations::{BTREE, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{OPERATOR_CLASSES, ROOT, family_name};
+use braid_builtins::function_oid;
+use braid_catalog::{OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
         "pg_cast" => pg_cast,
+        "pg_range" => pg_range,
         "pg_collation" => pg_collation,
         "pg_opclass" => pg_opclass,
         "pg_opfamily" => pg_opfamily,
@@ -44,6 +46,38 @@ fn pg_cast(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             builder.push([int(number), int(from.oid()), int(to.oid()), text(letter), text("f")]);
             number += 1;
         }
+    }
+    builder.rows()
+}
+
+fn pg_range(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_range",
+        &[
+            "rngtypid",
+            "rngsubtype",
+            "rngmultitypid",
+            "rngcollation",
+            "rngsubopc",
+            "rngcanonical",
+            "rngsubdiff",
+        ],
+    );
+    for kind in RangeKind::ALL {
+        let (range, subtype) = (SqlType::Range(kind), kind.subtype());
+        let name = range.short_name();
+        let class = OperatorClass::default_of(subtype).map_or(0, |class| class.oid);
+        let is_discrete = matches!(kind, RangeKind::Int4 | RangeKind::Int8 | RangeKind::Date);
+        let canonical = if is_discrete { function_oid(&format!("{name}_canonical")) } else { 0 };
+        builder.push([
+            int(range.oid()),
+            int(subtype.oid()),
+            int(SqlType::Multirange(kind).oid()),
+            int(0),
+            int(class),
+            int(canonical),
+            int(function_oid(&format!("{name}_subdiff"))),
+        ]);
     }
     builder.rows()
 }
@@ -129,7 +163,9 @@ fn pg_opfamily(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn pg_am(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_am", &["oid", "amname", "amtype"]);
     builder.push([int(HEAP), text("heap"), text("t")]);
-    builder.push([int(BTREE), text("btree"), text("i")]);
+    for (oid, name) in [(BTREE, "btree"), (HASH, "hash"), (GIST, "gist"), (SPGIST, "spgist")] {
+        builder.push([int(oid), text(name), text("i")]);
+    }
     builder.rows()
 }
 

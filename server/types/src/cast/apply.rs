@@ -51,6 +51,10 @@ pub fn cast(
             _ => Err(mismatch(from, to)),
         },
         (SqlType::Jsonb, _) => from_jsonb(datum, to),
+        (SqlType::Range(_), SqlType::Multirange(_)) => match datum.as_ranges() {
+            Some(ranges) => Ok(Datum::Multirange(ranges.into())),
+            None => Err(mismatch(from, to)),
+        },
         (SqlType::Timetz, _) | (_, SqlType::Timetz) => {
             times::cast_timetz(datum, to, env)?.ok_or_else(|| mismatch(from, to))
         }

@@ -90,6 +90,7 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         }
         (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
         (Jsonb, Bool) => Some(Explicit),
+        (Range(from), Multirange(to)) if from == to => Some(Explicit),
         (Jsonb, number) if numeric_rank(number).is_some() => Some(Explicit),
         _ => None,
     }

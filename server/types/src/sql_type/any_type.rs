@@ -11,6 +11,10 @@ pub enum AnyType {
     NonArray,
     /// `anyenum`: that type, which is an enum.
     Enum,
+    /// `anyrange`: the range of that type.
+    Range,
+    /// `anymultirange`: the multirange of that type.
+    Multirange,
     /// `anycompatible`: one type to which all of them are cast.
     Compatible,
     /// `anycompatiblearray`: its arrays.
@@ -27,6 +31,8 @@ impl AnyType {
             "anyarray" => AnyType::Array,
             "anynonarray" => AnyType::NonArray,
             "anyenum" => AnyType::Enum,
+            "anyrange" => AnyType::Range,
+            "anymultirange" => AnyType::Multirange,
             "anycompatible" => AnyType::Compatible,
             "anycompatiblearray" => AnyType::CompatibleArray,
             "anycompatiblenonarray" => AnyType::CompatibleNonArray,

@@ -3,6 +3,7 @@
 use super::any_type::AnyType;
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
+use crate::RangeKind;
 
 /// What `pg_type` says of a scalar type.
 pub(super) struct Facts<'t> {
@@ -84,8 +85,9 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
         SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
         SqlType::Record(row) => row_facts(row),
-        SqlType::Any(any) => any_facts(*any),
-        SqlType::Void => facts!(2278, 0, "void", "void", 4, 'P'),
+        SqlType::Range(kind) => range_facts(*kind),
+        SqlType::Multirange(kind) => multirange_facts(*kind),
+        SqlType::Any(_) | SqlType::Void => pseudo_facts(ty),
         SqlType::Enum(found) => Facts {
             oid: found.oid,
             array_oid: found.array_oid,
@@ -115,11 +117,36 @@ fn row_facts(row: &RowType) -> Facts<'_> {
     }
 }
 
-fn any_facts(any: AnyType) -> Facts<'static> {
+fn range_facts(kind: RangeKind) -> Facts<'static> {
+    match kind {
+        RangeKind::Int4 => facts!(3904, 3905, "int4range", "int4range", -1, 'R'),
+        RangeKind::Num => facts!(3906, 3907, "numrange", "numrange", -1, 'R'),
+        RangeKind::Ts => facts!(3908, 3909, "tsrange", "tsrange", -1, 'R'),
+        RangeKind::Tstz => facts!(3910, 3911, "tstzrange", "tstzrange", -1, 'R'),
+        RangeKind::Date => facts!(3912, 3913, "daterange", "daterange", -1, 'R'),
+        RangeKind::Int8 => facts!(3926, 3927, "int8range", "int8range", -1, 'R'),
+    }
+}
+
+fn multirange_facts(kind: RangeKind) -> Facts<'static> {
+    match kind {
+        RangeKind::Int4 => facts!(4451, 6150, "int4multirange", "int4multirange", -1, 'R'),
+        RangeKind::Num => facts!(4532, 6151, "nummultirange", "nummultirange", -1, 'R'),
+        RangeKind::Ts => facts!(4533, 6152, "tsmultirange", "tsmultirange", -1, 'R'),
+        RangeKind::Tstz => facts!(4534, 6153, "tstzmultirange", "tstzmultirange", -1, 'R'),
+        RangeKind::Date => facts!(4535, 6155, "datemultirange", "datemultirange", -1, 'R'),
+        RangeKind::Int8 => facts!(4536, 6157, "int8multirange", "int8multirange", -1, 'R'),
+    }
+}
+
+fn pseudo_facts(ty: &SqlType) -> Facts<'static> {
+    let SqlType::Any(any) = ty else { return facts!(2278, 0, "void", "void", 4, 'P') };
     match any {
         AnyType::Element => facts!(2283, 0, "anyelement", "anyelement", 4, 'P'),
         AnyType::Array => facts!(2277, 0, "anyarray", "anyarray", -1, 'P'),
         AnyType::NonArray => facts!(2776, 0, "anynonarray", "anynonarray", 4, 'P'),
+        AnyType::Range => facts!(3831, 0, "anyrange", "anyrange", -1, 'P'),
+        AnyType::Multirange => facts!(4537, 0, "anymultirange", "anymultirange", -1, 'P'),
         AnyType::Enum => facts!(3500, 0, "anyenum", "anyenum", 4, 'P'),
         AnyType::Compatible => facts!(5077, 0, "anycompatible", "anycompatible", 4, 'P'),
         AnyType::CompatibleArray => {

@@ -3,6 +3,7 @@
 use super::facts::{array_oid, facts};
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
+use crate::RangeKind;
 
 impl SqlType {
     /// The name with modifiers, as `format_type` prints it.
@@ -96,12 +97,30 @@ impl SqlType {
             "aclitem" => SqlType::Aclitem,
             "name" => SqlType::Name,
             "\"char\"" => SqlType::InternalChar,
+            name if let Some(ty) = range_named(name) => ty,
             "record" => SqlType::Record(RowType::unknown()),
             "void" => SqlType::Void,
             "unknown" => SqlType::Unknown,
             _ => return None,
         })
     }
+}
+
+/// The range or multirange of that name.
+fn range_named(name: &str) -> Option<SqlType> {
+    let kind = |end: &str| {
+        Some(match name.strip_suffix(end)? {
+            "int4" => RangeKind::Int4,
+            "int8" => RangeKind::Int8,
+            "num" => RangeKind::Num,
+            "ts" => RangeKind::Ts,
+            "tstz" => RangeKind::Tstz,
+            "date" => RangeKind::Date,
+            _ => return None,
+        })
+    };
+    let range = || kind("range").map(SqlType::Range);
+    kind("multirange").map(SqlType::Multirange).or_else(range)
 }
 
 /// The plain name of the arrays of a type.
@@ -157,10 +176,34 @@ fn array_name(element: &SqlType) -> &str {
             Some(name) => &name.array_display,
             None => "record[]",
         },
+        SqlType::Range(kind) => range_array_name(*kind),
+        SqlType::Multirange(kind) => multirange_array_name(*kind),
         SqlType::Any(_) => "any[]",
         SqlType::Void => "void[]",
         SqlType::Enum(ty) => &ty.array_display,
         SqlType::Unknown | SqlType::Array(_) => "unknown[]",
+    }
+}
+
+fn range_array_name(kind: RangeKind) -> &'static str {
+    match kind {
+        RangeKind::Int4 => "int4range[]",
+        RangeKind::Num => "numrange[]",
+        RangeKind::Ts => "tsrange[]",
+        RangeKind::Tstz => "tstzrange[]",
+        RangeKind::Date => "daterange[]",
+        RangeKind::Int8 => "int8range[]",
+    }
+}
+
+fn multirange_array_name(kind: RangeKind) -> &'static str {
+    match kind {
+        RangeKind::Int4 => "int4multirange[]",
+        RangeKind::Num => "nummultirange[]",
+        RangeKind::Ts => "tsmultirange[]",
+        RangeKind::Tstz => "tstzmultirange[]",
+        RangeKind::Date => "datemultirange[]",
+        RangeKind::Int8 => "int8multirange[]",
     }
 }
 

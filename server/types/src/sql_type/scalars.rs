@@ -1,6 +1,7 @@
 //! Every scalar type, in the order in which the catalog shows them.
 
 use super::variants::{RowType, SqlType};
+use crate::RangeKind;
 
 /// The types that are no arrays, without modifiers.
 pub(super) const SCALARS: &[SqlType] = &[
@@ -53,4 +54,16 @@ pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Macaddr8,
     SqlType::Jsonpath,
     SqlType::Refcursor,
+    SqlType::Range(RangeKind::Int4),
+    SqlType::Range(RangeKind::Num),
+    SqlType::Range(RangeKind::Ts),
+    SqlType::Range(RangeKind::Tstz),
+    SqlType::Range(RangeKind::Date),
+    SqlType::Range(RangeKind::Int8),
+    SqlType::Multirange(RangeKind::Int4),
+    SqlType::Multirange(RangeKind::Num),
+    SqlType::Multirange(RangeKind::Ts),
+    SqlType::Multirange(RangeKind::Tstz),
+    SqlType::Multirange(RangeKind::Date),
+    SqlType::Multirange(RangeKind::Int8),
 ];

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::any_type::AnyType;
 use super::row_name::{RowAttribute, RowName};
-use crate::EnumType;
+use crate::{EnumType, RangeKind};
 
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -117,6 +117,10 @@ pub enum SqlType {
     Record(RowType),
     /// An enum; a descriptor stores its oid.
     Enum(#[serde(with = "crate::enums::by_oid")] Arc<EnumType>),
+    /// `int4range` and the other built-in ranges
+    Range(RangeKind),
+    /// `int4multirange` and the others: sets of ranges
+    Multirange(RangeKind),
     /// What a function without a result returns.
     Void,
     /// A polymorphic type, which only parameters and results of functions have.
@@ -255,6 +259,8 @@ impl SqlType {
             (SqlType::Enum(a), SqlType::Enum(b)) => a == b,
             (SqlType::Record(a), SqlType::Record(b)) => a.is_same(b),
             (SqlType::Any(a), SqlType::Any(b)) => a == b,
+            (SqlType::Range(a), SqlType::Range(b)) => a == b,
+            (SqlType::Multirange(a), SqlType::Multirange(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -288,6 +294,33 @@ pub fn row_name(ty: &SqlType) -> Option<&Arc<RowName>> {
     match ty.innermost() {
         SqlType::Record(row) => row.name(),
         _ => None,
+    }
+}
+
+/// The kind of a range or multirange.
+pub fn range_kind(ty: &SqlType) -> Option<RangeKind> {
+    match ty {
+        SqlType::Range(kind) | SqlType::Multirange(kind) => Some(*kind),
+        _ => None,
+    }
+}
+
+/// The type of the bounds of a range or multirange.
+pub fn range_subtype(ty: &SqlType) -> Option<&'static SqlType> {
+    range_kind(ty).map(RangeKind::subtype)
+}
+
+impl RangeKind {
+    /// The type of the bounds.
+    pub fn subtype(self) -> &'static SqlType {
+        match self {
+            RangeKind::Int4 => &SqlType::Int4,
+            RangeKind::Int8 => &SqlType::Int8,
+            RangeKind::Num => &SqlType::Numeric(None),
+            RangeKind::Ts => &SqlType::Timestamp,
+            RangeKind::Tstz => &SqlType::Timestamptz,
+            RangeKind::Date => &SqlType::Date,
+        }
     }
 }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::times::{self, date_format, interval_format};
 use super::{FormatSettings, invalid_syntax};
-use super::{aclitem, array, record, scalar, vector};
+use super::{aclitem, array, range, record, scalar, vector};
 use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::numeric::rounding;
+use crate::range::{Range, RangeKind};
+use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
 use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, tid, unsigned};
 
@@ -76,8 +78,26 @@ pub fn parse(
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
+        SqlType::Range(kind) => ranges(*kind, false, text, settings, now_micros)?,
+        SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
+    })
+}
+
+/// A range or a multirange.
+fn ranges(
+    kind: RangeKind,
+    is_multirange: bool,
+    text: &str,
+    settings: &FormatSettings,
+    now_micros: i64,
+) -> Result<Datum> {
+    let value = |text: &str| parse(kind.subtype(), text, settings, now_micros);
+    let one = |text: &str| range::parse_range(kind, text, value);
+    Ok(match is_multirange {
+        true => Datum::Multirange(range::parse_multirange(text, one)?.into()),
+        false => Datum::Range(Arc::new(one(text)?)),
     })
 }
 
@@ -152,7 +172,26 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             };
             record::format_record(types, fields, write, out);
         }
+        Datum::Range(value) => format_range(ty, value, settings, out),
+        Datum::Multirange(ranges) => format_ranges(ty, ranges, settings, out),
     }
+}
+
+fn format_ranges(ty: &SqlType, ranges: &[Range], settings: &FormatSettings, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, range) in ranges.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        format_range(ty, range, settings, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a range of that type, or of a multirange of that type.
+fn format_range(ty: &SqlType, value: &Range, settings: &FormatSettings, out: &mut Vec<u8>) {
+    let subtype = range_subtype(ty).unwrap_or(&SqlType::Unknown);
+    range::format_range(value, |value, out| format(subtype, value, settings, out), out);
 }
 
 /// The text form as a string.

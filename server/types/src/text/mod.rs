@@ -9,6 +9,7 @@
 mod aclitem;
 mod array;
 mod dispatch;
+mod range;
 mod record;
 mod scalar;
 mod settings;

@@ -5,4 +5,5 @@ mod json;
 mod numeric;
 mod postgres;
 mod properties;
+mod ranges;
 mod times;

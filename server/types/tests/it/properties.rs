@@ -2,10 +2,13 @@
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Bound;
+use std::sync::Arc;
 
 use braid_types::numeric::{integers, rounding};
+use braid_types::range::normalized;
 use braid_types::text::{self, FormatSettings};
-use braid_types::{Datum, Interval, Json, Numeric, SqlType, binary, sql_type};
+use braid_types::{Datum, Interval, Json, Numeric, Range, RangeKind, SqlType, binary, sql_type};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -75,6 +78,19 @@ fn scalar() -> impl Strategy<Value = (SqlType, Datum)> {
     ]
 }
 
+fn bound() -> impl Strategy<Value = Bound<Datum>> {
+    prop_oneof![
+        1 => Just(Bound::Unbounded),
+        2 => numeric().prop_map(|value| Bound::Included(Datum::Numeric(value))),
+        2 => numeric().prop_map(|value| Bound::Excluded(Datum::Numeric(value))),
+    ]
+}
+
+fn range() -> impl Strategy<Value = Range> {
+    (bound(), bound())
+        .prop_map(|(lower, upper)| Range::new(RangeKind::Num, lower, upper).unwrap_or(Range::Empty))
+}
+
 fn value() -> impl Strategy<Value = (SqlType, Datum)> {
     prop_oneof![
         4 => scalar(),
@@ -89,6 +105,13 @@ fn value() -> impl Strategy<Value = (SqlType, Datum)> {
         1 => vec("[^\0]{0,6}", 0..4).prop_map(|items| {
             let items = items.into_iter().map(Datum::text).collect();
             (SqlType::Text.array(), Datum::array(SqlType::Text, items))
+        }),
+        1 => range().prop_map(|range| {
+            (SqlType::Range(RangeKind::Num), Datum::Range(Arc::new(range)))
+        }),
+        1 => vec(range(), 0..5).prop_map(|ranges| {
+            let ranges = normalized(ranges).expect("no statement stops it");
+            (SqlType::Multirange(RangeKind::Num), Datum::Multirange(ranges.into()))
         }),
         1 => (scalar(), scalar()).prop_map(|((a_type, a), (b_type, b))| {
             let fields = vec![("a".to_owned(), a_type), ("b".to_owned(), b_type)];

@@ -1,6 +1,10 @@
 //! Random types and values for the property tests.
 
-use braid_types::{Array, Datum, Dimension, Interval, Json, Numeric, SqlType};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use braid_types::range::normalized;
+use braid_types::{Array, Datum, Dimension, Interval, Json, Numeric, Range, RangeKind, SqlType};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -25,6 +29,12 @@ pub fn any_type() -> impl Strategy<Value = SqlType> {
         SqlType::Timestamptz,
         SqlType::Interval,
         SqlType::Jsonb,
+        SqlType::Range(RangeKind::Int4),
+        SqlType::Range(RangeKind::Num),
+        SqlType::Range(RangeKind::Date),
+        SqlType::Multirange(RangeKind::Int8),
+        SqlType::Multirange(RangeKind::Num),
+        SqlType::Multirange(RangeKind::Tstz),
     ]);
     (scalar, prop::bool::weighted(0.2)).prop_map(|(ty, array)| if array { ty.array() } else { ty })
 }
@@ -129,8 +139,51 @@ fn any_value(ty: &SqlType) -> BoxedStrategy<Datum> {
                 })
                 .boxed()
         }
+        SqlType::Range(kind) => {
+            any_range(*kind).prop_map(|range| Datum::Range(Arc::new(range))).boxed()
+        }
+        SqlType::Multirange(kind) => vec(any_range(*kind), 0..5)
+            .prop_map(|ranges| {
+                Datum::Multirange(normalized(ranges).expect("nothing stops it").into())
+            })
+            .boxed(),
         _ => any_int().prop_map(Datum::Int).boxed(),
     }
+}
+
+/// A value near others, so that bounds are often equal.
+fn any_bound_value(kind: RangeKind) -> BoxedStrategy<Datum> {
+    let small = -3i64..4;
+    match kind {
+        RangeKind::Int4 | RangeKind::Int8 => small.prop_map(Datum::Int).boxed(),
+        RangeKind::Num => prop_oneof![
+            (-20i128..20, 0u16..3).prop_map(|(n, s)| Datum::Numeric(Numeric::from_parts(n, s))),
+            any_numeric().prop_map(Datum::Numeric),
+        ]
+        .boxed(),
+        RangeKind::Ts => small.prop_map(Datum::Timestamp).boxed(),
+        RangeKind::Tstz => prop_oneof![small, any_int()].prop_map(Datum::Timestamptz).boxed(),
+        RangeKind::Date => {
+            let days = prop_oneof![-3i32..4, Just(i32::MIN), Just(i32::MAX)];
+            days.prop_map(Datum::Date).boxed()
+        }
+    }
+}
+
+fn any_bound(kind: RangeKind) -> BoxedStrategy<Bound<Datum>> {
+    prop_oneof![
+        1 => Just(Bound::Unbounded),
+        3 => any_bound_value(kind).prop_map(Bound::Included),
+        3 => any_bound_value(kind).prop_map(Bound::Excluded),
+    ]
+    .boxed()
+}
+
+/// A range of that kind; one of four is empty by chance or because its bounds cross.
+pub fn any_range(kind: RangeKind) -> BoxedStrategy<Range> {
+    (any_bound(kind), any_bound(kind))
+        .prop_map(move |(lower, upper)| Range::new(kind, lower, upper).unwrap_or(Range::Empty))
+        .boxed()
 }
 
 fn any_float() -> BoxedStrategy<f64> {

@@ -11,10 +11,10 @@ use crate::context::DdlContext;
 use crate::online::index::build_index;
 use crate::partitions::indexes::spread_index;
 use crate::rows::rewrite::fill_index;
-use crate::table::constraints::{KeySpec, add_key};
+use crate::table::constraints::add_key;
 use crate::table::descriptor::wanted_name;
 use crate::table::interleave::interleave_in_parent;
-use crate::table::key_spec::index_spec;
+use crate::table::key_spec::{KeySpec, index_spec};
 use crate::table::moving::refuse_moving;
 
 fn check_supported(create: &CreateIndex) -> Result<()> {

@@ -31,7 +31,7 @@ pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<Sq
                 let message = "PL/pgSQL functions cannot accept type trigger";
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
-            "anyrange" | "anymultirange" | "anycompatiblerange" => {
+            "anycompatiblerange" | "anycompatiblemultirange" => {
                 return Err(Error::unsupported("a function of ranges of any type"));
             }
             name => {
@@ -238,6 +238,10 @@ fn field_name(parameter: &RoutineParameter, number: usize) -> String {
     parameter.name.clone().unwrap_or_else(|| format!("column{number}"))
 }
 
+fn is_range(any: AnyType) -> bool {
+    matches!(any, AnyType::Range | AnyType::Multirange)
+}
+
 /// 42P13 for a polymorphic result that no argument decides.
 fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()> {
     let results: Vec<AnyType> = match ty {
@@ -254,7 +258,9 @@ fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()
     for result in results {
         let decides = |known: &&RoutineParameter| match &known.ty {
             SqlType::Any(any) => {
-                known.mode.is_input() && any.is_compatible() == result.is_compatible()
+                known.mode.is_input()
+                    && any.is_compatible() == result.is_compatible()
+                    && (!is_range(result) || is_range(*any))
             }
             _ => false,
         };
@@ -262,6 +268,7 @@ fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()
             continue;
         }
         let family = match result.is_compatible() {
+            _ if is_range(result) => "anyrange or anymultirange",
             true => {
                 "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or \
                  anycompatiblemultirange"

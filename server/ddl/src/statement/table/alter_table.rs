@@ -36,11 +36,12 @@ use crate::statement::trigger::set_state;
 use crate::statement::types::composites::refuse_composite;
 use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
-use crate::table::constraints::{KeySpec, add_check_constraint, add_key, set_family};
+use crate::table::constraints::{add_check_constraint, add_key, set_family};
 use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
 use crate::table::exprs::constant_default;
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::{check_agreement, refuse_enforcing};
+use crate::table::key_spec::{KeySpec, exclusion_spec};
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
     if alter.if_exists && cx.find(&alter.name)?.is_none() {
@@ -356,6 +357,10 @@ async fn add_constraint(
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
             add_unique(cx, table, KeySpec { rules: *rules, ..spec }).await
+        }
+        TableConstraintKind::Exclude(written) => {
+            let spec = exclusion_spec(cx, &table, constraint.name.as_ref(), written)?;
+            add_unique(cx, table, spec).await
         }
         TableConstraintKind::UsingIndex { index, primary } => {
             let place = braid_sql::offset_of(constraint.span);

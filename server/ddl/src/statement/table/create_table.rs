@@ -21,15 +21,15 @@ use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
     push_column,
 };
+use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::constraints::{
-    KeySpec, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
-    set_families, set_family,
+    add_check_constraint, add_key, add_table_constraint, set_families, set_family,
 };
 use crate::table::descriptor::new_table;
 use crate::table::exprs::{restate_expr, stored_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::interleave_in_parent;
-use crate::table::key_spec::index_spec;
+use crate::table::key_spec::{KeySpec, index_spec};
 use crate::table::rowid::add_rowid;
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {

@@ -9,8 +9,9 @@ use braid_types::{Error, Result, SqlState};
 use crate::context::DdlContext;
 use crate::rows::delete::delete_index_entries;
 use crate::statement::table::primary_key::add_primary_key;
-use crate::table::constraints::{KeySpec, multiple_primary_keys};
+use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::descriptor::free_index;
+use crate::table::key_spec::KeySpec;
 
 /// The index of `USING INDEX`, if a constraint can be made of it.
 pub(crate) fn usable_index(

@@ -8,10 +8,12 @@ use braid_types::{Datum, Error, Result};
 use crate::context::DdlContext;
 use crate::rows::rewrite::rewrite_rows;
 use crate::rows::validate::validate_not_null;
-use crate::table::constraints::{KeySpec, add_key, multiple_primary_keys};
+use crate::table::constraint_names::multiple_primary_keys;
+use crate::table::constraints::add_key;
 use crate::table::descriptor::refuse_if_referenced;
 use crate::table::exprs::{bind_expr, evaluate};
 use crate::table::interleave::refuse_new_key;
+use crate::table::key_spec::KeySpec;
 use crate::table::rowid::add_rowid;
 
 pub(crate) async fn add_primary_key(

@@ -29,6 +29,7 @@ pub(crate) fn bind_arbiters(
     let (keys, predicate) = match target {
         ConflictTarget::Any => {
             refuse_deferrable(&table.indexes)?;
+            refuse_exclusion(&table.indexes)?;
             return Ok(Vec::new());
         }
         ConflictTarget::Constraint(ident) => {
@@ -37,6 +38,7 @@ pub(crate) fn bind_arbiters(
             let index = indexes.find(|index| index.constraint.is_some() && index.name == name);
             let index = index.ok_or_else(|| no_arbiter(table, &name))?;
             refuse_deferrable([index])?;
+            refuse_exclusion([index])?;
             return Ok(vec![index.number]);
         }
         ConflictTarget::Columns { keys, predicate } => (keys, predicate),
@@ -78,6 +80,14 @@ fn refuse_deferrable<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result
     let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
                    constraints as arbiters";
     Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message))
+}
+
+/// 0A000 if one of these indexes is an exclusion constraint.
+fn refuse_exclusion<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result<()> {
+    match indexes.into_iter().any(|index| index.exclusion.is_some()) {
+        true => Err(Error::unsupported("ON CONFLICT with an exclusion constraint")),
+        false => Ok(()),
+    }
 }
 
 /// What the columns, expressions and condition of a clause mean.

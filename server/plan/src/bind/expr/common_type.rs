@@ -105,6 +105,8 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Macaddr
         | SqlType::Macaddr8
         | SqlType::InternalChar
+        | SqlType::Range(_)
+        | SqlType::Multirange(_)
         | SqlType::Enum(_) => ty.clone(),
         SqlType::Cidr => SqlType::Inet,
         SqlType::Record(row)

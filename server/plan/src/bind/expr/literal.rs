@@ -1,9 +1,13 @@
 //! Literals: numbers take the smallest of int4, int8 and numeric; strings wait for their use.
+//!
+//! Also here: which of them mean something else at another time, or in another zone.
 
 use braid_sql::ast::{Value, ValueWithSpan};
+use braid_types::sql_type::range_subtype;
 use braid_types::{Datum, Error, Numeric, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
+use crate::eval::is_distinct;
 use crate::tree::expr::Expr;
 
 /// More parameters than the protocol can name.
@@ -58,4 +62,56 @@ pub fn number(text: &str) -> Result<Expr> {
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     Ok(Expr::Const(Datum::Numeric(Numeric::parse(text)?), SqlType::Numeric(None)))
+}
+
+/// Microseconds of a day, an hour, a minute and a second, and of half a year.
+const LATER_MICROS: [i64; 2] = [90_061_000_001, 15_811_200_000_000];
+
+/// Whether a literal means something else at another time (`now`, `{tomorrow}`): it is read as
+/// if it came later.
+pub(super) fn depends_on_now(
+    ty: &SqlType,
+    read: impl Fn(&SqlType, i64) -> Result<Datum>,
+) -> Result<bool> {
+    if !has_moments(ty) {
+        return Ok(false);
+    }
+    let ty = ty.bare();
+    let now = read(&ty, 0)?;
+    for later in LATER_MICROS {
+        if read(&ty, later).map_or(true, |value| is_distinct(&now, &value)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether values of the type are, or hold, dates or times.
+fn has_moments(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => true,
+        SqlType::Array(element) => has_moments(element),
+        SqlType::Record(fields) => fields.iter().any(|(_, ty)| has_moments(ty)),
+        ty => range_subtype(ty).is_some_and(has_moments),
+    }
+}
+
+pub(super) fn depends_on_zone(ty: &SqlType, text: &str) -> bool {
+    match ty {
+        SqlType::Timestamptz => false_friend(&text.trim().to_ascii_lowercase()),
+        ty => is_zoned_range(ty),
+    }
+}
+
+/// A range of moments in the session's zone.
+pub(super) fn is_zoned_range(ty: &SqlType) -> bool {
+    range_subtype(ty) == Some(&SqlType::Timestamptz)
+}
+
+/// A timestamptz literal without a zone depends on the session's, which is part of no plan key;
+/// `infinity` and literals with an explicit offset do not.
+fn false_friend(word: &str) -> bool {
+    let offset = word.ends_with('z')
+        || word.rfind(['+', '-']).is_some_and(|at| at > word.find(':').unwrap_or(usize::MAX));
+    !offset && !word.contains("infinity") && word != "epoch"
 }

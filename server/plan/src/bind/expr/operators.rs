@@ -7,11 +7,12 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::common_type::{common_type, comparison_class};
 use super::data_type::compared_type;
+use super::literal::{depends_on_now, depends_on_zone, is_zoned_range};
 use super::modified::coerce_modified;
 use crate::bind::Binder;
 use crate::bind::domain::check_parts;
 use crate::bind::from::system_columns::keys_of_places;
-use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
+use crate::eval::{EvalContext, cast_datum, eval};
 use crate::rules::{null_operands, walk};
 use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, LetExpr, conjunction};
 
@@ -249,6 +250,7 @@ fn cast_expr(binder: &mut Binder<'_>, expr: Expr, to: &SqlType, explicit: bool) 
     let stable =
         matches!((&from.bare(), to.bare()), (SqlType::Timestamptz, _) | (_, SqlType::Timestamptz))
             || braid_builtins::is_reg_cast(&from, to)
+            || is_zoned_range(&from)
             || (from.is_string() && !to.is_string());
     let cast = CastExpr { expr, from, to: to.clone(), explicit };
     if is_const && !stable {
@@ -488,47 +490,6 @@ pub(crate) fn coerce_argument(binder: &mut Binder<'_>, arg: Expr, ty: &SqlType) 
         (SqlType::Varchar(_) | SqlType::Name, SqlType::Text) => Ok(arg),
         _ => coerce(binder, arg, ty, CastContext::Implicit),
     }
-}
-
-/// Microseconds of a day, an hour, a minute and a second, and of half a year.
-const LATER_MICROS: [i64; 2] = [90_061_000_001, 15_811_200_000_000];
-
-/// Whether a literal means something else at another time (`now`, `{tomorrow}`): it is read as
-/// if it came later.
-fn depends_on_now(ty: &SqlType, read: impl Fn(&SqlType, i64) -> Result<Datum>) -> Result<bool> {
-    if !has_moments(ty) {
-        return Ok(false);
-    }
-    let ty = ty.bare();
-    let now = read(&ty, 0)?;
-    for later in LATER_MICROS {
-        if read(&ty, later).map_or(true, |value| is_distinct(&now, &value)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Whether values of the type are, or hold, dates or times.
-fn has_moments(ty: &SqlType) -> bool {
-    match ty {
-        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => true,
-        SqlType::Array(element) => has_moments(element),
-        SqlType::Record(fields) => fields.iter().any(|(_, ty)| has_moments(ty)),
-        _ => false,
-    }
-}
-
-fn depends_on_zone(ty: &SqlType, text: &str) -> bool {
-    *ty == SqlType::Timestamptz && false_friend(&text.trim().to_ascii_lowercase())
-}
-
-/// A timestamptz literal without a zone depends on the session's, which is part of no plan key;
-/// `infinity` and literals with an explicit offset do not.
-fn false_friend(word: &str) -> bool {
-    let offset = word.ends_with('z')
-        || word.rfind(['+', '-']).is_some_and(|at| at > word.find(':').unwrap_or(usize::MAX));
-    !offset && !word.contains("infinity") && word != "epoch"
 }
 
 /// Whether operands read columns. They stay in what a NULL decides until all is bound: columns say

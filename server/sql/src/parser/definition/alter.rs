@@ -255,7 +255,8 @@ fn parse_alter_add(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     let is_constraint = matches!(
         cursor.peek_word(),
         Some("constraint" | "primary" | "unique" | "check" | "foreign")
-    ) || cursor.are(&["exclude", "using"]);
+    ) || cursor.are(&["exclude", "using"])
+        || (cursor.is("exclude") && *cursor.peek_nth(1) == Token::LParen);
     if is_constraint {
         return Ok(AlterAction::AddConstraint(parse_table_constraint(cursor)?));
     }

@@ -10,8 +10,9 @@ use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable, CreateTableLike,
-    Family, ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind, PartitionOfClause,
-    ReferenceAction, Statement, TableConstraint, TableConstraintKind, UniqueRules,
+    Exclusion, Family, ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind,
+    PartitionOfClause, ReferenceAction, Statement, TableConstraint, TableConstraintKind,
+    UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -440,8 +441,8 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
         cursor.expect("key")?;
         let columns = parse_columns(cursor)?;
         TableConstraintKind::ForeignKey(parse_references(cursor, columns)?)
-    } else if cursor.is("exclude") {
-        return Err(cursor.unsupported("EXCLUDE"));
+    } else if cursor.take("exclude") {
+        TableConstraintKind::Exclude(Box::new(parse_exclusion(cursor)?))
     } else {
         return Err(cursor.unexpected());
     };
@@ -457,6 +458,10 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
                 (key.deferrable, key.initially_deferred) = (deferrable, deferred);
             }
             TableConstraintKind::Unique { rules, .. } => {
+                (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
+            }
+            TableConstraintKind::Exclude(exclusion) => {
+                let rules = &mut exclusion.rules;
                 (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
             }
             TableConstraintKind::PrimaryKey { .. } if deferrable => {
@@ -486,6 +491,42 @@ fn parse_key_constraint(cursor: &mut Cursor<'_>, primary: bool) -> Result<TableC
         let rules = UniqueRules::of_index(nulls_not_distinct);
         TableConstraintKind::Unique { columns, storing, rules }
     })
+}
+
+/// Behind `EXCLUDE`.
+fn parse_exclusion(cursor: &mut Cursor<'_>) -> Result<Exclusion> {
+    let method = if cursor.take("using") { Some(parse_ident(cursor)?) } else { None };
+    let elements = cursor.parens(|cursor| {
+        let key = parse_index_key(cursor)?;
+        cursor.expect("with")?;
+        Ok((key, parse_operator(cursor)?))
+    })?;
+    let (keys, operators) = elements.into_iter().unzip();
+    let storing = parse_storing(cursor)?;
+    parse_index_placement(cursor)?;
+    let predicate = parse_selection(cursor)?;
+    Ok(Exclusion { method, keys, operators, storing, predicate, rules: UniqueRules::default() })
+}
+
+/// `&&` or `OPERATOR(pg_catalog.&&)`.
+fn parse_operator(cursor: &mut Cursor<'_>) -> Result<String> {
+    let is_long = cursor.take("operator");
+    if is_long {
+        cursor.expect_symbol(&Token::LParen)?;
+        if cursor.take("pg_catalog") {
+            cursor.expect_symbol(&Token::Period)?;
+        }
+    }
+    let operator = cursor.peek().to_string();
+    let is_symbol = |c: char| c.is_ascii_punctuation() && !"(),;.'\"[]:$_".contains(c);
+    if operator.is_empty() || !operator.chars().all(is_symbol) {
+        return Err(cursor.unexpected());
+    }
+    cursor.advance();
+    if is_long {
+        cursor.expect_symbol(&Token::RParen)?;
+    }
+    Ok(operator)
 }
 
 /// `column [ASC | DESC]`.
