@@ -25,6 +25,9 @@ pub struct Index {
     /// `NULLS NOT DISTINCT`: a unique key treats NULLs as equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nulls_not_distinct: bool,
+    /// `USING hash`: it is kept and read as any other, and shown as it was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_hash: bool,
     /// Whether it came from a UNIQUE or PRIMARY KEY constraint; that constraint's oid.
     pub constraint: Option<Id>,
     /// The key columns.
@@ -69,6 +72,7 @@ impl Index {
             deferrable: false,
             initially_deferred: false,
             nulls_not_distinct: false,
+            is_hash: false,
             constraint: None,
             keys: Vec::new(),
             storing: Vec::new(),

@@ -53,6 +53,8 @@ pub(crate) struct KeySpec {
     pub(crate) storing: Vec<String>,
     /// `WHERE`
     pub(crate) predicate: Option<StoredExpr>,
+    /// `USING hash`
+    pub(crate) is_hash: bool,
 }
 
 impl KeySpec {
@@ -256,6 +258,7 @@ pub(crate) fn add_key(
         deferrable: spec.rules.deferrable,
         initially_deferred: spec.rules.initially_deferred,
         nulls_not_distinct: spec.rules.nulls_not_distinct,
+        is_hash: spec.is_hash,
         constraint,
         keys,
         storing,

@@ -90,7 +90,8 @@ fn index_text(
     let keys = key_list(names, table, &index.keys, pretty);
     // The statement makes none of the partitions' indexes.
     let on = if table.partitioning.is_some() { format!("ONLY {on}") } else { on };
-    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
+    let method = if index.is_hash { "hash" } else { "btree" };
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }

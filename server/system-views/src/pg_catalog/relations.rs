@@ -31,6 +31,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 /// The access methods' oids.
 pub(crate) const HEAP: i64 = 2;
 pub(crate) const BTREE: i64 = 403;
+pub(crate) const HASH: i64 = 405;
 
 /// The indexes of a table that users see.
 pub(crate) fn visible_indexes(table: &Table) -> impl Iterator<Item = &Index> {
@@ -61,6 +62,7 @@ struct ClassRow {
     populated: bool,
     /// `relpersistence`.
     persistence: &'static str,
+    replica_identity: &'static str,
     acl: Option<Vec<String>>,
     options: Option<Vec<String>>,
     has_partitions: bool,
@@ -88,6 +90,7 @@ impl ClassRow {
             forces_row_security: false,
             populated: true,
             persistence: if is_temporary(oid) { "t" } else { "p" },
+            replica_identity: "n",
             acl: None,
             options: None,
             has_partitions: false,
@@ -102,6 +105,7 @@ impl ClassRow {
         let known = cx.catalog.statistics.is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
+        row.replica_identity = table.replica_identity.letter();
         if let Some(materialized) = &table.materialized {
             row.kind = 'm';
             row.has_rules = true;
@@ -136,7 +140,7 @@ impl ClassRow {
     fn index(table: &Table, index: &Index) -> Self {
         let columns = index.keys.len() + index.storing.len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
-        row.am = BTREE;
+        row.am = if index.is_hash { HASH } else { BTREE };
         if table.partitioning.is_some() {
             row.kind = 'I';
             let parts = table.partitioning.iter().flat_map(|keys| &keys.partitions);
@@ -274,7 +278,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(row.row_security),
             flag(row.forces_row_security),
             flag(row.populated),
-            text(if matches!(row.kind, 'r' | 'p' | 'm') { "d" } else { "n" }),
+            text(row.replica_identity),
             flag(row.has_partitions),
             flag(row.is_partition),
             optional(row.bound),

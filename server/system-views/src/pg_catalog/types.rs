@@ -5,7 +5,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::cell::{flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::relations::{BTREE, HEAP};
+use crate::pg_catalog::relations::{BTREE, HASH, HEAP};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{OPERATOR_CLASSES, ROOT, family_name};
 
@@ -130,6 +130,7 @@ fn pg_am(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_am", &["oid", "amname", "amtype"]);
     builder.push([int(HEAP), text("heap"), text("t")]);
     builder.push([int(BTREE), text("btree"), text("i")]);
+    builder.push([int(HASH), text("hash"), text("i")]);
     builder.rows()
 }
 
