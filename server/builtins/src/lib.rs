@@ -47,5 +47,7 @@ pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,
     resolve_set_function, resolve_variadic,
 };
-pub use registry::tables::{all_aggregates, all_functions, all_set_functions, is_aggregate};
+pub use registry::tables::{
+    all_aggregates, all_functions, all_set_functions, is_aggregate, makes_other_rows,
+};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

@@ -67,7 +67,7 @@ pub use storage::{
 };
 pub use temporary::{FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span};
 pub use triggers::Triggers;
-pub use updatable::{NotWritable, ViewLayer, WritableView};
+pub use updatable::{NotWritable, ViewLayer, ViewOutput, WritableView};
 pub use virtual_table::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,

@@ -21,9 +21,22 @@ pub struct WritableView {
     pub table: Arc<Table>,
     /// The views, the outermost first.
     pub layers: Vec<ViewLayer>,
-    /// The place in the table of each column of the outermost view; `None` if it is computed.
+    /// The place in the table of each column of the outermost view; `None` if it is computed, or
+    /// shown by a column before it.
     pub columns: Vec<Option<usize>>,
 }
+
+/// What a column of a view is.
+pub enum ViewOutput {
+    /// The column of its item of FROM with this number.
+    Column(u16),
+    /// Computed, in the stored form.
+    Computed(Box<Expr>),
+}
+
+/// Whether a built-in function of a name is an aggregate or gives rows: what such views are
+/// called.
+pub type RefusedFunction<'f> = &'f dyn Fn(&str) -> Option<&'static str>;
 
 /// One of the views on the way to a table.
 pub struct ViewLayer {
@@ -35,6 +48,8 @@ pub struct ViewLayer {
     pub columns: Vec<(u16, usize)>,
     /// Its condition, in the stored form.
     pub selection: Option<Expr>,
+    /// Its own columns.
+    pub output: Vec<ViewOutput>,
 }
 
 /// Why a view cannot be written to: `Views containing GROUP BY`.
@@ -50,18 +65,23 @@ const LAYERS_MAX: usize = 100;
 struct Simple {
     relation: Id,
     item: u32,
-    /// The column of the item that each column is.
-    columns: Vec<Option<u16>>,
+    /// What its columns are.
+    columns: Vec<ViewOutput>,
     selection: Option<Expr>,
 }
 
 impl WritableView {
     /// A view down to its table.
-    pub fn open(catalog: &Catalog, view: &Arc<View>) -> Result<Self, NotWritable> {
+    pub fn open(
+        catalog: &Catalog,
+        view: &Arc<View>,
+        refused: RefusedFunction<'_>,
+    ) -> Result<Self, NotWritable> {
         let mut found: Vec<(Arc<View>, Simple)> = Vec::new();
         let mut view = view.clone();
         let table = loop {
             let simple = simple(&view)?;
+            check_calls(catalog, &simple, refused)?;
             let relation = catalog.relation(simple.relation);
             found.push((view, simple));
             view = match relation {
@@ -76,8 +96,11 @@ impl WritableView {
         let mut layers = Vec::with_capacity(found.len());
         for (view, simple) in found.into_iter().rev() {
             columns.clear();
-            for number in simple.columns {
-                let known = numbers.iter().find(|(known, _)| Some(*known) == number);
+            for output in &simple.columns {
+                let known = match output {
+                    ViewOutput::Column(number) => numbers.iter().find(|(known, _)| known == number),
+                    ViewOutput::Computed(_) => None,
+                };
                 let place = known.map(|(_, place)| *place);
                 // A column that is shown twice is written by the first one.
                 columns.push(place.filter(|place| !columns.contains(&Some(*place))));
@@ -90,14 +113,48 @@ impl WritableView {
                 item: simple.item,
                 columns,
                 selection: simple.selection,
+                output: simple.columns,
             });
         }
         layers.reverse();
-        match columns.iter().any(Option::is_some) {
-            true => Ok(WritableView { table, layers, columns }),
+        Ok(WritableView { table, layers, columns })
+    }
+
+    /// Refuses a view without a column that can be written to. Its rows can be deleted.
+    pub fn check_columns(&self) -> Result<(), NotWritable> {
+        match self.columns.iter().any(Option::is_some) {
+            true => Ok(()),
             false => Err(NO_COLUMN),
         }
     }
+}
+
+/// Refuses a view whose columns call a function that makes other rows of those that it reads.
+fn check_calls(
+    catalog: &Catalog,
+    simple: &Simple,
+    refused: RefusedFunction<'_>,
+) -> Result<(), NotWritable> {
+    for output in &simple.columns {
+        let ViewOutput::Computed(expr) = output else { continue };
+        for (name, has_window) in braid_sql::called_functions(expr) {
+            if has_window {
+                return Err(NotWritable("Views that return window functions"));
+            }
+            if let Some(id) = braid_sql::relation_id(&name) {
+                let routine = catalog.names().routines().get(id);
+                if routine.is_some_and(|routine| routine.returns_set) {
+                    return Err(NotWritable("Views that return set-returning functions"));
+                }
+                continue;
+            }
+            let last = name.0.last().and_then(|part| part.as_ident());
+            if let Some(what) = last.and_then(|name| refused(&name.value)) {
+                return Err(NotWritable(what));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The parts of a query that selects from one relation and does nothing else with its rows.
@@ -119,7 +176,8 @@ fn simple(view: &View) -> Result<Simple, NotWritable> {
     }
     let relation = relation_of(name).ok_or(SEVERAL)?;
     let (item, _) = braid_sql::split_label(&alias.name.value).ok_or(SEVERAL)?;
-    let columns = select.projection.iter().map(|column| number_of(column, item)).collect();
+    let columns = select.projection.iter().map(|column| output_of(column, item));
+    let columns = columns.collect::<Option<Vec<_>>>().ok_or(SEVERAL)?;
     Ok(Simple { relation, item, columns, selection: select.selection.clone() })
 }
 
@@ -154,14 +212,23 @@ fn select_of(query: &Query) -> Result<&Select, NotWritable> {
     }
 }
 
-/// The column of an item that stands in the select list by itself.
-fn number_of(column: &SelectItem, item: u32) -> Option<u16> {
+/// What an item of the select list is; none for `*`, which no stored query has.
+fn output_of(column: &SelectItem, item: u32) -> Option<ViewOutput> {
     let (SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr)) = column else {
         return None;
     };
+    Some(match number_of(expr, item) {
+        Some(number) => ViewOutput::Column(number),
+        None => ViewOutput::Computed(Box::new(expr.clone())),
+    })
+}
+
+/// The column of an item that an expression is.
+fn number_of(expr: &Expr, item: u32) -> Option<u16> {
     let Expr::CompoundIdentifier(parts) = expr else { return None };
     let [of, number] = &parts[..] else { return None };
     let of: u32 = of.value.parse().ok()?;
     let number: u16 = number.value.parse().ok()?;
-    (of == item).then_some(number)
+    // System columns are none of the item's own.
+    (of == item && number < braid_sql::PLACE_COLUMN).then_some(number)
 }

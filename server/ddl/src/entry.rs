@@ -56,6 +56,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterDefaultPrivileges(_)
             | Statement::Analyze(_)
             | Statement::Vacuum { .. }
+            | Statement::Reindex(_)
     )
 }
 

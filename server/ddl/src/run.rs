@@ -1,6 +1,9 @@
 //! From a statement to the file that carries it out, in the transaction of its context.
 
-use braid_sql::ast::{AlterIndexAction, AlterTypeAction, Statement, TypeDefinition};
+use std::sync::Arc;
+
+use braid_catalog::SearchPath;
+use braid_sql::ast::{AlterIndexAction, AlterTypeAction, CreateSchema, Statement, TypeDefinition};
 use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
@@ -10,7 +13,7 @@ use crate::partitions::attach::attach_index;
 use crate::roles::{default_privileges, grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
-use crate::statement::index::create_index;
+use crate::statement::index::{create_index, reindex};
 use crate::statement::object::{
     comment, create_schema, database, materialized, rename, sequence, view,
 };
@@ -19,6 +22,7 @@ use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
 use crate::statement::trigger;
 use crate::statement::types::{alter_domain, composites, domains, enums};
+use crate::table::descriptor::not_in_block;
 use crate::table::moving::refuse_while_moving;
 
 /// Carries out a statement in the transaction of its context, which somebody else commits.
@@ -30,12 +34,19 @@ pub(crate) async fn run_in_transaction(
         return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
     }
     if let Statement::Vacuum { analyze, tables } = statement {
+        if !cx.implicit {
+            return Err(not_in_block("VACUUM"));
+        }
         if *analyze {
             analyze::run(cx, tables).await?;
         } else {
             analyze::named(cx, tables)?;
         }
         return Ok("VACUUM".to_owned());
+    }
+    if let Statement::Reindex(statement) = statement {
+        reindex::run(cx, statement)?;
+        return Ok("REINDEX".to_owned());
     }
     if is_of_temporary(cx, statement) {
         cx.open_temporary();
@@ -58,6 +69,35 @@ pub(crate) async fn run_in_transaction(
     if result.is_err() {
         *cx.draft = before;
     }
+    result
+}
+
+/// CREATE SCHEMA with the objects that it creates inside.
+async fn schema_with_elements(cx: &mut DdlContext<'_>, create: &CreateSchema) -> Result<()> {
+    let name = create_schema::create(cx, create)?;
+    let elements = create_schema::in_order(cx, create, &name)?;
+    if elements.is_empty() {
+        return Ok(());
+    }
+    // Unqualified names mean the new schema first.
+    let old = cx.path();
+    let schemas = std::iter::once(name).chain(old.schemas.iter().cloned()).collect();
+    let path = Arc::new(SearchPath { schemas, ..old.clone() });
+    let mut exec = cx.exec.renumbered(cx.seq(), cx.exec.cancel.clone());
+    exec.path = path;
+    let (mut draft, mut notices) = (cx.draft.take(), Vec::new());
+    let mut inner = cx.in_own(&exec, &mut draft, &mut notices);
+    let mut result = Ok(());
+    for element in elements {
+        result = Box::pin(dispatch(element, &mut inner)).await.map(drop);
+        if result.is_err() {
+            break;
+        }
+    }
+    let scattered = std::mem::take(&mut inner.scattered);
+    cx.scattered.extend(scattered);
+    *cx.draft = draft;
+    cx.notices.append(&mut notices);
     result
 }
 
@@ -107,7 +147,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             "ALTER SEQUENCE"
         }
         Statement::CreateSchema(create) => {
-            create_schema::create(cx, create)?;
+            schema_with_elements(cx, create).await?;
             "CREATE SCHEMA"
         }
         Statement::Rename(statement) => return rename::run(cx, statement),
@@ -205,11 +245,11 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
         }
         Statement::GrantRole(statement) => {
             role::grant(cx, statement)?;
-            "GRANT ROLE"
+            statement.tag
         }
         Statement::RevokeRole(statement) => {
             role::revoke(cx, statement)?;
-            "REVOKE ROLE"
+            statement.tag
         }
         Statement::AlterDefaultPrivileges(alter) => {
             default_privileges::alter(cx, alter)?;

@@ -105,6 +105,7 @@ export const SIDEBAR = [
       }),
       { text: 'Tests', link: '/testing' },
       { text: 'Rules and their tests', link: '/testing-rules' },
+      { text: "PostgreSQL's regression statements", link: '/testing-regression' },
     ],
   },
 ];

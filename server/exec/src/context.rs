@@ -149,12 +149,14 @@ impl ExecContext {
 
 /// What functions that wait ask of the session.
 pub trait SessionServices: Send + Sync {
-    /// Carries out a special function other than those of sequences and `pg_sleep`.
+    /// Carries out a special function other than those of sequences and `pg_sleep`, with the
+    /// privileges of a user.
     fn call<'a>(
         &'a self,
         special: Special,
         args: &'a [Datum],
         catalog: &'a Catalog,
+        user: &'a str,
     ) -> BoxFuture<'a, Result<Datum>>;
     /// Calls a function of a user within a statement.
     fn call_routine<'a>(

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_builtins::Special;
-use braid_catalog::{Catalog, Id, Routine, SequenceValues};
+use braid_catalog::{Catalog, Id, Routine, SIGNAL_BACKEND, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
 use braid_exec::{
@@ -215,22 +215,63 @@ impl Shared {
         Ok(unsigned::to_datum(newest.timestamp().0))
     }
 
-    /// `pg_cancel_backend`: whether there is such a session.
-    fn cancel_session(&self, pid: i32) -> Result<bool> {
-        let Some(entry) = self.engine.sessions.entry(pid) else { return Ok(false) };
-        if !self.may_signal(&entry) {
-            let message = "must be a member of the role whose query is being canceled or member \
-                           of pg_signal_backend";
-            return Err(Error::new(SqlState::InsufficientPrivilege, message));
+    /// `pg_cancel_backend` and `pg_terminate_backend`: whether there is such a session.
+    fn signal(
+        &self,
+        args: &[Datum],
+        (catalog, user): (&Catalog, &str),
+        signal: Signal,
+    ) -> Result<bool> {
+        let Some(entry) = pid_of(args).and_then(|pid| self.engine.sessions.entry(pid)) else {
+            return Ok(false);
+        };
+        check_signal(catalog, user, &entry.user, signal)?;
+        match signal {
+            Signal::Cancel => {
+                entry.cancel_running();
+            }
+            Signal::Terminate => entry.terminate(),
         }
-        entry.cancel_running();
         Ok(true)
     }
 
-    /// Whether this session may cancel and end that one.
-    fn may_signal(&self, entry: &SessionEntry) -> bool {
+    /// Whether this session may end that one to drop its database.
+    fn may_end(&self, entry: &SessionEntry) -> bool {
         self.state.lock().settings.is_superuser() || entry.user == self.entry.user
     }
+}
+
+/// What a session does to another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signal {
+    Cancel,
+    Terminate,
+}
+
+/// 42501 unless a user may do this to the sessions of another one.
+fn check_signal(catalog: &Catalog, user: &str, target: &str, signal: Signal) -> Result<()> {
+    let privileges = catalog.privileges();
+    let role = |name: &str| catalog.names().role(name).map(|role| role.id);
+    // The role of a session may have been dropped meanwhile.
+    let (own, target) = (role(user), role(target));
+    let acts_as = |other: Id| own.is_some_and(|own| privileges.acts_as(own, other));
+    let cancels = signal == Signal::Cancel;
+    let message = if own.is_some_and(|own| privileges.is_superuser(own)) {
+        return Ok(());
+    } else if target.is_some_and(|target| privileges.is_superuser(target)) {
+        match cancels {
+            true => "must be a superuser to cancel superuser query",
+            false => "must be a superuser to terminate superuser process",
+        }
+    } else if target.is_some_and(acts_as) || acts_as(SIGNAL_BACKEND) {
+        return Ok(());
+    } else if cancels {
+        "must be a member of the role whose query is being canceled or member of pg_signal_backend"
+    } else {
+        "must be a member of the role whose process is being terminated or member of \
+         pg_signal_backend"
+    };
+    Err(Error::new(SqlState::InsufficientPrivilege, message))
 }
 
 /// The number of a session: the first argument.
@@ -292,14 +333,15 @@ impl SessionServices for Shared {
         special: Special,
         args: &'a [Datum],
         catalog: &'a Catalog,
+        user: &'a str,
     ) -> BoxFuture<'a, Result<Datum>> {
         let result = match special {
             Special::SetConfig => self.set_config(args, catalog),
             Special::CancelBackend => {
-                pid_of(args).map_or(Ok(false), |pid| self.cancel_session(pid)).map(Datum::Bool)
+                self.signal(args, (catalog, user), Signal::Cancel).map(Datum::Bool)
             }
             Special::TerminateBackend => {
-                pid_of(args).map_or(Ok(false), |pid| self.terminate_session(pid)).map(Datum::Bool)
+                self.signal(args, (catalog, user), Signal::Terminate).map(Datum::Bool)
             }
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
             Special::CurrentSnapshot => Ok(self.current_snapshot()),
@@ -411,7 +453,7 @@ impl RuntimeInfo for Shared {
 
     fn terminate_session(&self, pid: i32) -> Result<bool> {
         let Some(entry) = self.engine.sessions.entry(pid) else { return Ok(false) };
-        if !self.may_signal(&entry) {
+        if !self.may_end(&entry) {
             let message = "must be a member of the role whose process is being terminated or \
                            member of pg_signal_backend";
             return Err(Error::new(SqlState::InsufficientPrivilege, message));
@@ -534,9 +576,13 @@ fn describe_kind(kind: &Kind) -> KindFacts {
             Some(max.to_string()),
             None,
         ),
-        Kind::Real { min, max } => {
-            ("real", None, Some(real_text(*min)), Some(real_text(*max)), None)
-        }
+        Kind::Real { min, max, unit } => (
+            "real",
+            unit.map(|unit| unit.as_str().to_owned()),
+            Some(real_text(*min)),
+            Some(real_text(*max)),
+            None,
+        ),
         Kind::Enum(words) => {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             ("enum", None, None, None, Some(words))

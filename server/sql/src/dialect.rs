@@ -23,7 +23,10 @@ use crate::limits;
 use crate::rewrite::parenthesized;
 use crate::rewrite::shape;
 
-/// A sign binds tighter than `COLLATE` (120) and looser than `[ ]` (130), as in PostgreSQL.
+/// How tightly `COLLATE` binds.
+const COLLATE_PREC: u8 = 120;
+
+/// A sign binds tighter than `COLLATE` and looser than `[ ]` (130), as in PostgreSQL.
 const SIGN_PREC: u8 = 125;
 
 /// How many operators are parsed between two measurements of the tree.
@@ -282,6 +285,12 @@ impl Dialect for BraidDialect {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
         }
+        if is_collate(parser) {
+            parser.advance_token();
+            let expr = Box::new(expr.clone());
+            let collation = parser.parse_object_name(false);
+            return Some(collation.map(|collation| Expr::Collate { expr, collation }));
+        }
         between_symmetric(parser, expr)
             .or_else(|| like_all(parser, expr))
             .or_else(|| named_operator_any(parser, expr))
@@ -293,6 +302,9 @@ impl Dialect for BraidDialect {
         }
         if is_isnull(parser) {
             return Some(Ok(PG.prec_value(Precedence::Is)));
+        }
+        if is_collate(parser) {
+            return Some(Ok(COLLATE_PREC));
         }
         PG.get_next_precedence(parser)
     }
@@ -444,6 +456,14 @@ impl Dialect for BraidDialect {
 fn is_isnull(parser: &Parser<'_>) -> bool {
     matches!(&parser.peek_token_ref().token,
         Token::Word(word) if word.quote_style.is_none() && word.value == "isnull")
+}
+
+/// Whether `COLLATE` comes next. sqlparser reads it right after an operand, but not after a cast
+/// or a subscript.
+fn is_collate(parser: &Parser<'_>) -> bool {
+    matches!(&parser.peek_token_ref().token,
+        Token::Word(word) if word.quote_style.is_none() && word.value == "collate")
+        && matches!(parser.peek_nth_token_ref(1).token, Token::Word(_))
 }
 
 /// `LIKE ALL (…)` and its negation, which sqlparser has for ANY only.

@@ -34,9 +34,10 @@ mod rewrite;
 mod text;
 
 pub use deparse::{
-    ItemColumn, Layout, Names, RELATION_MARK, RowNames, TABLE_ROW, UsingColumn, field_mark,
-    is_call, label, listed_columns, relation_id, shown_condition_text, shown_expr_text, shown_text,
-    split_field, split_label, stored_expr_text, stored_text, using_columns,
+    ItemColumn, Layout, Names, PLACE_COLUMN, RELATION_MARK, RowNames, TABLE_OID_COLUMN, TABLE_ROW,
+    UsingColumn, field_mark, is_call, label, listed_columns, relation_id, shown_condition_text,
+    shown_expr_text, shown_text, split_field, split_label, stored_expr_text, stored_text,
+    using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use lex::keywords::keywords;
@@ -51,4 +52,7 @@ pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
 pub use rewrite::sample::{TableSample, table_sample};
 pub use rewrite::tokens::{ROW_EXPANSION, is_only, row_expansion, row_locks};
-pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name};
+pub use text::{
+    called_functions, column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name,
+    with_column_numbers,
+};

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, ObjectName, Query, Visit, VisitMut, Visitor, VisitorMut};
 use sqlparser::tokenizer::Span;
 
 /// The 1-based character offset of a span in the text that was parsed, 0 for an unknown one: what
@@ -28,6 +28,38 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.visit(&mut Finder).is_break()
 }
 
+/// The names of the functions that an expression calls outside of its subqueries, in quotes where
+/// they need them, and whether each call has a window.
+pub fn called_functions(expr: &Expr) -> Vec<(ObjectName, bool)> {
+    #[derive(Default)]
+    struct Calls {
+        depth: usize,
+        found: Vec<(ObjectName, bool)>,
+    }
+    impl Visitor for Calls {
+        type Break = ();
+        fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+        fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if let Expr::Function(function) = expr
+                && self.depth == 0
+            {
+                self.found.push((function.name.clone(), function.over.is_some()));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut calls = Calls::default();
+    let _ = expr.visit(&mut calls);
+    calls.found
+}
+
 /// An expression in which whole rows stand by their names: `t` for `t.*`.
 pub fn rows_by_name(expr: &Expr) -> Expr {
     struct Rows;
@@ -45,6 +77,27 @@ pub fn rows_by_name(expr: &Expr) -> Expr {
     }
     let mut expr = expr.clone();
     let _ = VisitMut::visit(&mut expr, &mut Rows);
+    expr
+}
+
+/// A stored expression over the rows of another table: `number` says which number a column has
+/// there. Columns without one keep theirs.
+pub fn with_column_numbers(expr: &Expr, number: &dyn Fn(u16) -> Option<u16>) -> Expr {
+    struct Numbers<'n>(&'n dyn Fn(u16) -> Option<u16>);
+    impl VisitorMut for Numbers<'_> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::CompoundIdentifier(parts) = expr
+                && let [_, column] = parts.as_mut_slice()
+                && let Some(new) = column.value.parse().ok().and_then(self.0)
+            {
+                column.value = new.to_string();
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut expr = expr.clone();
+    let _ = VisitMut::visit(&mut expr, &mut Numbers(number));
     expr
 }
 

@@ -34,39 +34,52 @@ fn row_of(
     if value.type_name() != "object" {
         return Ok(None);
     }
-    let column = |(place, (name, ty)): (usize, &Field)| match value.get_field(name) {
-        Some(member) => field_value(&member, ty, name, env),
-        None => Ok(base.and_then(|base| base.get(place)).cloned().unwrap_or(Datum::Null)),
+    let column = |(place, (name, ty)): (usize, &Field)| {
+        let before = base.and_then(|base| base.get(place));
+        match value.get_field(name) {
+            Some(member) => field_value(&member, ty, before, (name, env)),
+            None => Ok(before.cloned().unwrap_or(Datum::Null)),
+        }
     };
     fields.iter().enumerate().map(column).collect::<Result<Row>>().map(Some)
 }
 
-/// A member as a value of its column's type.
-fn field_value(member: &Json, ty: &SqlType, name: &str, env: &dyn Environment) -> Result<Datum> {
+/// A member as a value of its column's type. A row that was there keeps the fields that the member
+/// does not name.
+fn field_value(
+    member: &Json,
+    ty: &SqlType,
+    before: Option<&Datum>,
+    (name, env): (&str, &dyn Environment),
+) -> Result<Datum> {
     let text = match ty {
-        _ if member.type_name() == "null" && !matches!(ty, SqlType::Json | SqlType::Jsonb) => {
-            return Ok(Datum::Null);
-        }
+        _ if member.type_name() == "null" => return Ok(Datum::Null),
         SqlType::Json | SqlType::Jsonb => member.to_string(),
         SqlType::Array(element)
             if matches!(**element, SqlType::Record(_)) && member.type_name() == "array" =>
         {
             let items = member.elements().unwrap_or_default();
-            let items = items.iter().map(|item| field_value(item, element, name, env));
+            let items = items.iter().map(|item| field_value(item, element, None, (name, env)));
             let items = items.collect::<Result<Vec<_>>>()?;
             return Ok(Datum::array((**element).clone(), items));
         }
-        SqlType::Array(_) if member.type_name() == "array" => {
+        SqlType::Array(element) if member.type_name() == "array" => {
             let mut literal = String::new();
-            array_literal(member, &mut literal);
+            let is_json = matches!(**element, SqlType::Json | SqlType::Jsonb);
+            match dimensions(member) {
+                Some(depth) => array_literal(member, (depth, is_json), name, &mut literal)?,
+                // Only arrays without an element.
+                None => literal.push_str("{}"),
+            }
             literal
         }
-        SqlType::Array(_) if member.type_name() != "string" => {
-            let error = Error::new(SqlState::InvalidTextRepresentation, "expected JSON array");
-            return Err(error.hint(format!("See the value of key \"{name}\".")));
-        }
+        SqlType::Array(_) if member.type_name() != "string" => return Err(no_array(name)),
         SqlType::Record(fields) if member.type_name() != "string" => {
-            let row = row_of(member, fields, None, env)?;
+            let base = match before {
+                Some(Datum::Record(base)) => Some(&base[..]),
+                _ => None,
+            };
+            let row = row_of(member, fields, base, env)?;
             return row.map(|row| Datum::Record(row.into())).ok_or_else(|| no_object(member));
         }
         _ => member.to_plain_text().unwrap_or_default(),
@@ -84,29 +97,56 @@ fn no_object(value: &Json) -> Error {
     invalid(format!("cannot call populate_composite on {what}"))
 }
 
-/// A JSON array as an array literal, nested arrays as further dimensions.
-fn array_literal(value: &Json, out: &mut String) {
+/// 22P02: a value that is no array where one belongs.
+fn no_array(name: &str) -> Error {
+    Error::new(SqlState::InvalidTextRepresentation, "expected JSON array")
+        .hint(format!("See the value of key \"{name}\"."))
+}
+
+/// The dimensions of a JSON array: the depth of its first element that is no array.
+fn dimensions(value: &Json) -> Option<usize> {
+    let items = value.elements()?;
+    items.iter().find_map(|item| match item.type_name() {
+        "array" => dimensions(item).map(|depth| depth + 1),
+        _ => Some(1),
+    })
+}
+
+/// A JSON array as an array literal. Arrays are dimensions down to `depth`, and values below.
+fn array_literal(
+    value: &Json,
+    (depth, is_json): (usize, bool),
+    name: &str,
+    out: &mut String,
+) -> Result<()> {
     out.push('{');
-    for (number, item) in value.elements().unwrap_or_default().iter().enumerate() {
+    for (number, item) in value.elements().ok_or_else(|| no_array(name))?.iter().enumerate() {
         if number > 0 {
             out.push(',');
         }
-        match (item.type_name(), item.to_plain_text()) {
-            ("array", _) => array_literal(item, out),
-            (_, None) => out.push_str("NULL"),
-            (_, Some(text)) => {
-                out.push('"');
-                for c in text.chars() {
-                    if matches!(c, '"' | '\\') {
-                        out.push('\\');
-                    }
-                    out.push(c);
-                }
-                out.push('"');
-            }
+        if depth > 1 {
+            array_literal(item, (depth - 1, is_json), name, out)?;
+            continue;
         }
+        let text = match item.to_plain_text() {
+            Some(_) if is_json => Some(item.to_string()),
+            text => text,
+        };
+        let Some(text) = text else {
+            out.push_str("NULL");
+            continue;
+        };
+        out.push('"');
+        for c in text.chars() {
+            if matches!(c, '"' | '\\') {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+        out.push('"');
     }
     out.push('}');
+    Ok(())
 }
 
 fn to_record(call: &Call<'_>) -> Result<Rows> {

@@ -29,8 +29,12 @@ pub(crate) struct Registry {
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut registry = Registry::default();
     families::register(&mut registry);
+    registry.add_operator_functions();
     registry
 });
+
+/// The functions below operators, one a line: name, operator, the types of its operands.
+static OPERATOR_FUNCTIONS: &str = include_str!("operator_functions.txt");
 
 /// The tables.
 pub(crate) fn registry() -> &'static Registry {
@@ -130,6 +134,22 @@ impl Registry {
             volatility: Volatility::Immutable,
             eval: Eval::Pure(eval),
         });
+    }
+
+    /// Adds PostgreSQL's names of the functions below operators: `int4pl(1, 2)` is `1 + 2`.
+    fn add_operator_functions(&mut self) {
+        for line in OPERATOR_FUNCTIONS.lines() {
+            let mut words = line.split(' ');
+            let (Some(name), Some(operator)) = (words.next(), words.next()) else { continue };
+            let args: Vec<Arg> = words.filter(|word| *word != "-").map(parse_arg).collect();
+            let known = self.functions.get(operator).into_iter().flatten();
+            let mut fitting = known.filter(|function| function.args == args);
+            let Some(found) = fitting.next() else {
+                panic!("operator of a function: {line}");
+            };
+            let function = Function { name, args, returns: found.returns.clone(), ..*found };
+            self.functions.entry(name).or_default().push(function);
+        }
     }
 
     /// Adds a set-returning function; its result is `type`, `name type, name type` or `record`.
@@ -235,6 +255,16 @@ fn parse(signature: &'static str) -> Signature {
         }
     }
     Signature { names, args, variadic, columns, strict, volatility }
+}
+
+/// What a view is called whose columns call a function of this name, if it makes other rows of
+/// those that it reads.
+pub fn makes_other_rows(name: &str) -> Option<&'static str> {
+    if is_aggregate(name) {
+        return Some("Views that return aggregate functions");
+    }
+    let is_set = registry().sets.contains_key(name);
+    is_set.then_some("Views that return set-returning functions")
 }
 
 /// Whether any aggregate has this name.

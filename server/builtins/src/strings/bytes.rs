@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use braid_types::encoding::{self, Encoding, Tables};
-use braid_types::{Datum, Error, Result, SqlState, work};
+use braid_types::{Datum, Error, Result, SqlState, binary, work};
 
 use super::basic::bounds;
 use crate::Call;
@@ -289,7 +289,47 @@ fn convert(call: &Call<'_>) -> Result<Datum> {
     bytes(out)
 }
 
+/// The value in the binary format of the protocol.
+fn send(call: &Call<'_>) -> Result<Datum> {
+    let mut out = Vec::new();
+    binary::encode(call.ty(0), call.datum(0), &mut out);
+    bytes(out)
+}
+
+/// The functions that send values of a type.
+const SEND: [&str; 26] = [
+    "boolsend(bool) -> bytea",
+    "bpcharsend(bpchar) -> bytea",
+    "byteasend(bytea) -> bytea",
+    "cidr_send(cidr) -> bytea",
+    "date_send(date) -> bytea",
+    "float4send(float4) -> bytea",
+    "float8send(float8) -> bytea",
+    "inet_send(inet) -> bytea",
+    "int2send(int2) -> bytea",
+    "int4send(int4) -> bytea",
+    "int8send(int8) -> bytea",
+    "interval_send(interval) -> bytea",
+    "json_send(json) -> bytea stable",
+    "jsonb_send(jsonb) -> bytea stable",
+    "macaddr_send(macaddr) -> bytea",
+    "macaddr8_send(macaddr8) -> bytea",
+    "namesend(name) -> bytea stable",
+    "numeric_send(numeric) -> bytea",
+    "oidsend(oid) -> bytea",
+    "textsend(text) -> bytea stable",
+    "time_send(time) -> bytea",
+    "timestamp_send(timestamp) -> bytea",
+    "timestamptz_send(timestamptz) -> bytea",
+    "timetz_send(timetz) -> bytea",
+    "uuid_send(uuid) -> bytea",
+    "varcharsend(varchar) -> bytea stable",
+];
+
 pub(super) fn register(registry: &mut Registry) {
+    for signature in SEND {
+        registry.add(signature, send);
+    }
     registry.add("length|octet_length(bytea) -> int4", |c| count(c.bytes(0)?.len()));
     registry.add("bit_length(bytea) -> int4", |c| count(c.bytes(0)?.len() * 8));
     registry.add("bit_count(bytea) -> int8", |c| {

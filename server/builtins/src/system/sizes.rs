@@ -52,15 +52,26 @@ fn pretty_numeric(call: &Call<'_>) -> Result<Datum> {
     }
 }
 
+/// Where the number ends that a text begins with; an exponent belongs to it.
+fn number_end(value: &str) -> usize {
+    let not_digit = |c: char| !c.is_ascii_digit();
+    let end =
+        value.find(|c: char| not_digit(c) && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
+    let Some(exponent) = value[end..].strip_prefix(['e', 'E']) else { return end };
+    let digits = exponent.trim_start_matches(['-', '+']);
+    match digits.find(not_digit).unwrap_or(digits.len()) {
+        0 => end,
+        count => value.len() - digits.len() + count,
+    }
+}
+
 fn size_bytes(call: &Call<'_>) -> Result<Datum> {
     let value = call.text(0)?.trim();
     let invalid = || {
         let message = format!("invalid size: \"{}\"", call.text(0).unwrap_or_default());
         Error::new(SqlState::InvalidParameterValue, message)
     };
-    let end = value
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
-        .unwrap_or(value.len());
+    let end = number_end(value);
     let (number, unit) = (&value[..end], value[end..].trim());
     let number = Numeric::parse(number).map_err(|_| invalid())?;
     let exponent = match unit.to_ascii_lowercase().as_str() {

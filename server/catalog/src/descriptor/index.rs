@@ -30,6 +30,9 @@ pub struct Index {
     /// Of an exclusion constraint, what two rows must not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclusion: Option<Exclusion>,
+    /// `USING hash`: it is kept and read as any other, and shown as it was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_hash: bool,
     /// Whether it came from a key constraint or an exclusion constraint; that constraint's oid.
     pub constraint: Option<Id>,
     /// The key columns.
@@ -75,6 +78,7 @@ impl Index {
             initially_deferred: false,
             nulls_not_distinct: false,
             exclusion: None,
+            is_hash: false,
             constraint: None,
             keys: Vec::new(),
             storing: Vec::new(),

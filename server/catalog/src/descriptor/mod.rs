@@ -34,6 +34,6 @@ pub use routine::{
 };
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
-pub use table::{Check, Family, OnCommit, Table};
+pub use table::{Check, Family, OnCommit, ReplicaIdentity, Table};
 pub use trigger::{Trigger, TriggerConstraint, TriggerEvent, TriggerState, TriggerTiming};
 pub use types::{Composite, Domain, DomainCheck, Enum, Label, enums_named};

@@ -34,6 +34,12 @@ pub struct Table {
     /// UNLOGGED. Its rows are as durable as all others; only the catalog shows the difference.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlogged: bool,
+    /// `REPLICA IDENTITY`, which only the catalog shows.
+    #[serde(default, skip_serializing_if = "ReplicaIdentity::is_default")]
+    pub replica_identity: ReplicaIdentity,
+    /// `CLUSTER ON`: an index, which only the catalog shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustered_on: Option<IndexNumber>,
     /// What a commit does to a temporary table.
     #[serde(default, skip_serializing_if = "OnCommit::is_preserve")]
     pub on_commit: OnCommit,
@@ -133,6 +139,36 @@ pub struct Check {
     pub comment: Option<String>,
 }
 
+/// What a replica would find changed rows by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplicaIdentity {
+    /// The primary key.
+    #[default]
+    Default,
+    /// All columns.
+    Full,
+    /// Nothing.
+    Nothing,
+    /// A unique index.
+    Index(IndexNumber),
+}
+
+impl ReplicaIdentity {
+    fn is_default(&self) -> bool {
+        *self == ReplicaIdentity::Default
+    }
+
+    /// The letter in `pg_class`.
+    pub fn letter(self) -> &'static str {
+        match self {
+            ReplicaIdentity::Default => "d",
+            ReplicaIdentity::Full => "f",
+            ReplicaIdentity::Nothing => "n",
+            ReplicaIdentity::Index(_) => "i",
+        }
+    }
+}
+
 impl Table {
     /// A table of one column, which stands for a value in expressions. No catalog has it.
     pub fn of_column(column: Column, (database, schema): (Id, Id), name: &str, owner: Id) -> Self {
@@ -145,6 +181,8 @@ impl Table {
             name: name.to_owned(),
             owner,
             unlogged: false,
+            replica_identity: ReplicaIdentity::Default,
+            clustered_on: None,
             on_commit: OnCommit::Preserve,
             columns: vec![column],
             next_column: 2,

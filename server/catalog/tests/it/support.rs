@@ -75,6 +75,8 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         name: name.to_owned(),
         owner: ROOT,
         unlogged: false,
+        replica_identity: ReplicaIdentity::Default,
+        clustered_on: None,
         on_commit: OnCommit::Preserve,
         columns: vec![column(1, "a", SqlType::Int8), column(2, "b", SqlType::Varchar(Some(5)))],
         next_column: 3,

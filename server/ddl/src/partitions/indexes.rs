@@ -32,6 +32,7 @@ pub(crate) fn spec_like(
             initially_deferred: index.initially_deferred,
         },
         constraint: index.constraint.is_some(),
+        is_hash: index.is_hash,
         keys: keys_like(cx, table, source, index)?,
         storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
         predicate: match &index.predicate {
@@ -181,6 +182,7 @@ pub(crate) fn is_like(table: &Table, index: &Index, spec: &KeySpec) -> bool {
     let storing: Vec<String> = index.storing.iter().filter_map(names).collect();
     same_keys
         && is_primary == spec.primary
+        && index.is_hash == spec.is_hash
         && index.declares_unique() == spec.unique
         && index.deferrable == spec.rules.deferrable
         && index.nulls_not_distinct == spec.rules.nulls_not_distinct

@@ -1,6 +1,6 @@
 //! Triggers of partitioned tables: those of rows are copied to each partition.
 
-use braid_catalog::{Id, Table, Trigger};
+use braid_catalog::{ColumnId, Id, StoredExpr, Table, Trigger};
 use braid_types::Result;
 
 use crate::context::DdlContext;
@@ -55,6 +55,17 @@ fn copy_trigger(
     let names = trigger.columns.iter().filter_map(|id| parent.column(*id));
     let own = names.filter_map(|column| table.columns.iter().find(|own| own.name == column.name));
     copy.columns = own.map(|column| column.id).collect();
+    if let Some(StoredExpr::Identified(when)) = &mut copy.when {
+        // The condition names columns by their numbers, which may differ in the partition.
+        let number = |id: ColumnId| {
+            let name = &parent.column(id)?.name;
+            table.columns.iter().find(|own| own.name == *name).map(|own| own.id)
+        };
+        let written = braid_sql::parse_expr(&when.sql)?;
+        let own = braid_sql::with_column_numbers(&written, &number);
+        when.sql = braid_sql::stored_expr_text(&own)?;
+        when.columns = when.columns.iter().filter_map(|id| number(*id)).collect();
+    }
     table.triggers.retain(|own| own.name != copy.name);
     table.triggers.push(copy);
     Ok(())

@@ -183,6 +183,7 @@ pub(crate) fn add_key(
         initially_deferred: spec.rules.initially_deferred,
         nulls_not_distinct: spec.rules.nulls_not_distinct,
         exclusion,
+        is_hash: spec.is_hash,
         constraint,
         keys,
         storing,

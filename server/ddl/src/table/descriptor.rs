@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Index, OnCommit, RowSecurity, Table, TriggerState};
+use braid_catalog::{
+    Catalog, Id, Index, OnCommit, ReplicaIdentity, RowSecurity, Table, TriggerState,
+};
 use braid_sql::ast::{self, DropBehavior};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -166,6 +168,8 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         name: name.to_owned(),
         owner,
         unlogged: false,
+        replica_identity: ReplicaIdentity::Default,
+        clustered_on: None,
         on_commit: OnCommit::Preserve,
         columns: Vec::new(),
         next_column: 1,

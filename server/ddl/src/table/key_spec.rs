@@ -53,6 +53,8 @@ pub(crate) struct KeySpec {
     pub(crate) predicate: Option<StoredExpr>,
     /// Of an exclusion constraint its operators, in the order of `keys`.
     pub(crate) exclusion: Option<Exclusion>,
+    /// `USING hash`
+    pub(crate) is_hash: bool,
 }
 
 impl KeySpec {

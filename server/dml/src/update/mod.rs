@@ -24,7 +24,8 @@ use self::changes::{Changes, Lot};
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
 /// keys may move between them. Changes that memory has no room for wait on disk. If a trigger looks
-/// at each row before it is written, they are written one by one.
+/// at each row before it is written, or a volatile function computes a value, they are written one
+/// by one: it sees the changes so far.
 pub struct UpdateOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
@@ -46,6 +47,11 @@ pub struct UpdateOperator {
     /// RETURNING's rows, and how far they were given.
     result: RowStore,
     given: StoreCursor,
+}
+
+/// Whether a volatile function of a user is called.
+fn calls_volatile(e: &Expr) -> bool {
+    e.any(&mut |e| matches!(e, Expr::Routine(call) if call.is_volatile()))
 }
 
 impl UpdateOperator {
@@ -94,8 +100,9 @@ impl UpdateOperator {
     async fn update(&mut self) -> Result<()> {
         let waits = self.assignments.iter().any(|(_, e)| e.waits());
         let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
-        let one_by_one = self.triggers.has(Firing::before_row(TriggerEvent::Update));
-        let all_places = self.written_places(places.clone(), one_by_one);
+        let fires = self.triggers.has(Firing::before_row(TriggerEvent::Update));
+        let one_by_one = fires || values.iter().any(calls_volatile);
+        let all_places = self.written_places(places.clone(), fires);
         self.triggers.begin(TriggerEvent::Update).await?;
         let mut changes = Changes::new(&self.evaluator, self.width);
         while let Some(batch) = self.input.next().await? {
@@ -108,7 +115,7 @@ impl UpdateOperator {
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
                 let new = assigned(&old, &places, values);
-                let Some(mut new) = self.before(&old, new, one_by_one).await? else { continue };
+                let Some(mut new) = self.before(&old, new, fires).await? else { continue };
                 let input = if self.returning.is_empty() { Row::new() } else { row };
                 if let Some(moves) = self.moves_away(&new).await? {
                     if self.take_away(&moves, &old, &mut new).await? {

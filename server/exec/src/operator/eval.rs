@@ -231,7 +231,7 @@ impl Evaluator {
                 let text = |place: usize| args.get(place).and_then(Datum::as_str).unwrap_or("");
                 notify(&cx.txn, cx.seq, text(0), text(1)).map(|()| Datum::text(""))
             }
-            other => cx.services.call(other, args, &cx.catalog).await,
+            other => cx.services.call(other, args, &cx.catalog, cx.env.current_user()).await,
         }
     }
 

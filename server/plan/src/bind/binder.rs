@@ -15,7 +15,7 @@ use super::scope::notes::Notes;
 use super::scope::text_places::Places;
 use super::scope::windows::NamedWindows;
 use crate::context::PlanContext;
-use crate::tree::expr::Slot;
+use crate::tree::expr::{Expr, Slot};
 
 /// Binds one statement.
 pub struct Binder<'a> {
@@ -55,6 +55,8 @@ pub struct Binder<'a> {
     pub(super) guarded: Option<(Arc<Table>, Vec<Slot>)>,
     /// Columns of relations of which the role may read single columns only.
     pub(super) narrowed: HashMap<Slot, (Id, ColumnId)>,
+    /// The computed columns of the view that is being changed: what their slots stand for.
+    pub(crate) computed: Vec<(Slot, Expr)>,
     /// An expression of the statement has read the target of the change being bound.
     pub(super) reads_target: Cell<bool>,
     /// The statement is the query of a view that is being defined: it is not run, and no policies
@@ -136,6 +138,7 @@ impl<'a> Binder<'a> {
             views: Vec::new(),
             guarded: None,
             narrowed: HashMap::new(),
+            computed: Vec::new(),
             reads_target: Cell::new(false),
             is_definition: false,
             secured: Vec::new(),

@@ -86,6 +86,7 @@ impl Binder<'_> {
         };
         let listed = catalog_columns(factor, &relation, self.is_stored);
         let mut note = ItemNote { label, ..ItemNote::default() };
+        scope.sources.iter_mut().for_each(|source| source.item = label);
         for (place, column) in scope.columns.iter_mut().enumerate() {
             let by_place = u16::try_from(place + 1).unwrap_or(u16::MAX);
             let number = match (&relation, &listed) {

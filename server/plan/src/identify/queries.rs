@@ -6,7 +6,7 @@ use braid_sql::ast::{
     OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
     Value, Values, WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
-use braid_sql::{FrameEnd, ItemColumn, RELATION_MARK, label};
+use braid_sql::{FrameEnd, ItemColumn, PLACE_COLUMN, RELATION_MARK, TABLE_OID_COLUMN, label};
 use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlType};
 use std::borrow::Cow;
@@ -537,8 +537,12 @@ fn identify_called(
 
 /// Notes that the query reads a column.
 pub(crate) fn use_column(identifier: &mut Identifier<'_, '_>, column: ItemColumn) {
+    let is_system = matches!(column.1, TABLE_OID_COLUMN | PLACE_COLUMN);
     if let Some(id) = identifier.relations.get(&column.0) {
-        identifier.uses.entry(*id).or_default().insert(column.1);
+        let used = identifier.uses.entry(*id).or_default();
+        if !is_system {
+            used.insert(column.1);
+        }
     }
 }
 

@@ -67,7 +67,12 @@ impl Session {
                 self.shared.advisory.roll_back_from(self.block_state.savepoints.len());
                 give_way(self).await;
             }
-            Effect::RollBack => rollback_open(self).await,
+            Effect::RollBack => {
+                // `AND CHAIN` begins the next transaction with the modes of this one.
+                let modes = self.shared.modes();
+                rollback_open(self).await;
+                self.shared.state.lock().modes = modes;
+            }
             _ => {}
         }
         self.block.enter(failed);

@@ -1,7 +1,8 @@
 //! Cursors of DECLARE: FETCH, MOVE, CLOSE, and those that outlive their transaction.
 //!
 //! A cursor is a portal whose rows are counted: position 0 is before the first row, n the n-th.
-//! One that scrolls keeps its rows; others keep none, and can only go forward.
+//! One that scrolls keeps its rows, and one that does not say so keeps a few. Others keep none, and
+//! can only go forward.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -58,7 +59,8 @@ pub(crate) async fn declare_cursor(
     portal.run = Run::Open(running);
     portal.cursor = Some(Box::new(CursorState {
         hold: declare.hold,
-        scroll: declare.scroll == Some(true),
+        scroll: declare.scroll,
+        kept_bytes: 0,
         binary: declare.binary,
         text: outer.text().to_owned(),
         time: now_micros(),

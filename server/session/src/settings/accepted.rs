@@ -36,11 +36,12 @@ const fn sized(min: i64, max: i64, unit: Unit) -> Kind {
 }
 
 const fn real(min: f64, max: f64) -> Kind {
-    Kind::Real { min, max }
+    Kind::Real { min, max, unit: None }
 }
 
 /// Every such setting, sorted by name.
 pub(super) const ACCEPTED: &[Setting] = &[
+    told("allow_system_table_mods", Kind::Bool, "off"),
     told("archive_command", Kind::Text, "(disabled)"),
     told("archive_mode", Kind::Enum(&["off", "on", "always"]), "off"),
     told("archive_timeout", sized(0, INT_MAX, Unit::Millis), "0"),
@@ -84,6 +85,7 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("enable_partitionwise_join", Kind::Bool, "off"),
     accepted("enable_sort", Kind::Bool, "on"),
     accepted("enable_tidscan", Kind::Bool, "on"),
+    accepted("force_parallel_mode", Kind::Enum(&["off", "on", "regress"]), "off"),
     told("fsync", Kind::Bool, "on"),
     told("full_page_writes", Kind::Bool, "off"),
     accepted("geqo_effort", int(1, 10), "5"),

@@ -88,8 +88,8 @@ impl Active {
         let defaults = FormatSettings::default();
         let (time_zone_name, time_zone) =
             time_zone(&text("timezone")).unwrap_or((defaults.time_zone_name, defaults.time_zone));
-        let (date_style, date_order) = parse_date_style(&text("datestyle"))
-            .unwrap_or((defaults.date_style, defaults.date_order));
+        let base = (defaults.date_style, defaults.date_order);
+        let (date_style, date_order) = parse_date_style(&text("datestyle"), base).unwrap_or(base);
         Active {
             format: FormatSettings {
                 time_zone,

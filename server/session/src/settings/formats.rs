@@ -22,7 +22,7 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
         return Ok(names_text(values));
     }
     if let Kind::DateStyle = setting.kind {
-        return date_style(setting, &values.join(","));
+        return date_style(setting, values, (DateStyle::Iso, DateOrder::Mdy));
     }
     let [value] = values else {
         return Err(Error::new(
@@ -69,7 +69,7 @@ fn of_kind(setting: &Setting, value: &str) -> Result<String> {
             })
         }
         Kind::Int { min, max, unit } => integer(setting, value, min, max, unit),
-        Kind::Real { min, max } => real(setting, value, min, max),
+        Kind::Real { min, max, unit } => real(setting, value, (min, max), unit),
         Kind::Enum(words) => enumeration(setting, value, words),
         Kind::TimeZone => {
             time_zone(value).map(|(name, _)| name).ok_or_else(|| invalid(setting, value))
@@ -127,13 +127,25 @@ fn integer(
     Ok(units::format(rounded as i64, unit))
 }
 
-fn real(setting: &Setting, value: &str, min: f64, max: f64) -> Result<String> {
-    let number = units::parse(value, None).map_err(|_| invalid(setting, value))?;
+fn real(
+    setting: &Setting,
+    value: &str,
+    (min, max): (f64, f64),
+    unit: Option<Unit>,
+) -> Result<String> {
+    let number = units::parse(value, unit).map_err(|suffix| {
+        let error = invalid(setting, value);
+        match unit {
+            Some(unit) if suffix => error.hint(unit.hint()),
+            _ => error,
+        }
+    })?;
     if number < min || number > max {
+        let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.as_str()));
         return Err(Error::new(
             SqlState::InvalidParameterValue,
             format!(
-                "{} is outside the valid range for parameter \"{}\" ({} .. {})",
+                "{}{unit} is outside the valid range for parameter \"{}\" ({} .. {})",
                 real_text(number),
                 setting.name,
                 real_text(min),
@@ -141,7 +153,7 @@ fn real(setting: &Setting, value: &str, min: f64, max: f64) -> Result<String> {
             ),
         ));
     }
-    Ok(number.to_string())
+    Ok(units::format_real(number, unit))
 }
 
 /// A number in six digits, as C prints it with `%g`.
@@ -187,8 +199,15 @@ fn encoding(setting: &Setting, value: &str) -> Result<String> {
     Ok(found.name.to_owned())
 }
 
-fn date_style(setting: &Setting, value: &str) -> Result<String> {
-    let (style, order) = parse_date_style(value).ok_or_else(|| invalid(setting, value))?;
+/// Style and order; what is not named stays as it is in `current`.
+pub(super) fn date_style(
+    setting: &Setting,
+    values: &[String],
+    current: (DateStyle, DateOrder),
+) -> Result<String> {
+    let value = values.join(",");
+    let found = parse_date_style(&value, current);
+    let (style, order) = found.ok_or_else(|| invalid(setting, &value))?;
     let style = match style {
         DateStyle::Iso => "ISO",
         DateStyle::Sql => "SQL",
@@ -203,8 +222,11 @@ fn date_style(setting: &Setting, value: &str) -> Result<String> {
     Ok(format!("{style}, {order}"))
 }
 
-/// Style and order; what is not named keeps its default.
-pub(super) fn parse_date_style(value: &str) -> Option<(DateStyle, DateOrder)> {
+/// Style and order; what is not named is that of `base`.
+pub(super) fn parse_date_style(
+    value: &str,
+    base: (DateStyle, DateOrder),
+) -> Option<(DateStyle, DateOrder)> {
     let (mut style, mut order) = (None, None);
     for word in value.split(',') {
         match word.trim().to_ascii_lowercase().as_str() {
@@ -222,7 +244,7 @@ pub(super) fn parse_date_style(value: &str) -> Option<(DateStyle, DateOrder)> {
             _ => return None,
         }
     }
-    Some((style.unwrap_or(DateStyle::Iso), order.unwrap_or(DateOrder::Mdy)))
+    Some((style.unwrap_or(base.0), order.unwrap_or(base.1)))
 }
 
 /// Name and rules of a time zone, as PostgreSQL reads them: a number is hours east of Greenwich,

@@ -18,6 +18,8 @@ pub enum Kind {
     },
     /// A number.
     Real {
+        /// The unit of a plain number.
+        unit: Option<Unit>,
         /// The least value.
         min: f64,
         /// The largest value.

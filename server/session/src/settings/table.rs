@@ -92,7 +92,7 @@ const SETTINGS: &[Setting] = &[
     },
     user(
         "cursor_tuple_fraction",
-        Kind::Real { min: 0.0, max: 1.0 },
+        Kind::Real { min: 0.0, max: 1.0, unit: None },
         "0.1",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
@@ -285,7 +285,7 @@ const SETTINGS: &[Setting] = &[
     ),
     user(
         "random_page_cost",
-        Kind::Real { min: 0.0, max: f64::MAX },
+        Kind::Real { min: 0.0, max: f64::MAX, unit: None },
         "4",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
@@ -422,7 +422,7 @@ const SETTINGS: &[Setting] = &[
     ),
     user(
         "vacuum_cost_delay",
-        Kind::Real { min: 0.0, max: 100.0 },
+        Kind::Real { min: 0.0, max: 100.0, unit: Some(Unit::Millis) },
         "0",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),

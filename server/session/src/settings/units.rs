@@ -105,6 +105,20 @@ pub fn format(value: i64, unit: Option<Unit>) -> String {
     value.to_string()
 }
 
+/// The same for a number that need not be whole.
+pub fn format_real(value: f64, unit: Option<Unit>) -> String {
+    let Some(unit) = unit.filter(|_| value > 0.0) else { return value.to_string() };
+    let whole = value * unit.base();
+    let fits = |size: f64| {
+        let shown = whole / size;
+        ((shown.round() / shown) - 1.0).abs() <= 1e-8
+    };
+    match unit.suffixes().iter().rev().find(|(_, size)| fits(*size)) {
+        Some((name, size)) => format!("{}{name}", (whole / size).round()),
+        None => format!("{value}{}", unit.as_str()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use braid_cluster::Token;
 use braid_types::text::parse_uuid;
 use braid_types::{Error, Result, SqlState};
 
-use super::formats::canonical;
-use super::{Access, Active, Setting, find, settings};
+use super::formats::{canonical, date_style};
+use super::{Access, Active, Kind, Setting, find, settings};
 
 /// See [`Settings::commit_token`].
 const COMMIT_TOKEN: &str = "commit_token";
@@ -114,7 +114,14 @@ impl Settings {
             self.new_attempt = false;
             return Ok(value);
         }
-        let value = check_value(name, values)?;
+        let value = match find(name) {
+            // `SET datestyle = 'SQL'` keeps the order of day and month.
+            Some(setting) if matches!(setting.kind, Kind::DateStyle) => {
+                let format = self.active();
+                date_style(setting, values, (format.format.date_style, format.format.date_order))?
+            }
+            _ => check_value(name, values)?,
+        };
         self.check_access(name)?;
         self.put(name, Some(value.clone()), local);
         Ok(value)

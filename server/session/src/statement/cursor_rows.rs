@@ -1,12 +1,13 @@
 //! A cursor's rows: position 0 is before the first row, n the n-th.
 //!
 //! A cursor that scrolls keeps its rows, the last ones in memory and others on disk. Those that do
-//! not scroll keep none, and can only go forward.
+//! not scroll keep none, and can only go forward. One that says neither becomes one of these when
+//! its rows have become many.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use braid_exec::{RowPages, TempSpace};
+use braid_exec::{RowPages, TempSpace, row_bytes};
 use braid_system_views::CursorInfo;
 use braid_types::{Error, Result, Row, SqlState, SqlType};
 
@@ -16,6 +17,8 @@ use crate::session::Session;
 use crate::statement::portal::{CursorState, Run};
 
 pub(crate) const BATCH_ROWS: usize = 1024;
+/// Bytes of rows that a cursor keeps that does not say whether it scrolls.
+const KEPT_BYTES_MAX: usize = 4 << 20;
 
 impl CursorState {
     pub(crate) fn last_known(&self) -> i64 {
@@ -50,6 +53,12 @@ impl Rows<'_> {
             let wanted = usize::try_from(missing).unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
             let rows = running.source.next(wanted, self.cancel).await?;
             self.state.at_end = rows.is_empty();
+            if self.state.scroll.is_none() {
+                self.state.kept_bytes += rows.iter().map(|row| row_bytes(row)).sum::<usize>();
+                if self.state.kept_bytes > KEPT_BYTES_MAX {
+                    self.state.scroll = Some(false);
+                }
+            }
             self.state.rows.append(rows)?;
             self.forget();
         }
@@ -58,7 +67,7 @@ impl Rows<'_> {
 
     /// A cursor that does not scroll drops the rows before its current one.
     pub(crate) fn forget(&mut self) {
-        if self.state.scroll {
+        if self.state.scroll != Some(false) {
             return;
         }
         let current = usize::try_from(self.state.position - 1).unwrap_or(0);
@@ -66,7 +75,7 @@ impl Rows<'_> {
     }
 
     pub(crate) fn require_scroll(&self) -> Result<()> {
-        if self.state.scroll {
+        if self.state.scroll != Some(false) {
             return Ok(());
         }
         Err(Error::new(SqlState::ObjectNotInPrerequisiteState, "cursor can only scan forward")
@@ -143,7 +152,7 @@ pub(crate) fn note_cursors(session: &Session) {
                 statement: cursor.text.clone(),
                 is_holdable: cursor.hold,
                 is_binary: cursor.binary,
-                is_scrollable: cursor.scroll,
+                is_scrollable: cursor.scroll != Some(false),
                 creation_time: cursor.time,
             });
         }
@@ -155,7 +164,8 @@ pub(crate) fn note_cursors(session: &Session) {
 pub(crate) fn plain_state(temp: &Arc<TempSpace>) -> CursorState {
     CursorState {
         hold: false,
-        scroll: false,
+        scroll: Some(false),
+        kept_bytes: 0,
         binary: false,
         text: String::new(),
         time: now_micros(),

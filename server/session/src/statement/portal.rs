@@ -39,7 +39,11 @@ pub(crate) enum Run {
 /// What DECLARE said, and where the cursor stands.
 pub(crate) struct CursorState {
     pub hold: bool,
-    pub scroll: bool,
+    /// `SCROLL` (true) or `NO SCROLL`. A cursor that says neither goes back as long as its rows
+    /// are few.
+    pub scroll: Option<bool>,
+    /// Bytes of the rows of a cursor that says neither.
+    pub kept_bytes: usize,
     pub binary: bool,
     /// The query's text.
     pub text: String,

@@ -29,7 +29,7 @@ pub(crate) async fn materialize_held(session: &mut Session) -> Result<()> {
         if !state.hold || portal.held {
             continue;
         }
-        let scroll = std::mem::replace(&mut state.scroll, true);
+        let scroll = state.scroll.replace(true);
         let mut rows = Rows { run: &mut portal.run, state, cancel: &cancel };
         let result = rows.read_to(i64::MAX).await;
         rows.state.scroll = scroll;

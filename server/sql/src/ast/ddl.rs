@@ -1,8 +1,8 @@
 //! Tables, their constraints and indexes.
 
 use super::{
-    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, RowSecurityChange,
-    SequenceOption, Span, TriggerChoice, TriggerState, UniqueRules,
+    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, ReplicaIdentityClause,
+    RowSecurityChange, SequenceOption, Span, TriggerChoice, TriggerState, UniqueRules,
 };
 
 /// `CREATE TABLE`.
@@ -515,6 +515,10 @@ pub enum AlterAction {
     Options(bool, Vec<(Ident, Option<Expr>)>),
     /// `SET LOGGED` (true) or `SET UNLOGGED` (false).
     SetLogged(bool),
+    /// `REPLICA IDENTITY`.
+    ReplicaIdentity(ReplicaIdentityClause),
+    /// `CLUSTER ON index`; none is `SET WITHOUT CLUSTER`.
+    ClusterOn(Option<Ident>),
     /// `OWNER TO role`.
     Owner(Ident),
     /// `INTERLEAVE IN …`.

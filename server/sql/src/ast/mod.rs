@@ -40,11 +40,12 @@ pub use domains::{
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, AlterView, AlterViewAction,
-    CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension, CreateSchema,
-    CreateSequence, CreateView, Drop, DropKind, RefreshView, Rename, RenameKind, Truncate,
-    ViewOptions,
+    CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension, CreateSequence,
+    CreateView, Drop, DropKind, RefreshView, Rename, RenameKind, Truncate, ViewOptions,
 };
-pub use options::{DropBehavior, SequenceOption, UniqueRules};
+pub use options::{
+    DropBehavior, LockStrength, ReplicaIdentityClause, RowLock, SequenceOption, UniqueRules,
+};
 pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{
     AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
@@ -54,15 +55,15 @@ pub use session::{
     AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,
     CreateUser, CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat,
     FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
-    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, RoleGrant, SettingChange, ShowTarget,
-    TableLockMode, TransactionModes, UserOption,
+    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, Reindex, ReindexTarget, RoleGrant,
+    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
 };
 pub use settings::{Reset, Set, SetScope, SetValue};
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
-    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, Merge,
-    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, RowLock,
-    Statement, TargetColumn, Update, With,
+    CopySource, CreateSchema, Cte, CteBody, Delete, Explain, Insert, InsertSource, Merge,
+    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, Statement,
+    TargetColumn, Update, With,
 };
 pub use triggers::{
     ConstraintTrigger, CreateTrigger, TransitionName, TriggerChoice, TriggerEvent, TriggerState,

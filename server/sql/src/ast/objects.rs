@@ -155,17 +155,6 @@ pub struct AlterSequence {
     pub options: Vec<SequenceOption>,
 }
 
-/// `CREATE SCHEMA`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CreateSchema {
-    /// The schema; absent when only `AUTHORIZATION` names it.
-    pub name: Option<ObjectName>,
-    /// `IF NOT EXISTS`.
-    pub if_not_exists: bool,
-    /// `AUTHORIZATION`.
-    pub authorization: Option<Ident>,
-}
-
 /// `CREATE DATABASE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateDatabase {

@@ -1,6 +1,6 @@
 //! Options that several statements share.
 
-use super::{DataType, ObjectName};
+use super::{DataType, Ident, NonBlock, ObjectName};
 
 /// `CASCADE` or `RESTRICT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,4 +52,53 @@ impl UniqueRules {
     pub fn of_index(nulls_not_distinct: bool) -> Self {
         Self { nulls_not_distinct, ..Self::default() }
     }
+}
+
+/// The strength of a locking clause such as `FOR UPDATE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockStrength {
+    /// `FOR KEY SHARE`.
+    KeyShare,
+    /// `FOR SHARE`.
+    Share,
+    /// `FOR NO KEY UPDATE`.
+    NoKeyUpdate,
+    /// `FOR UPDATE`.
+    Update,
+}
+
+impl LockStrength {
+    /// The clause as text, for messages such as `FOR UPDATE is not allowed with …`.
+    pub fn clause(self) -> &'static str {
+        match self {
+            LockStrength::KeyShare => "FOR KEY SHARE",
+            LockStrength::Share => "FOR SHARE",
+            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            LockStrength::Update => "FOR UPDATE",
+        }
+    }
+}
+
+/// A row-locking clause, decoded from sqlparser's form by [`crate::row_locks`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowLock {
+    /// The strength.
+    pub strength: LockStrength,
+    /// `OF` these relations; empty means all.
+    pub of: Vec<Ident>,
+    /// `NOWAIT` or `SKIP LOCKED`.
+    pub wait: Option<NonBlock>,
+}
+
+/// What `REPLICA IDENTITY` says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplicaIdentityClause {
+    /// `DEFAULT`.
+    Default,
+    /// `FULL`.
+    Full,
+    /// `NOTHING`.
+    Nothing,
+    /// `USING INDEX index`.
+    Index(Ident),
 }

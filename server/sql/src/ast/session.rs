@@ -425,15 +425,43 @@ pub enum Grantee {
     User(Ident),
 }
 
-/// `GRANT role TO role` or its `REVOKE`.
+/// `GRANT role TO role` or its `REVOKE`, and the form of both that `ALTER GROUP` has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleGrant {
+    /// The command tag.
+    pub tag: &'static str,
     /// The roles granted.
     pub roles: Vec<Ident>,
     /// The members.
     pub grantees: Vec<Grantee>,
     /// `WITH ADMIN OPTION`, or `ADMIN OPTION FOR`.
     pub admin_option: bool,
+}
+
+/// What `REINDEX` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReindexTarget {
+    /// `INDEX`.
+    Index,
+    /// `TABLE`.
+    Table,
+    /// `SCHEMA`.
+    Schema,
+    /// `DATABASE`.
+    Database,
+    /// `SYSTEM`.
+    System,
+}
+
+/// `REINDEX`, which has nothing to do: names and rights are checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reindex {
+    /// The kind of object.
+    pub target: ReindexTarget,
+    /// The object.
+    pub name: ObjectName,
+    /// `CONCURRENTLY`.
+    pub concurrently: bool,
 }
 
 /// `LOCK TABLE`.

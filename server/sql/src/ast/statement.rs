@@ -5,12 +5,12 @@ use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
     AlterRoutine, AlterSequence, AlterTable, AlterType, AlterUser, AlterView, Call, Comment,
     CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension, CreateIndex,
-    CreatePolicy, CreateRoutine, CreateSchema, CreateSequence, CreateTable, CreateTrigger,
-    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
-    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
-    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView,
-    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
-    TransactionModes, Truncate,
+    CreatePolicy, CreateRoutine, CreateSequence, CreateTable, CreateTrigger, CreateType,
+    CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind,
+    DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges,
+    Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query, RefreshView, Reindex, Rename, Reset,
+    RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes,
+    Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -196,6 +196,8 @@ pub enum Statement {
         /// The tables named; all when empty.
         tables: Vec<ObjectName>,
     },
+    /// `REINDEX`.
+    Reindex(Reindex),
     /// `LOCK TABLE`.
     LockTable(LockTable),
     /// `CHECK TABLE name`: compares a table with its indexes.
@@ -536,40 +538,17 @@ pub enum CteBody {
     Statement(Box<Statement>),
 }
 
-/// The strength of a locking clause such as `FOR UPDATE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LockStrength {
-    /// `FOR KEY SHARE`.
-    KeyShare,
-    /// `FOR SHARE`.
-    Share,
-    /// `FOR NO KEY UPDATE`.
-    NoKeyUpdate,
-    /// `FOR UPDATE`.
-    Update,
-}
-
-impl LockStrength {
-    /// The clause as text, for messages such as `FOR UPDATE is not allowed with …`.
-    pub fn clause(self) -> &'static str {
-        match self {
-            LockStrength::KeyShare => "FOR KEY SHARE",
-            LockStrength::Share => "FOR SHARE",
-            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
-            LockStrength::Update => "FOR UPDATE",
-        }
-    }
-}
-
-/// A row-locking clause, decoded from sqlparser's form by [`crate::row_locks`].
+/// `CREATE SCHEMA`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RowLock {
-    /// The strength.
-    pub strength: LockStrength,
-    /// `OF` these relations; empty means all.
-    pub of: Vec<Ident>,
-    /// `NOWAIT` or `SKIP LOCKED`.
-    pub wait: Option<NonBlock>,
+pub struct CreateSchema {
+    /// The schema; absent when only `AUTHORIZATION` names it.
+    pub name: Option<ObjectName>,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `AUTHORIZATION`.
+    pub authorization: Option<Ident>,
+    /// The statements that create its first objects or grant privileges on them.
+    pub elements: Vec<Statement>,
 }
 
 impl Statement {

@@ -11,7 +11,7 @@ use super::items::print_name;
 use super::parens::{is_cast_simple, is_simple, unnested};
 use super::printer::{Entry, INDENT_ITEM, Printer, unprintable};
 use super::query::print_query;
-use super::stored_form::split_field;
+use super::stored_form::{PLACE_COLUMN, TABLE_OID_COLUMN, split_field};
 use super::syntax::print_special;
 use crate::enum_marks::marked_enum;
 
@@ -251,7 +251,12 @@ fn item_of<'p>(printer: &'p Printer<'_>, parts: &[Ident]) -> Option<&'p Entry> {
 pub(crate) fn shown_column_name(printer: &Printer<'_>, e: &Expr) -> Option<String> {
     let Expr::CompoundIdentifier(parts) = unnested(e) else { return None };
     let key: u16 = parts.get(1)?.value.parse().ok()?;
-    item_of(printer, parts)?.columns.get(&key).cloned()
+    let item = item_of(printer, parts)?;
+    match key {
+        TABLE_OID_COLUMN => Some("tableoid".to_owned()),
+        PLACE_COLUMN => Some("ctid".to_owned()),
+        key => item.columns.get(&key).cloned(),
+    }
 }
 
 fn print_value(printer: &mut Printer<'_>, value: &Value) -> Result<()> {

@@ -42,6 +42,6 @@ pub use entry::{
 pub use printer::{Layout, Names};
 pub use range::{relation_id, using_columns};
 pub use stored_form::{
-    ItemColumn, RELATION_MARK, TABLE_ROW, UsingColumn, field_mark, label, listed_columns,
-    split_field, split_label,
+    ItemColumn, PLACE_COLUMN, RELATION_MARK, TABLE_OID_COLUMN, TABLE_ROW, UsingColumn, field_mark,
+    label, listed_columns, split_field, split_label,
 };

@@ -8,6 +8,12 @@ pub const RELATION_MARK: &str = "#";
 /// The number of the table whose row a stored expression reads.
 pub const TABLE_ROW: u32 = 1;
 
+/// The number of the system column `tableoid`. Tables have fewer columns than this.
+pub const TABLE_OID_COLUMN: u16 = u16::MAX;
+
+/// The number of the system column `ctid`.
+pub const PLACE_COLUMN: u16 = u16::MAX - 1;
+
 /// The name of a field of a row type with a name in the stored form: the relation's id and the
 /// column's number.
 pub fn field_mark(relation: u32, column: u16) -> String {

@@ -13,7 +13,7 @@ use super::routine::{parse_call, parse_do};
 use super::row_statement::{at_row_statement, parse_top_statement};
 use super::session::copy::parse_copy;
 use super::session::explain::{
-    check_table, parse_analyze, parse_explain, parse_notifications, parse_vacuum,
+    check_table, parse_analyze, parse_explain, parse_notifications, parse_reindex, parse_vacuum,
 };
 use super::session::lock_table::parse_lock_table;
 use super::session::prepared::{
@@ -58,6 +58,7 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "revoke" => parse_revoke(cursor),
         "analyze" | "analyse" => parse_analyze(cursor),
         "vacuum" => parse_vacuum(cursor),
+        "reindex" => parse_reindex(cursor),
         "lock" => parse_lock_table(cursor),
         "do" => parse_do(cursor),
         "call" => parse_call(cursor),
@@ -72,7 +73,6 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
 fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
     const UNSUPPORTED: [&str; 3] = ["load", "security", "import"];
     let name = match cursor.peek_word() {
-        Some("reindex") => "REINDEX",
         Some("cluster") => "CLUSTER",
         Some("checkpoint") => "CHECKPOINT",
         Some(word) if UNSUPPORTED.contains(&word) => {

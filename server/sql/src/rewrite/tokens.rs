@@ -14,6 +14,8 @@
 //! - `GROUP BY DISTINCT …`: [`super::grouping`];
 //! - `SEARCH …` and `CYCLE …`: [`super::recursion`];
 //! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
+//! - `SUBSTRING(a SIMILAR b ESCAPE c)` becomes `SUBSTRING(a FROM b FOR c)`, and `row.*::t` becomes
+//!   `(row.*)::t`;
 //! - `(row).*` becomes `(row)."mark*"`, which [`row_expansion`] finds;
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
@@ -27,7 +29,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::sample::rewrite_sample;
 use super::shape::MARK;
-use super::words::{position, word};
+use super::words::{follows_into, follows_reindex, is_word, position, word};
 use super::{exclusion, from_items, grouping, recursion};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
@@ -73,7 +75,7 @@ impl Counts {
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
             "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following"
-            | "exclude" | "rows" | "tablesample" | "search" | "cycle" => return true,
+            | "exclude" | "rows" | "tablesample" | "search" | "cycle" | "similar" => return true,
             _ => {}
         }
         false
@@ -207,6 +209,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
             Some("table") if !inserting && follows_into(&out) => {}
             Some("table")
                 if (inserting && !is_word(&out, 1, "on") || starts_query(out.last()))
+                    && !follows_reindex(&out)
                     && names(tokens.get(at + 1)) =>
             {
                 out.push(TokenWithSpan { token: word_token("select".into(), None), span });
@@ -263,6 +266,13 @@ fn other_form(
     at: usize,
     out: &mut Vec<TokenWithSpan>,
 ) -> Result<Option<usize>> {
+    if let Some(replaced) = similar_substring(tokens, at) {
+        out.push(TokenWithSpan { token: word_token(replaced.into(), None), span: tokens[at].span });
+        return Ok(Some(at + 1));
+    }
+    if cast_row(tokens, at, out) {
+        return Ok(Some(at + 1));
+    }
     match word(tokens.get(at)) {
         Some("as") => return from_items::alias(tokens, at, out),
         Some("rows") => return Ok(from_items::rows_from(tokens, at, out)),
@@ -287,6 +297,55 @@ fn other_form(
     out.extend_from_slice(&tokens[at..end]);
     out.push(TokenWithSpan { token: Token::RParen, span });
     Ok(Some(end))
+}
+
+/// What stands for `SIMILAR` and `ESCAPE` in `SUBSTRING(a SIMILAR b ESCAPE c)`.
+fn similar_substring(tokens: &[TokenWithSpan], at: usize) -> Option<&'static str> {
+    let replaced = match word(tokens.get(at))? {
+        "similar" => "from",
+        "escape" => "for",
+        _ => return None,
+    };
+    let is_similar = |place: usize| {
+        word(tokens.get(place)) == Some("similar") && word(tokens.get(place + 1)) != Some("to")
+    };
+    let (mut depth, mut similar) = (0_usize, is_similar(at));
+    for place in (0..at).rev() {
+        match &tokens[place].token {
+            Token::RParen => depth += 1,
+            Token::LParen if depth == 0 => {
+                let name = place.checked_sub(1).and_then(|before| word(tokens.get(before)));
+                return (similar && name == Some("substring")).then_some(replaced);
+            }
+            Token::LParen => depth -= 1,
+            Token::SemiColon => return None,
+            _ => similar |= depth == 0 && is_similar(place),
+        }
+    }
+    None
+}
+
+/// Puts the `row.*` of `row.*::type`, whose `*` is at `at`, into parentheses; false if it is none.
+fn cast_row(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> bool {
+    let is = |place: usize, token: &Token| tokens.get(place).is_some_and(|t| t.token == *token);
+    if !is(at, &Token::Mul) || !is(at + 1, &Token::DoubleColon) {
+        return false;
+    }
+    let mut start = out.len();
+    while start >= 2
+        && out[start - 1].token == Token::Period
+        && matches!(out[start - 2].token, Token::Word(_))
+    {
+        start -= 2;
+    }
+    if start == out.len() {
+        return false;
+    }
+    let span = tokens[at].span;
+    out.insert(start, TokenWithSpan { token: Token::LParen, span });
+    out.push(tokens[at].clone());
+    out.push(TokenWithSpan { token: Token::RParen, span });
+    true
 }
 
 /// The name of a row whose columns are a list's items at `at`: `(row).*`.
@@ -353,11 +412,6 @@ fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     is_end.then_some(end)
 }
 
-/// Whether the token `back` from the end is this word.
-fn is_word(tokens: &[TokenWithSpan], back: usize, expected: &str) -> bool {
-    tokens.len().checked_sub(back).is_some_and(|at| word(tokens.get(at)) == Some(expected))
-}
-
 /// Whether the tokens end with `TRIM (` or with it and LEADING, TRAILING or BOTH.
 fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
     let side = ["leading", "trailing", "both"].iter().any(|word| is_word(tokens, 1, word));
@@ -403,13 +457,6 @@ fn starts_query(previous: Option<&TokenWithSpan>) -> bool {
             )
         ),
     }
-}
-
-/// Whether the tokens end with `INTO` or `INTO TEMP`.
-fn follows_into(out: &[TokenWithSpan]) -> bool {
-    let kinds = ["temp", "temporary", "unlogged"];
-    let has_kind = kinds.iter().any(|kind| is_word(out, 1, kind));
-    is_word(out, 1 + usize::from(has_kind), "into")
 }
 
 /// Whether a table follows this token.

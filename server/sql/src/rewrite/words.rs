@@ -14,3 +14,22 @@ pub(crate) fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
 pub(crate) fn position(span: Span) -> u32 {
     u32::try_from(span.start.column).unwrap_or(u32::MAX)
 }
+
+/// Whether the token `back` from the end is this word.
+pub(crate) fn is_word(tokens: &[TokenWithSpan], back: usize, expected: &str) -> bool {
+    tokens.len().checked_sub(back).is_some_and(|at| word(tokens.get(at)) == Some(expected))
+}
+
+/// Whether the tokens end with `INTO` or `INTO TEMP`.
+pub(crate) fn follows_into(out: &[TokenWithSpan]) -> bool {
+    let kinds = ["temp", "temporary", "unlogged"];
+    let has_kind = kinds.iter().any(|kind| is_word(out, 1, kind));
+    is_word(out, 1 + usize::from(has_kind), "into")
+}
+
+/// Whether the tokens end with `REINDEX (…)`.
+pub(crate) fn follows_reindex(out: &[TokenWithSpan]) -> bool {
+    let opened = out.iter().rposition(|token| token.token == Token::LParen);
+    let is_closed = out.last().is_some_and(|token| token.token == Token::RParen);
+    is_closed && opened.is_some_and(|opened| is_word(&out[..opened], 1, "reindex"))
+}

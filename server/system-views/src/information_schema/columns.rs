@@ -6,7 +6,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 use crate::access::may_see;
 use crate::cell::{count, int, optional, text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
-use crate::information_schema::tables::{database, is_writable};
+use crate::information_schema::tables::{database, writable_columns};
 use crate::pg_catalog::attributes::shown_default;
 use crate::row_builder::RowBuilder;
 use braid_catalog::{Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables};
@@ -262,9 +262,10 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             continue;
         }
         let schema = cx.catalog.schema_name(view.schema);
-        let updatable = is_writable(cx, view);
+        let writable = writable_columns(cx, view);
         for (place, (name, ty)) in view.columns.iter().enumerate() {
             let row = plain(&schema, &view.name, name, place + 1, ty);
+            let updatable = writable.get(place).copied().unwrap_or(false);
             push(&mut builder, cx, &ColumnRow { updatable, ..row });
         }
     }

@@ -113,10 +113,16 @@ fn has_instead(view: &View, event: TriggerEvent) -> bool {
     triggers.any(|found| found.timing == TriggerTiming::InsteadOf && found.is_for(event))
 }
 
-/// Whether a view's rows can be changed. One with computed columns cannot, so far.
+/// Whether a view's rows can be changed.
 pub(super) fn is_writable(cx: &VirtualContext<'_>, view: &Arc<View>) -> bool {
-    let found = WritableView::open(cx.catalog, view);
-    found.is_ok_and(|found| found.columns.iter().all(Option::is_some))
+    let found = WritableView::open(cx.catalog, view, &braid_builtins::makes_other_rows);
+    found.is_ok_and(|found| found.check_columns().is_ok())
+}
+
+/// Whether each column of a view can be written to.
+pub(super) fn writable_columns(cx: &VirtualContext<'_>, view: &Arc<View>) -> Vec<bool> {
+    let found = WritableView::open(cx.catalog, view, &braid_builtins::makes_other_rows);
+    found.map_or_else(|_| Vec::new(), |found| found.columns.iter().map(Option::is_some).collect())
 }
 
 fn view_table_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -85,7 +85,8 @@ fn index_text(
     place: &str,
 ) -> String {
     let index = &*index.as_written();
-    let method = index.exclusion.as_ref().map_or("btree", |exclusion| &exclusion.method);
+    let plain = if index.is_hash { "hash" } else { "btree" };
+    let method = index.exclusion.as_ref().map_or(plain, |exclusion| &exclusion.method);
     let unique = if index.declares_unique() { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };

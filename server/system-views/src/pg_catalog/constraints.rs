@@ -10,7 +10,7 @@ use crate::pg_catalog::relations::visible_indexes;
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
     CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, IndexState,
-    OperatorClass, StoredExpr, Table,
+    OperatorClass, ReplicaIdentity, StoredExpr, Table,
 };
 use braid_catalog::{ColumnId, IndexNumber};
 
@@ -57,6 +57,8 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "indisvalid",
             "indisready",
             "indislive",
+            "indisclustered",
+            "indisreplident",
             "indkey",
             "indcollation",
             "indclass",
@@ -91,6 +93,8 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(index.state == IndexState::Public),
                 flag(true),
                 flag(true),
+                flag(table.clustered_on == Some(index.number)),
+                flag(table.replica_identity == ReplicaIdentity::Index(index.number)),
                 vector(SqlType::Int2, all),
                 vector(SqlType::Oid, key_columns().map(|(key, column)| key_collation(key, column))),
                 vector(SqlType::Oid, key_columns().map(|(key, column)| key_class(key, column))),

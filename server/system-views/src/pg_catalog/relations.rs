@@ -41,6 +41,7 @@ fn access_method(index: &Index) -> i64 {
         Some("gist") => GIST,
         Some("spgist") => SPGIST,
         Some("hash") => HASH,
+        None if index.is_hash => HASH,
         _ => BTREE,
     }
 }
@@ -74,6 +75,7 @@ struct ClassRow {
     populated: bool,
     /// `relpersistence`.
     persistence: &'static str,
+    replica_identity: &'static str,
     acl: Option<Vec<String>>,
     options: Option<Vec<String>>,
     has_partitions: bool,
@@ -101,6 +103,7 @@ impl ClassRow {
             forces_row_security: false,
             populated: true,
             persistence: if is_temporary(oid) { "t" } else { "p" },
+            replica_identity: "n",
             acl: None,
             options: None,
             has_partitions: false,
@@ -115,6 +118,7 @@ impl ClassRow {
         let known = cx.catalog.statistics.is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
+        row.replica_identity = table.replica_identity.letter();
         if let Some(materialized) = &table.materialized {
             row.kind = 'm';
             row.has_rules = true;
@@ -287,7 +291,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(row.row_security),
             flag(row.forces_row_security),
             flag(row.populated),
-            text(if matches!(row.kind, 'r' | 'p' | 'm') { "d" } else { "n" }),
+            text(row.replica_identity),
             flag(row.has_partitions),
             flag(row.is_partition),
             optional(row.bound),

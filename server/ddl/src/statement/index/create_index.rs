@@ -17,11 +17,13 @@ use crate::table::interleave::interleave_in_parent;
 use crate::table::key_spec::{KeySpec, index_spec};
 use crate::table::moving::refuse_moving;
 
+/// 0A000 or 42704 for an access method that is not known, or cannot have such an index.
 fn check_supported(create: &CreateIndex) -> Result<()> {
     let method = create.method.as_ref().map(fold);
     match method.as_deref() {
         None | Some("btree") => Ok(()),
-        Some("hash" | "gin" | "gist" | "spgist" | "brin") => {
+        Some("hash") => check_hash(create),
+        Some("gin" | "gist" | "spgist" | "brin") => {
             Err(Error::unsupported(format_args!("access method {}", method.unwrap_or_default())))
         }
         Some(other) => {
@@ -29,6 +31,26 @@ fn check_supported(create: &CreateIndex) -> Result<()> {
             Err(Error::new(SqlState::UndefinedObject, message))
         }
     }
+}
+
+/// 0A000 for what no hash index has.
+fn check_hash(create: &CreateIndex) -> Result<()> {
+    let mut keys = create.keys.iter();
+    let refused = if create.unique {
+        "unique indexes"
+    } else if create.keys.len() > 1 {
+        "multicolumn indexes"
+    } else if !create.storing.is_empty() {
+        "included columns"
+    } else if keys.clone().any(|key| key.descending) {
+        "ASC/DESC options"
+    } else if keys.any(|key| key.nulls_first.is_some()) {
+        "NULLS FIRST/LAST options"
+    } else {
+        return Ok(());
+    };
+    let message = format!("access method \"hash\" does not support {refused}");
+    Err(Error::new(SqlState::FeatureNotSupported, message))
 }
 
 /// The table and the key wanted; `None` if the index is there and IF NOT EXISTS was said.
@@ -53,7 +75,8 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
         create.predicate.as_ref(),
     )?;
     let rules = UniqueRules::of_index(create.nulls_not_distinct);
-    Ok(Some((table, KeySpec { unique: create.unique, rules, ..spec })))
+    let is_hash = create.method.as_ref().is_some_and(|method| fold(method) == "hash");
+    Ok(Some((table, KeySpec { unique: create.unique, rules, is_hash, ..spec })))
 }
 
 fn add(

@@ -1,4 +1,5 @@
-//! CREATE INDEX and DROP INDEX.
+//! CREATE INDEX, DROP INDEX and REINDEX.
 
 pub(crate) mod create_index;
 pub(crate) mod drop_index;
+pub(crate) mod reindex;

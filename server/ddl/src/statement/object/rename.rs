@@ -80,10 +80,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
     {
         store_views(cx, |view| view.depends_on.contains(&found.oid()), false)?;
     }
-    // ALTER TABLE takes every kind of relation, as in PostgreSQL.
-    if kind != "table" && found.kind() != kind {
-        return Err(wrong_kind(found.name(), kind));
-    }
+    check_kind(&found, kind, &statement.kind)?;
     match &statement.kind {
         RenameKind::To(new) => to(cx, &found, &fold(new))?,
         RenameKind::Column { from, to } => column(cx, &found, &fold(from), &fold(to))?,
@@ -92,6 +89,17 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         RenameKind::OwnerTo(role) => change_owner(cx, &found, role)?,
     }
     Ok(tag)
+}
+
+/// 42809 for a relation of another kind. ALTER TABLE takes every kind, as in PostgreSQL, and ALTER
+/// INDEX renames tables.
+fn check_kind(found: &Relation, kind: &str, change: &RenameKind) -> Result<()> {
+    let renames_table =
+        kind == "index" && matches!((change, found), (RenameKind::To(_), Relation::Table(_)));
+    match kind == "table" || found.kind() == kind || renames_table {
+        true => Ok(()),
+        false => Err(wrong_kind(found.name(), kind)),
+    }
 }
 
 /// `OWNER TO` of any relation. A sequence that belongs to a column goes with its table only.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, CheckOption, Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery,
-    View, ViewOptions, WritableView, is_temporary,
+    Catalog, CheckOption, Column, DefaultKind, Id, NotWritable, Object, Queries, Relation, Schema,
+    StoredQuery, View, ViewOptions, WritableView, is_temporary,
 };
 use braid_plan::{
     NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan_definition,
@@ -88,10 +88,15 @@ fn check_option(option: ast::CheckOption) -> CheckOption {
     }
 }
 
+fn writable(catalog: &Arc<Catalog>, view: &View) -> std::result::Result<(), NotWritable> {
+    let view = Arc::new(view.clone());
+    WritableView::open(catalog, &view, &braid_builtins::makes_other_rows)?.check_columns()
+}
+
 /// 0A000 for a check option on a view that cannot be written to.
 fn check_writable(catalog: &Arc<Catalog>, view: &View) -> Result<()> {
     if view.check_option.is_some()
-        && let Err(why) = WritableView::open(catalog, &Arc::new(view.clone()))
+        && let Err(why) = writable(catalog, view)
     {
         let message = "WITH CHECK OPTION is supported only on automatically updatable views";
         return Err(Error::new(SqlState::FeatureNotSupported, message)

@@ -16,7 +16,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::parts;
 use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
-use crate::table::exprs::bind_default_expr;
+use crate::table::exprs::{bind_default_expr, stored_expr};
 
 /// The type of a parameter or a result, without modifiers.
 pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
@@ -133,8 +133,9 @@ fn parameter(
         Some(_) if !mode.is_input() => {
             return Err(definition("only input parameters can have default values"));
         }
-        Some(_) if matches!(ty, SqlType::Any(_)) => {
-            return Err(Error::unsupported("a default of a polymorphic parameter"));
+        // A call without the argument gets the parameter's type from its default.
+        Some((expr, _)) if matches!(ty, SqlType::Any(_)) => {
+            Some(stored_expr(cx, &expr.to_string(), None, None)?)
         }
         Some((expr, _)) => {
             let column = Column::plain(1, "parameter", ty.clone());

@@ -28,6 +28,7 @@ use crate::statement::object::view::{alter_default, store_views};
 use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
+use crate::statement::table::index_marks::{cluster_on, set_replica_identity};
 use crate::statement::table::key_from_index::{become_primary, usable_index, use_index};
 use crate::statement::table::primary_key::{
     add_primary_key, drop_primary_key, replace_primary_key,
@@ -132,6 +133,8 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             replace_primary_key(cx, table, spec).await
         }
         AlterAction::SetLogged(logged) => set_logged(cx, &table, *logged),
+        AlterAction::ReplicaIdentity(clause) => set_replica_identity(cx, &table, clause),
+        AlterAction::ClusterOn(index) => cluster_on(cx, &table, index.as_ref()),
         AlterAction::Owner(role) => {
             let owner = cx.role(role)?;
             set_table_owner(cx, &table, owner)

@@ -5,6 +5,7 @@ pub(crate) mod alter_table;
 pub(crate) mod analyze;
 pub(crate) mod create_table;
 pub(crate) mod drop_column;
+pub(crate) mod index_marks;
 pub(crate) mod key_from_index;
 pub(crate) mod primary_key;
 pub(crate) mod truncate;

@@ -14,6 +14,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::context::DdlContext;
 use crate::names::describe::{describe, describe_routine};
 use crate::names::user_types::UserType;
+use crate::partitions::refuse::is_in_key;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::index::drop_index::drop_index_of;
 use crate::statement::object::view::view_reads;
@@ -405,6 +406,11 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
         Dependent::Column(table, column) => {
             let Some(table) = cx.catalog().table(table).cloned() else { return Ok(()) };
             let Some(column) = table.column(column) else { return Ok(()) };
+            // A table without its partition key cannot stay.
+            if is_in_key(&table, column.id) {
+                let relations = BTreeSet::from([table.id]);
+                return drop_relations(cx, relations, DropBehavior::Cascade);
+            }
             let name = column.name.clone();
             drop_column(cx, table, &name, true, DropBehavior::Cascade).await?;
         }

@@ -8,9 +8,10 @@ use braid_sql::quote_ident;
 use braid_types::Result;
 
 use super::cascade::{Change, bind_cascades};
+use super::shown::shown_scan;
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
 use super::triggers::bind_triggers;
-use super::view::{ChangeTarget, change_target, shown_scan};
+use super::view::{ChangeTarget, change_target};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
@@ -47,9 +48,8 @@ fn delete_of(
     let alias = delete.alias.as_ref().map(braid_sql::fold);
     let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
     let target_slots: Vec<Slot> = node.slots();
-    let (input, from_scope) = guarding(binder, &shown, &target_slots, |this| {
-        target_input(this, node, &scope, &delete.using)
-    })?;
+    let (input, from_scope) =
+        guarding(binder, &shown, &target_slots, |this| target_input(this, node, &delete.using))?;
     let mut returned = match target.reorders() {
         true => target.row(binder, alias.as_deref(), &target_slots)?,
         false => scope.clone(),

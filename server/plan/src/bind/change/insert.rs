@@ -12,9 +12,10 @@ use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::arbiters::bind_arbiters;
-use super::assignment::{at_start, bind_assignments, refuse_default_part};
+use super::assignment::{at_start, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
-use super::target::bind_returning;
+use super::shown::{TOO_MANY_VALUES, bind_set, past_computed, refuse_computed};
+use super::target::{bind_returning, settle};
 use super::triggers::{bind_triggers, updated_places};
 use super::view::{ChangeTarget, change_target, object};
 use crate::bind::Binder;
@@ -56,9 +57,11 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let alias = insert.alias.as_ref().map(braid_sql::fold);
     let unread = target.row(binder, alias.as_deref(), &vec![0; table.columns.len()])?;
     enter_range(binder, &unread);
-    let targets = insert_targets(binder, &insert.columns, (&shown, &target.places))?;
+    refuse_computed(&target, insert.columns.iter().map(|column| &column.name), "insert into")?;
+    let targets = insert_targets(binder, &insert.columns, (&shown, &target.filled_places()))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
-    let (input, values) = insert_values(binder, insert, &shown, targets)?;
+    let given = insert_values(binder, insert, &shown, targets);
+    let (input, values) = given.map_err(|error| past_computed(&target, &insert.columns, error))?;
     check_given(binder, &target, insert, (&places, &input))?;
     let (alias, assigned) = (alias.as_deref(), &places[..]);
     let own = secured.as_ref().filter(|_| target.partitioned().is_none());
@@ -484,10 +487,11 @@ fn bind_on_conflict(
     enter_range(binder, &excluded);
     scope.merge(excluded)?;
     let (assignments, filter) = guarding(binder, table, existing_slots, |this| {
-        let assignments = bind_assignments(this, assignments, &target.assigned(), &scope)?;
+        let assignments = bind_set(this, assignments, target, &scope)?;
         let Some(ast) = selection else { return Ok((assignments, None)) };
         let scopes = Scopes { scope: &scope, parent: None };
-        let e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
+        let mut e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
+        settle(this, &mut e);
         Ok((assignments, Some(e)))
     })?;
     let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
@@ -517,11 +521,7 @@ pub(super) fn check_width(
     extra: u32,
 ) -> Result<()> {
     if width > targets {
-        return Err(Error::new(
-            SqlState::SyntaxError,
-            "INSERT has more expressions than target columns",
-        )
-        .position(extra));
+        return Err(Error::new(SqlState::SyntaxError, TOO_MANY_VALUES).position(extra));
     }
     if width < targets && !named.is_empty() {
         return Err(Error::new(

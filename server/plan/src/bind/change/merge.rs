@@ -20,9 +20,10 @@ use super::cascade::{Change, bind_cascades};
 use super::insert::{
     Target, check_overriding, check_width, full_row, insert_targets, row_of_defaults, target_value,
 };
+use super::shown::shown_scan;
 use super::target::{target_first, target_scan, target_table};
 use super::triggers::{bind_triggers, updated_places};
-use super::view::{ChangeTarget, shown_scan};
+use super::view::ChangeTarget;
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;

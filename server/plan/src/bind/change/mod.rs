@@ -6,6 +6,7 @@ pub(crate) mod cascade;
 pub(crate) mod delete;
 pub(crate) mod insert;
 pub(crate) mod merge;
+pub(crate) mod shown;
 pub(crate) mod target;
 pub(crate) mod triggers;
 pub(crate) mod update;

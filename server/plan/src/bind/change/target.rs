@@ -17,6 +17,7 @@ use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::bind_condition;
 use crate::context::OutputColumn;
+use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Filter, LockWait, Node, Project, RowLock};
 
@@ -79,14 +80,13 @@ pub(super) fn locked(mut node: Node) -> Node {
 pub(crate) fn target_input(
     binder: &mut Binder<'_>,
     node: Node,
-    scope: &Scope,
     from: &[braid_sql::ast::TableWithJoins],
 ) -> Result<(Node, Scope)> {
     if from.is_empty() {
         return Ok((node, Scope::default()));
     }
-    let visible = Scopes { scope, parent: None };
-    let (right, right_scope) = bind_from(binder, from, Some(&visible))?;
+    // Items of FROM cannot see the target, not even LATERAL ones.
+    let (right, right_scope) = bind_from(binder, from, None)?;
     Ok((cross_join(node, right), right_scope))
 }
 
@@ -99,7 +99,36 @@ pub(crate) fn filtered(
     let Some(ast) = selection else { return Ok(input) };
     let scopes = Scopes { scope, parent: None };
     let e = bind_condition(binder, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
-    Ok(Node::Filter(Filter::of(input, vec![e])))
+    let mut filtered = Node::Filter(Filter::of(input, vec![e]));
+    settle_input(binder, &mut filtered);
+    Ok(filtered)
+}
+
+/// Writes out the computed columns of the view that a statement changes.
+pub(crate) fn settle(binder: &Binder<'_>, e: &mut Expr) {
+    replace_columns(e, &binder.computed);
+}
+
+/// Puts expressions in the place of columns, in subqueries, too.
+pub(super) fn replace_columns(e: &mut Expr, exprs: &[(Slot, Expr)]) {
+    if exprs.is_empty() {
+        return;
+    }
+    walk::columns_mut(e, &mut |column| {
+        let Expr::Column(slot, _) = column else { return };
+        if let Some((_, known)) = exprs.iter().find(|(known, _)| known == slot) {
+            *column = known.clone();
+        }
+    });
+}
+
+/// The same in the conditions above the scan of the view.
+fn settle_input(binder: &Binder<'_>, node: &mut Node) {
+    if binder.computed.is_empty() {
+        return;
+    }
+    walk::exprs_mut(node, &mut |e| settle(binder, e));
+    walk::children_mut(node, &mut |child| settle_input(binder, child));
 }
 
 /// The target's columns first, in their order, whatever order the joins are carried out in: the
@@ -112,7 +141,11 @@ pub(crate) fn target_first(
     if from.is_empty() {
         return input;
     }
-    Node::Project(Box::new(Project { input, exprs: passed_columns(scope) }))
+    // Computed columns of a view have been written out.
+    let given = input.slots();
+    let exprs = passed_columns(scope).into_iter().filter(|(slot, _)| given.contains(slot));
+    let exprs = exprs.collect();
+    Node::Project(Box::new(Project { input, exprs }))
 }
 
 /// RETURNING's columns, and its expressions with their slots.
@@ -125,6 +158,7 @@ pub(crate) fn bind_returning(
     scope: &Scope,
 ) -> Result<BoundReturning> {
     let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
-    let items = returning_items(binder, items, scope)?;
+    let mut items = returning_items(binder, items, scope)?;
+    items.iter_mut().for_each(|(_, e)| settle(binder, e));
     Ok(items.into_iter().map(|(column, e)| (column, (binder.slot(), e))).unzip())
 }

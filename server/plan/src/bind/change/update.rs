@@ -5,11 +5,11 @@ use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
 
-use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
+use super::shown::{bind_set, shown_scan};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
 use super::triggers::{bind_triggers, updated_places};
-use super::view::{ChangeTarget, change_target, shown_scan};
+use super::view::{ChangeTarget, change_target};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
@@ -45,13 +45,13 @@ fn update_of(
     let (node, mut scope) = shown_scan(binder, target, alias.as_deref())?;
     let slots = node.slots();
     let (input, from_scope) =
-        guarding(binder, &shown, &slots, |this| target_input(this, node, &scope, &update.from))?;
+        guarding(binder, &shown, &slots, |this| target_input(this, node, &update.from))?;
     scope.merge(from_scope.clone())?;
     let mut input = guarding(binder, &shown, &slots, |this| {
         filtered(this, input, update.selection.as_ref(), &scope)
     })?;
     let assignments = guarding(binder, &shown, &slots, |this| {
-        bind_assignments(this, &update.assignments, &target.assigned(), &scope)
+        bind_set(this, &update.assignments, target, &scope)
     })?;
     let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
     target.check_columns(binder, "UPDATE", &places)?;

@@ -7,29 +7,28 @@ use std::sync::Arc;
 
 use braid_catalog::{
     CheckOption, ColumnId, Id, Index, NotWritable, Object, Relation, Table, Trigger, TriggerEvent,
-    TriggerTiming, View, ViewLayer, WritableView,
+    TriggerTiming, View, ViewLayer, ViewOutput, WritableView,
 };
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
-use super::target::{locked, target_scan, target_table};
+use super::target::{replace_columns, target_table};
 use crate::bind::Binder;
-use crate::bind::from::items::{expand_view, find_relation, name_parts};
+use crate::bind::expr::scalar::bind_expr;
+use crate::bind::from::items::{find_relation, name_parts};
 use crate::bind::from::privileges::{check_column, check_select, check_some_column, role_of};
-use crate::bind::from::range_table::enter_range;
-use crate::bind::from::security::{Secured, behind_barrier};
-use crate::bind::from::stored_table::plain_scan;
+use crate::bind::from::security::Secured;
+use crate::bind::from::system_columns::table_source;
 use crate::bind::from::table_function::refuse_transition;
 use crate::bind::partitions::condition::row_checks;
 use crate::bind::partitions::leaves::place_in;
-use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::query::ordered::plain_column;
+use crate::bind::scope::columns::{RowSource, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::bind_condition;
-use crate::bind::stored::{row_scope, target_row};
+use crate::bind::stored::target_row;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{
-    Filter, Node, OnConflict, Project, RowCheck, ScannedPartition, TableTriggers,
-};
+use crate::tree::node::{OnConflict, RowCheck, ScannedPartition, TableTriggers};
 
 /// The target of a change.
 pub(crate) struct ChangeTarget {
@@ -38,19 +37,19 @@ pub(crate) struct ChangeTarget {
     /// What the statement knows of it: of a view, a table of the view's names and privileges whose
     /// other columns are hidden.
     pub(crate) shown: Arc<Table>,
-    /// The places of the columns that `*` stands for, in order.
-    pub(crate) places: Vec<usize>,
+    /// The places of the columns that `*` stands for, in order; `None` for one that is computed.
+    pub(super) columns: Vec<Option<usize>>,
     /// The views on the way to the table, the outermost first.
-    layers: Vec<ViewLayer>,
+    pub(super) layers: Vec<ViewLayer>,
     /// The target is a view whose INSTEAD OF triggers change what it shows; `table` is the view as
     /// a table.
     pub(crate) instead: bool,
     /// `table` is changed as a partition of this one, which the statement names.
     pub(crate) through: Option<Arc<Table>>,
     /// A partitioned table without its partitions.
-    only: bool,
+    pub(super) only: bool,
     /// What a scan of the partition knows of the keys of its rows.
-    partition: Option<Arc<ScannedPartition>>,
+    pub(super) partition: Option<Arc<ScannedPartition>>,
 }
 
 /// The target of a change; `action` is `update`, `insert into` or `delete from`. 55000 for a view
@@ -64,19 +63,20 @@ pub(crate) fn change_target(
     if let Relation::View(view) = find_relation(binder, name)? {
         if has_instead(&view, action) {
             let table = Arc::new(view.as_table());
-            let places = (0..table.columns.len()).collect();
+            let columns = (0..table.columns.len()).map(Some).collect();
             let (shown, layers) = (table.clone(), Vec::new());
             return Ok(ChangeTarget {
                 instead: true,
-                ..ChangeTarget::new(table, shown, places, layers)
+                ..ChangeTarget::new(table, shown, columns, layers)
             });
         }
         return view_target(binder, &view, action);
     }
     let table = target_table(binder, name, action)?;
     let only = braid_sql::is_only(name) && table.partitioning.is_some();
-    let places = (0..table.columns.len()).filter(|place| !table.columns[*place].hidden).collect();
-    Ok(ChangeTarget { only, ..ChangeTarget::new(table.clone(), table, places, Vec::new()) })
+    let places = (0..table.columns.len()).filter(|place| !table.columns[*place].hidden);
+    let columns = places.map(Some).collect();
+    Ok(ChangeTarget { only, ..ChangeTarget::new(table.clone(), table, columns, Vec::new()) })
 }
 
 /// Whether a view has a trigger that does the work of an action.
@@ -92,17 +92,16 @@ fn has_instead(view: &View, action: &str) -> bool {
 }
 
 fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Result<ChangeTarget> {
-    let found = WritableView::open(binder.context().catalog, view);
+    let catalog = binder.context().catalog;
+    let found = WritableView::open(catalog, view, &braid_builtins::makes_other_rows);
+    let found = found.and_then(|found| match action {
+        "delete from" => Ok(found),
+        _ => found.check_columns().map(|()| found),
+    });
     let found = found.map_err(|why| not_writable(view, action, why))?;
     if let Some(lower) = found.layers.iter().skip(1).find(|it| has_instead(&it.view, action)) {
         let (name, lower) = (&view.name, &lower.view.name);
         let message = format!("changing view \"{name}\" over \"{lower}\", which has triggers,");
-        return Err(Error::unsupported(message));
-    }
-    let places: Vec<usize> = found.columns.iter().flatten().copied().collect();
-    if places.len() < found.columns.len() {
-        let name = &view.name;
-        let message = format!("changing view \"{name}\", which has computed columns,");
         return Err(Error::unsupported(message));
     }
     binder.tables.extend(found.layers.iter().map(|layer| layer.view.id));
@@ -112,8 +111,9 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
         column.name = format!("\0{}", column.id);
         column.hidden = true;
     }
-    for ((number, place), (name, _)) in (1..).zip(&places).zip(&view.columns) {
-        let column = &mut shown.columns[*place];
+    for ((number, place), (name, _)) in (1..).zip(&found.columns).zip(&view.columns) {
+        let Some(place) = *place else { continue };
+        let column = &mut shown.columns[place];
         column.name.clone_from(name);
         column.hidden = false;
         if let Some((_, default)) = view.defaults.iter().find(|(known, _)| *known == number) {
@@ -125,12 +125,12 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
     shown.owner = view.owner;
     shown.name.clone_from(&view.name);
     shown.grants.clone_from(&view.grants);
-    let (table, layers) = (found.table, found.layers);
+    let (table, layers, columns) = (found.table, found.layers, found.columns);
     if table.partitioning.is_some() {
         let message = format!("changing view \"{}\" over a partitioned table", view.name);
         return Err(Error::unsupported(message).hint("Change the table itself."));
     }
-    Ok(ChangeTarget::new(table, Arc::new(shown), places, layers))
+    Ok(ChangeTarget::new(table, Arc::new(shown), columns, layers))
 }
 
 /// 55000 with PostgreSQL's advice.
@@ -154,11 +154,21 @@ impl ChangeTarget {
     fn new(
         table: Arc<Table>,
         shown: Arc<Table>,
-        places: Vec<usize>,
+        columns: Vec<Option<usize>>,
         layers: Vec<ViewLayer>,
     ) -> Self {
         let (instead, only, through, partition) = (false, false, None, None);
-        Self { table, shown, places, layers, instead, through, only, partition }
+        Self { table, shown, columns, layers, instead, through, only, partition }
+    }
+
+    /// The places of the columns that an INSERT without a list of them fills.
+    pub(crate) fn filled_places(&self) -> Vec<usize> {
+        self.columns.iter().map_while(|place| *place).collect()
+    }
+
+    /// The number that a column of the table has among those of the target.
+    fn number_of(&self, place: usize) -> Option<ColumnId> {
+        (1..).zip(&self.columns).find(|(_, known)| **known == Some(place)).map(|(number, _)| number)
     }
 
     /// A partition under the name and with the privileges of the table that the statement names.
@@ -190,7 +200,8 @@ impl ChangeTarget {
             }
         }
         let places = root.visible_columns().filter_map(|upper| place_in(leaf, &upper.name));
-        let target = Self::new(leaf.clone(), Arc::new(shown), places.collect(), Vec::new());
+        let columns = places.map(Some).collect();
+        let target = Self::new(leaf.clone(), Arc::new(shown), columns, Vec::new());
         Self { through: Some(root.clone()), partition, ..target }
     }
 
@@ -244,10 +255,7 @@ impl ChangeTarget {
         }
         let number = |place: &usize| match self.layers.is_empty() {
             true => self.number_in_target(*place),
-            false => {
-                let mut known = (1..).zip(&self.places);
-                known.find(|(_, known)| *known == place).map_or(0, |(number, _)| number)
-            }
+            false => self.number_of(*place).unwrap_or(0),
         };
         places.iter().try_for_each(|place| check_column(binder, own, number(place), privilege))?;
         match self.layers.first() {
@@ -291,7 +299,7 @@ impl ChangeTarget {
     /// The target's row, whose columns are in these slots.
     pub(crate) fn row(
         &self,
-        binder: &Binder<'_>,
+        binder: &mut Binder<'_>,
         alias: Option<&str>,
         slots: &[Slot],
     ) -> Result<Scope> {
@@ -304,14 +312,93 @@ impl ChangeTarget {
             source.relation = self.table.id;
         }
         if self.reorders() {
+            let computed = self.add_computed(binder, alias, slots, &mut scope)?;
             let order = |slot: Slot| {
                 let place = slots.iter().position(|known| *known == slot);
-                self.places.iter().position(|known| Some(*known) == place)
+                let own = self.columns.iter().position(|known| known.is_some() && *known == place);
+                let own = own.filter(|_| place.is_some());
+                own.or_else(|| computed.iter().find(|(known, _)| *known == slot).map(|(_, at)| *at))
             };
-            let last = self.places.len();
+            let last = self.columns.len();
             scope.columns.sort_by_key(|column| order(column.slot).unwrap_or(last));
         }
         Ok(scope)
+    }
+
+    /// Adds the computed columns of the view to a row's scope: their slots, and their places among
+    /// the view's columns. Expressions that read them are settled afterwards
+    /// ([`super::target::settle`]).
+    pub(super) fn add_computed(
+        &self,
+        binder: &mut Binder<'_>,
+        alias: Option<&str>,
+        slots: &[Slot],
+        scope: &mut Scope,
+    ) -> Result<Vec<(Slot, usize)>> {
+        let Some(layer) = self.layers.first() else { return Ok(Vec::new()) };
+        if self.columns.iter().all(Option::is_some) {
+            return Ok(Vec::new());
+        }
+        let view = &layer.view;
+        let shown = alias.unwrap_or(&view.name);
+        let schema = scope.columns.first().and_then(|column| column.schema.clone());
+        let output = self.outputs(binder, 0, slots)?;
+        let mut added = Vec::new();
+        for (place, e) in output.into_iter().enumerate() {
+            if self.columns.get(place).is_none_or(Option::is_some) {
+                continue;
+            }
+            let (slot, name) = (binder.slot(), &view.columns[place].0);
+            let column = plain_column(shown, name, slot, e.ty());
+            scope.columns.push(ScopeColumn { schema: schema.clone(), ..column });
+            let number = u16::try_from(place + 1).unwrap_or(u16::MAX);
+            binder.narrowed.insert(slot, (view.id, number));
+            binder.computed.push((slot, e));
+            added.push((slot, place));
+        }
+        Ok(added)
+    }
+
+    /// The columns of a layer's item of FROM, over the table's row.
+    fn items(
+        &self,
+        binder: &mut Binder<'_>,
+        place: usize,
+        slots: &[Slot],
+    ) -> Result<Vec<(u16, String, Expr)>> {
+        let Some(layer) = self.layers.get(place) else { return Ok(Vec::new()) };
+        if let Some(lower) = self.layers.get(place + 1) {
+            let names = lower.view.columns.iter().map(|(name, _)| name.clone());
+            let output = self.outputs(binder, place + 1, slots)?;
+            return Ok((1..).zip(names).zip(output).map(|((n, name), e)| (n, name, e)).collect());
+        }
+        let column = |(number, place): &(u16, usize)| {
+            let column = &self.table.columns[*place];
+            (*number, column.name.clone(), Expr::Column(slots[*place], column.ty.clone()))
+        };
+        Ok(layer.columns.iter().map(column).collect())
+    }
+
+    /// The columns of a layer's view, over the table's row.
+    fn outputs(&self, binder: &mut Binder<'_>, place: usize, slots: &[Slot]) -> Result<Vec<Expr>> {
+        let Some(layer) = self.layers.get(place) else { return Ok(Vec::new()) };
+        let items = self.items(binder, place, slots)?;
+        let mut output = Vec::with_capacity(layer.output.len());
+        for column in &layer.output {
+            output.push(match column {
+                ViewOutput::Column(number) => {
+                    let found = items.iter().find(|(known, ..)| known == number);
+                    let missing = || Error::broken("a view shows a column that is not there");
+                    found.map(|(_, _, e)| e.clone()).ok_or_else(missing)?
+                }
+                ViewOutput::Computed(ast) => {
+                    self.over_items(binder, (place, slots), &items, |binder, scopes| {
+                        bind_expr(binder, ast, &mut ExprCx::plain(scopes, "SELECT"))
+                    })?
+                }
+            });
+        }
+        Ok(output)
     }
 
     /// What SET assigns to: DEFAULT is a view's own default there.
@@ -319,9 +406,9 @@ impl ChangeTarget {
         let Some(layer) = self.layers.first() else { return self.shown.clone() };
         let mut assigned = Table::clone(&self.shown);
         for (place, column) in assigned.columns.iter_mut().enumerate() {
-            let number = (1..).zip(&self.places).find(|(_, known)| **known == place);
+            let number = self.number_of(place);
             let own = layer.view.defaults.iter();
-            let mut own = own.filter(|(of, _)| number.is_some_and(|(number, _)| number == *of));
+            let mut own = own.filter(|(of, _)| number == Some(*of));
             column.default = own.next().map(|(_, default)| default.clone());
         }
         Arc::new(assigned)
@@ -414,80 +501,50 @@ impl ChangeTarget {
         selection: &braid_sql::ast::Expr,
         slots: &[Slot],
     ) -> Result<Expr> {
-        let row = row_scope(&self.table, &layer.item.to_string(), slots);
-        let mut scope = Scope { tables: row.tables.clone(), ..Scope::default() };
-        for (number, place) in &layer.columns {
-            let mut column = row.columns[*place].clone();
-            column.item = (layer.item, *number);
-            scope.columns.push(column);
+        let items = self.items(binder, place, slots)?;
+        debug_assert!(layer.selection.is_some(), "only conditions are bound here");
+        self.over_items(binder, (place, slots), &items, |binder, scopes| {
+            bind_condition(binder, selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")
+        })
+    }
+
+    /// Binds a stored expression of a layer over the columns of its item of FROM.
+    fn over_items(
+        &self,
+        binder: &mut Binder<'_>,
+        (place, slots): (usize, &[Slot]),
+        items: &[(u16, String, Expr)],
+        bind: impl FnOnce(&mut Binder<'_>, Scopes<'_>) -> Result<Expr>,
+    ) -> Result<Expr> {
+        let item = self.layers.get(place).map_or(0, |layer| layer.item);
+        let label = item.to_string();
+        let mut scope = Scope { tables: vec![ScopeTable::plain(&label)], ..Scope::default() };
+        if place + 1 == self.layers.len() {
+            let source = table_source(&self.table, &label, slots)?;
+            scope.sources.push(RowSource { item, ..source });
+        }
+        let mut computed: Vec<(Slot, Expr)> = Vec::new();
+        for (number, name, e) in items {
+            let slot = match e {
+                Expr::Column(slot, _) => *slot,
+                _ => {
+                    let slot = binder.slot();
+                    computed.push((slot, e.clone()));
+                    slot
+                }
+            };
+            let column = plain_column(&label, name, slot, e.ty());
+            scope.columns.push(ScopeColumn { item: (item, *number), ..column });
         }
         let cx = crate::PlanContext { text: "", ..*binder.context() };
         let mut inner = Binder::of_stored(&cx, self.reader(binder, place + 1));
         inner.follow(binder);
-        let scopes = Scopes { scope: &scope, parent: None };
-        let bound =
-            bind_condition(&mut inner, selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE");
+        let bound = bind(&mut inner, Scopes { scope: &scope, parent: None });
         binder.lead_from(inner);
-        bound
+        let mut bound = bound?;
+        replace_columns(&mut bound, &computed);
+        Ok(bound)
     }
-}
-
-/// A scan of the rows to be changed: of a view only those that it shows. The scope has the table's
-/// order.
-pub(crate) fn shown_scan(
-    binder: &mut Binder<'_>,
-    target: &ChangeTarget,
-    alias: Option<&str>,
-) -> Result<(Node, Scope)> {
-    if target.instead {
-        return instead_scan(binder, target, alias);
-    }
-    if !target.reorders() && !target.only {
-        return target_scan(binder, &target.table, alias);
-    }
-    let mut scan = plain_scan(binder, &target.table, alias.unwrap_or(&target.shown.name))?;
-    scan.partition.clone_from(&target.partition);
-    let node = Node::Scan(Box::new(scan));
-    let slots = node.slots();
-    let mut scope = target_row(binder, &target.shown, alias, &slots)?;
-    match target.through {
-        Some(_) => scope.sources.iter_mut().for_each(|source| source.relation = target.table.id),
-        None if target.only => {}
-        None => scope.sources.clear(),
-    }
-    enter_range(binder, &scope);
-    let predicates = target.conditions(binder, &slots)?;
-    let node = locked(node);
-    if target.layers.iter().any(|layer| layer.view.options.is_barrier()) {
-        return Ok((behind_barrier(node, predicates), scope));
-    }
-    if predicates.is_empty() {
-        return Ok((node, scope));
-    }
-    Ok((Node::Filter(Filter::of(node, predicates)), scope))
-}
-
-/// The rows of a view whose INSTEAD OF triggers do the work: its columns in order.
-fn instead_scan(
-    binder: &mut Binder<'_>,
-    target: &ChangeTarget,
-    alias: Option<&str>,
-) -> Result<(Node, Scope)> {
-    let Some(view) = binder.context().catalog.views().get(target.table.id).cloned() else {
-        return Err(Error::broken(format!("view \"{}\" is missing", target.table.name)));
-    };
-    let shown = alias.unwrap_or(&view.name);
-    let (input, mut scope) = expand_view(binder, &view, shown)?;
-    let mut exprs = Vec::with_capacity(scope.columns.len());
-    for column in &mut scope.columns {
-        let slot = binder.slot();
-        exprs.push((slot, Expr::Column(column.slot, column.ty.clone())));
-        column.slot = slot;
-    }
-    let schema = binder.context().catalog.schema_name(view.schema);
-    let scope = scope.of_relation(&schema, &view.name, alias.is_some());
-    enter_range(binder, &scope);
-    Ok((Node::Project(Box::new(Project { input, exprs })), scope))
 }
 
 /// A table, or the view that it stands for.

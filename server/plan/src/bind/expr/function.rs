@@ -15,6 +15,7 @@ use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
 use crate::bind::Binder;
 use crate::bind::domain::typeof_domain;
+use crate::bind::refusals::NoStoredForm;
 use crate::bind::routine::bind_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
 use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
@@ -104,20 +105,39 @@ fn variadic_call(
     Ok(Expr::Call(Box::new(CallExpr { function, args, types, spread: true, returns })))
 }
 
-/// A function by name; a type's name with one argument is a cast.
+/// A function by name; a type's name with one argument is a cast. `f(row)` may mean the field `f`,
+/// unless a function takes the row as it is.
 fn scalar_call(
     binder: &mut Binder<'_>,
     name: &str,
     args: Vec<Expr>,
     types: Vec<SqlType>,
 ) -> Result<Expr> {
-    match braid_builtins::resolve_function(name, &types) {
+    let resolved = braid_builtins::resolve_function(name, &types);
+    let field = field_named(&types, name);
+    if let (Some((place, ty)), [row]) = (field, args.as_slice())
+        && (resolved.is_err() || SqlType::from_name(name).is_some())
+    {
+        if binder.notes.is_some() {
+            let message = format!("{name}(row) as a field of the row");
+            return Err(Error::unsupported(message).caused_by(NoStoredForm));
+        }
+        return Ok(Expr::Field(Box::new(row.clone()), place, ty));
+    }
+    match resolved {
         Ok(resolved) => call_resolved(binder, resolved, args),
         Err(error) => match (SqlType::from_name(name), <[Expr; 1]>::try_from(args)) {
             (Some(ty), Ok([arg])) => coerce(binder, arg, &ty, CastContext::Explicit),
             _ => Err(error),
         },
     }
+}
+
+/// The field of that name, if there is one argument and it is a row.
+fn field_named(types: &[SqlType], name: &str) -> Option<(usize, SqlType)> {
+    let [SqlType::Record(row)] = types else { return None };
+    let place = row.iter().position(|(field, _)| field == name)?;
+    Some((place, row.get(place)?.1.clone()))
 }
 
 /// COALESCE, NULLIF, GREATEST and LEAST: not functions, since they evaluate no more than they need.

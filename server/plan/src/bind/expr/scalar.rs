@@ -20,7 +20,9 @@ use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
 };
-use crate::bind::from::system_columns::{system_column, system_column_of};
+use crate::bind::from::system_columns::{
+    note_system_column, source_named, system_column, system_column_of,
+};
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
@@ -171,7 +173,7 @@ fn bind_identifier(
             refuse_ambiguous(binder, &name)?;
             return read_column(binder, column);
         }
-        if let Some(expr) = system_column(binder, &name, level.scope)? {
+        if let Some(expr) = system_column(binder, ast, &name, level.scope)? {
             return Ok(expr);
         }
         scopes = level.parent;
@@ -225,6 +227,9 @@ fn bind_compound_identifier(
             return read_column(binder, column);
         }
         if let Some(expr) = system_column_of(binder, schema, table, name, level.scope)? {
+            if let Some(source) = source_named(schema, table, level.scope) {
+                note_system_column(binder, ast, name, source);
+            }
             return Ok(expr);
         }
         if found {

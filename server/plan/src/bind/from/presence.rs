@@ -55,9 +55,12 @@ fn mark(binder: &mut Binder<'_>, (node, scope): &mut (Node, Scope)) {
 pub(crate) fn passed_columns(scope: &Scope) -> Vec<(Slot, Expr)> {
     let columns = scope.columns.iter().map(|column| (column.slot, column.ty.clone()));
     let present = scope.tables.iter().filter_map(|table| table.presence.clone());
+    // The oids of partitions are no columns.
+    let oids = scope.sources.iter().filter_map(|source| Some((source.oid?, SqlType::Oid)));
     let mut known = HashSet::new();
     columns
         .chain(present)
+        .chain(oids)
         .filter(|(slot, _)| known.insert(*slot))
         .map(|(slot, ty)| (slot, Expr::Column(slot, ty)))
         .collect()

@@ -30,6 +30,9 @@ pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
         if let Some(relation) = &relation {
             check_column(binder, Object::from(relation), *column, "SELECT")?;
         }
+        if binder.computed.iter().any(|(known, _)| *known == slot) {
+            binder.reads_target.set(true);
+        }
     }
     let Some((table, slots)) = &binder.guarded else { return Ok(()) };
     let Some(place) = slots.iter().position(|known| *known == slot) else { return Ok(()) };

@@ -7,6 +7,7 @@ use super::items::name_parts;
 use crate::bind::Binder;
 use crate::bind::expr::scalar::{bind_expr, read_column};
 use crate::bind::from::privileges::check_guarded;
+use crate::bind::from::system_columns::stored_system_column;
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -362,7 +363,7 @@ fn is_visible(scopes: &Scopes<'_>, name: &str) -> bool {
 
 /// A column by the numbers that a stored query has.
 pub(crate) fn read_stored_column(
-    binder: &Binder<'_>,
+    binder: &mut Binder<'_>,
     parts: &[Ident],
     cx: &ExprCx<'_, '_>,
 ) -> Result<Expr> {
@@ -373,6 +374,9 @@ pub(crate) fn read_stored_column(
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find_item((item, column)) {
                 return read_column(binder, column);
+            }
+            if let Some(expr) = stored_system_column(binder, (item, column), level.scope)? {
+                return Ok(expr);
             }
             scopes = level.parent;
         }

@@ -20,6 +20,8 @@
 //! that it updated, so an INSERT knows it. Elsewhere `xmax` is 0: no row that is seen is deleted.
 
 use braid_catalog::{Table, VirtualTable};
+use braid_sql::ItemColumn;
+use braid_sql::ast::Expr as Ast;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
@@ -27,6 +29,7 @@ use crate::bind::expr::operators::compare_exprs;
 use crate::bind::expr::scalar::call_function;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::scope::columns::{RowSource, Scope};
+use crate::bind::scope::notes::Reference;
 use crate::tree::expr::{CallExpr, CompareOp, Expr, QuantifiedExpr, Slot, conjunction};
 
 const TABLE_OID: &str = "tableoid";
@@ -55,6 +58,7 @@ pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> Result
         table: alias.to_owned(),
         schema: None,
         relation: table.id,
+        item: 0,
         oid: None,
         key,
         has_place: true,
@@ -76,6 +80,7 @@ pub(crate) fn virtual_source(
         table: alias.to_owned(),
         schema: None,
         relation: table.oid,
+        item: 0,
         oid: None,
         // The first column of a catalog table is never NULL.
         key: vec![(*slot, table.columns.get(*place)?.1.clone())],
@@ -89,6 +94,7 @@ pub(crate) fn virtual_source(
 /// 42702 if several have.
 pub(crate) fn system_column(
     binder: &mut Binder<'_>,
+    ast: &Ast,
     name: &str,
     scope: &Scope,
 ) -> Result<Option<Expr>> {
@@ -98,12 +104,57 @@ pub(crate) fn system_column(
     let mut sources = scope.sources.iter().filter(|source| !source.joined);
     match (sources.next(), sources.next()) {
         (None, _) => Ok(None),
-        (Some(only), None) => column_of_source(binder, name, only).map(Some),
+        (Some(only), None) => {
+            note_system_column(binder, ast, name, only);
+            column_of_source(binder, name, only).map(Some)
+        }
         _ => Err(Error::new(
             SqlState::AmbiguousColumn,
             format!("column reference \"{name}\" is ambiguous"),
         )),
     }
+}
+
+/// Notes which system column a name means: stored queries have a number for it.
+pub(crate) fn note_system_column(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    name: &str,
+    source: &RowSource,
+) {
+    let number = match name {
+        TABLE_OID => braid_sql::TABLE_OID_COLUMN,
+        PLACE => braid_sql::PLACE_COLUMN,
+        _ => return,
+    };
+    binder.note_name(ast, Reference::Column((source.item, number)));
+}
+
+/// The system column that has this number in a stored query.
+pub(crate) fn stored_system_column(
+    binder: &mut Binder<'_>,
+    (item, number): ItemColumn,
+    scope: &Scope,
+) -> Result<Option<Expr>> {
+    let name = match number {
+        braid_sql::TABLE_OID_COLUMN => TABLE_OID,
+        braid_sql::PLACE_COLUMN => PLACE,
+        _ => return Ok(None),
+    };
+    let source = scope.sources.iter().find(|source| source.item == item);
+    source.map(|source| column_of_source(binder, name, source)).transpose()
+}
+
+/// The table that a name before a system column means.
+pub(crate) fn source_named<'s>(
+    schema: Option<&str>,
+    table: &str,
+    scope: &'s Scope,
+) -> Option<&'s RowSource> {
+    let named = |source: &&RowSource| {
+        source.table == table && (schema.is_none() || source.schema.as_deref() == schema)
+    };
+    scope.sources.iter().find(named)
 }
 
 /// A system column with a table's name before it.
@@ -117,10 +168,8 @@ pub(crate) fn system_column_of(
     if !is_system_column(name) {
         return Ok(None);
     }
-    let named = |source: &&RowSource| {
-        source.table == table && (schema.is_none() || source.schema.as_deref() == schema)
-    };
-    scope.sources.iter().find(named).map(|found| column_of_source(binder, name, found)).transpose()
+    let found = source_named(schema, table, scope);
+    found.map(|found| column_of_source(binder, name, found)).transpose()
 }
 
 fn column_of_source(binder: &mut Binder<'_>, name: &str, source: &RowSource) -> Result<Expr> {

@@ -47,11 +47,27 @@ pub(crate) fn bind_table_function(
     if args.star {
         return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
     }
-    let bound = bind_arguments(binder, &args.list, &mut cx)?;
-    let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
+    let mut bound = bind_arguments(binder, &args.list, &mut cx)?;
     let place = first_part(name);
+    let populated = populated_row(binder, &function, &mut bound, alias)
+        .map_err(|error| error.position(place))?;
+    let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
     let resolved = braid_builtins::resolve_set_function(&function, &types);
     let resolved = resolved.map_err(|error| error.position(place))?;
+    if let Some(row) = populated {
+        let mut call = match resolved {
+            Some(resolved) => set_call(binder, resolved, bound)?,
+            None => {
+                let expr = call_function(binder, &function, bound)?;
+                single_value(binder, expr, function).0
+            }
+        };
+        let names: Vec<String> = row.iter().map(|(name, _)| name.clone()).collect();
+        call.columns = row.iter().map(|(_, ty)| (binder.slot(), ty.clone())).collect();
+        call.row = Some(SqlType::Record(row));
+        call.defined.clone_from(&names);
+        return Ok((call, names));
+    }
     let returns_record = resolved.as_ref().is_some_and(|set| set.columns.is_empty());
     let defined = column_definitions(alias, returns_record, binder.cx.types())
         .map_err(|error| error.position(place))?;
@@ -77,6 +93,43 @@ pub(crate) fn bind_table_function(
     };
     let (call, names) = single_value(binder, expr, function);
     Ok(spread_row(binder, call, names))
+}
+
+/// The row that `json_populate_record(null::record, …) AS (a int)` and its relatives give: its
+/// first argument gets the columns of the list. `None` for another call.
+fn populated_row(
+    binder: &Binder<'_>,
+    function: &str,
+    args: &mut [Expr],
+    alias: Option<&TableAlias>,
+) -> Result<Option<RowType>> {
+    let family = ["json_populate_record", "jsonb_populate_record"];
+    let is_family = family.iter().any(|name| {
+        function.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest == "set")
+    });
+    let Some(given) = args.first_mut().filter(|_| is_family) else { return Ok(None) };
+    let SqlType::Record(fields) = given.ty() else { return Ok(None) };
+    let columns = alias.map(|alias| &alias.columns[..]).unwrap_or_default();
+    let is_typed = columns.iter().any(|column| column.data_type.is_some());
+    if fields.name().is_some() || !is_typed {
+        return Ok(None);
+    }
+    let defined = column_definitions(alias, true, binder.cx.types())?;
+    let row = RowType::from(defined);
+    if fields.is_empty() {
+        *given = Expr::null(SqlType::Record(row.clone()));
+        return Ok(Some(row));
+    }
+    let fits = fields.len() == row.len()
+        && fields.iter().zip(row.iter()).all(|((_, own), (_, wanted))| own.same_base(wanted));
+    match given {
+        // The members have the names of the row that is given: `f1`, `f2` and so on.
+        Expr::Row(..) if fits => Ok(Some(row)),
+        _ => {
+            let message = "function return row and query-specified return row do not match";
+            Err(Error::new(SqlState::DatatypeMismatch, message))
+        }
+    }
 }
 
 /// A call whose rows are values of a row type with a name has their fields as columns.

@@ -15,7 +15,7 @@ use crate::bind::expr::operators::coerce_argument;
 use crate::bind::note_taking::note_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
 use crate::bind::scope::notes::RoutineNote;
-use crate::bind::stored::bind_default;
+use crate::bind::stored::{bind_default, stored_type};
 use crate::context::PlanContext;
 use crate::tree::expr::{Expr, RoutineExpr};
 use crate::tree::node::{FunctionCall, RoutineCall};
@@ -235,7 +235,7 @@ fn call_of(
     types: &[SqlType],
 ) -> Result<FoundCall> {
     let routine = match chosen.routine.is_polymorphic() {
-        true => Arc::new(of_call(chosen, types)?),
+        true => Arc::new(of_call(binder, chosen, types)?),
         false => chosen.routine.clone(),
     };
     let refresh = |binder: &Binder<'_>, ty: &SqlType| {
@@ -281,15 +281,24 @@ fn call_of(
 }
 
 /// The routine with the types that its polymorphic parameters have in a call.
-fn of_call(chosen: &Candidate<'_>, types: &[SqlType]) -> Result<Routine> {
+fn of_call(binder: &mut Binder<'_>, chosen: &Candidate<'_>, types: &[SqlType]) -> Result<Routine> {
     let mut routine = Routine::clone(chosen.routine);
+    // Defaults of polymorphic parameters say what these are, as arguments do.
+    let (mut wanted, mut types) = (chosen.wanted.clone(), types.to_vec());
+    for (given, parameter) in chosen.given.iter().zip(routine.of_call()) {
+        let default = parameter.default.as_ref().filter(|_| *given == Given::Default);
+        if let (Some(default), SqlType::Any(_)) = (default, &parameter.ty) {
+            wanted.push(parameter.ty.clone());
+            types.push(stored_type(binder, default, None, "DEFAULT expressions")?);
+        }
+    }
     let mut results: Vec<SqlType> = vec![routine.result_type().clone()];
     if let SqlType::Record(row) = routine.result_type() {
         results.extend(row.iter().map(|(_, ty)| ty.clone()));
     }
     let of_result = results.len();
     results.extend(routine.parameters.iter().map(|parameter| parameter.ty.clone()));
-    let (arguments, results) = braid_builtins::bind_any(&chosen.wanted, types, &results)?;
+    let (arguments, results) = braid_builtins::bind_any(&wanted, &types, &results)?;
     let (result, parameters) = results.split_at(of_result);
     for (parameter, ty) in routine.parameters.iter_mut().zip(parameters) {
         parameter.ty = ty.clone();

@@ -67,6 +67,8 @@ pub struct RowSource {
     pub schema: Option<String>,
     /// Its oid.
     pub relation: Id,
+    /// The number of its item of FROM, where items have numbers.
+    pub item: u32,
     /// Where the oid of a row's own table is, if the rows are of several partitions.
     pub oid: Option<Slot>,
     /// Its primary key. Of a catalog, a column that is never NULL.

@@ -54,6 +54,9 @@ pub fn column_name(ast: &Ast) -> String {
     match ast {
         Ast::Identifier(ident) => braid_sql::fold(ident),
         Ast::CompoundIdentifier(parts) => last(parts),
+        Ast::QualifiedWildcard(name, _) => {
+            name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold).unwrap_or_default()
+        }
         Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => column_name(inner),
         Ast::Cast { expr, data_type, .. } => match column_name(expr) {
             name if is_weak_name(expr) => match built_in_type(data_type) {

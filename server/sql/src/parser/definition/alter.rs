@@ -17,7 +17,8 @@ use super::sequence::{parse_identity_options, parse_sequence_option, parse_seque
 use super::types::parse_alter_type;
 use crate::ast::{
     AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
-    AlterTarget, AlterView, AlterViewAction, IdentityMode, ObjectName, Rename, Statement,
+    AlterTarget, AlterView, AlterViewAction, IdentityMode, ObjectName, Rename,
+    ReplicaIdentityClause, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -219,20 +220,12 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
             return Ok(AlterAction::SetLogged(logged));
         }
     }
+    if let Some(action) = parse_marks(cursor)? {
+        return Ok(action);
+    }
     let known = matches!(
         cursor.peek_word(),
-        Some(
-            "enable"
-                | "disable"
-                | "force"
-                | "no"
-                | "inherit"
-                | "of"
-                | "not"
-                | "cluster"
-                | "replica"
-                | "set"
-        )
+        Some("enable" | "disable" | "force" | "no" | "inherit" | "of" | "not" | "set")
     );
     if !known {
         return Err(cursor.unexpected());
@@ -249,6 +242,29 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     }
     let what = cursor.slice(start..cursor.byte_behind()).to_owned();
     Ok(AlterAction::Unsupported(what))
+}
+
+/// `REPLICA IDENTITY …`, `CLUSTER ON …` and `SET WITHOUT CLUSTER`.
+fn parse_marks(cursor: &mut Cursor<'_>) -> Result<Option<AlterAction>> {
+    if cursor.take_all(&["cluster", "on"]) {
+        return Ok(Some(AlterAction::ClusterOn(Some(parse_ident(cursor)?))));
+    }
+    if cursor.take_all(&["set", "without", "cluster"]) {
+        return Ok(Some(AlterAction::ClusterOn(None)));
+    }
+    if !cursor.take_all(&["replica", "identity"]) {
+        return Ok(None);
+    }
+    let clause = match cursor.take_one(&["default", "full", "nothing"]) {
+        Some(0) => ReplicaIdentityClause::Default,
+        Some(1) => ReplicaIdentityClause::Full,
+        Some(_) => ReplicaIdentityClause::Nothing,
+        None => {
+            cursor.expect_all(&["using", "index"])?;
+            ReplicaIdentityClause::Index(parse_ident(cursor)?)
+        }
+    };
+    Ok(Some(AlterAction::ReplicaIdentity(clause)))
 }
 
 fn parse_alter_add(cursor: &mut Cursor<'_>) -> Result<AlterAction> {

@@ -9,6 +9,7 @@ use braid_types::{Error, Result, SqlState};
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::domains::parse_create_domain;
+use super::roles::grant::parse_grant;
 use super::roles::policies::parse_create_policy;
 use super::roles::users::parse_create_user;
 use super::sequence::parse_create_sequence;
@@ -28,6 +29,7 @@ use crate::parser::names::{
 use crate::parser::routine::{parse_create_routine, parse_create_trigger};
 use crate::parser::row_statement::{alias, plain_with, refuse_into};
 use crate::parser::session::set::parse_setting_value;
+use crate::rewrite::words::position;
 
 /// `CREATE …`.
 pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -243,10 +245,32 @@ fn parse_create_schema(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let name = if cursor.is("authorization") { None } else { Some(parse_object_name(cursor)?) };
     let authorization =
         if cursor.take("authorization") { Some(parse_role_name(cursor)?) } else { None };
-    if cursor.is("create") || cursor.is("grant") {
-        return Err(cursor.unsupported("CREATE SCHEMA with elements"));
+    let mut elements = Vec::new();
+    while cursor.is("create") || cursor.is("grant") {
+        if if_not_exists {
+            let message = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
+            return Err(Error::new(SqlState::FeatureNotSupported, message)
+                .position(position(cursor.span())));
+        }
+        elements.push(parse_schema_element(cursor)?);
     }
-    Ok(Statement::CreateSchema(CreateSchema { name, if_not_exists, authorization }))
+    Ok(Statement::CreateSchema(CreateSchema { name, if_not_exists, authorization, elements }))
+}
+
+/// `CREATE …` or `GRANT …` in `CREATE SCHEMA`.
+fn parse_schema_element(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    if cursor.is("grant") {
+        return parse_grant(cursor);
+    }
+    let is_element = ["table", "unlogged", "view", "recursive", "sequence", "unique", "index"]
+        .into_iter()
+        .chain(["trigger", "constraint", "temporary", "temp", "local", "global", "or"])
+        .any(|word| cursor.nth_is(1, word));
+    if is_element {
+        return parse_create(cursor);
+    }
+    cursor.advance();
+    Err(cursor.unexpected())
 }
 
 fn parse_create_database(cursor: &mut Cursor<'_>) -> Result<Statement> {

@@ -197,11 +197,22 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
     while !at_end_of_column(cursor) {
         if cursor.take("collate") {
             column.collation = Some(parse_any_name(cursor)?);
+        } else if cursor.take("compression") {
+            check_compression(&parse_label(cursor)?.value)?;
         } else {
             parse_behind_column(cursor, &mut column.constraints)?;
         }
     }
     Ok(column)
+}
+
+/// 22023 for a method of compression that PostgreSQL does not have. It has no effect here.
+fn check_compression(method: &str) -> Result<()> {
+    if matches!(method, "pglz" | "lz4" | "default") {
+        return Ok(());
+    }
+    let message = format!("invalid compression method \"{method}\"");
+    Err(Error::new(SqlState::InvalidParameterValue, message))
 }
 
 /// Whether nothing more follows behind a column.
@@ -301,8 +312,6 @@ fn parse_column_constraint_kind(cursor: &mut Cursor<'_>) -> Result<Option<Column
     } else if cursor.take("family") {
         let name = Some(parse_ident(cursor)?);
         ColumnConstraintKind::Family { name, create: false, if_not_exists: false }
-    } else if cursor.is("storage") || cursor.is("compression") {
-        return Err(cursor.unsupported("the storage of a column"));
     } else {
         return Ok(None);
     };

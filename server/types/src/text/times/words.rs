@@ -52,13 +52,11 @@ pub(crate) enum Unit {
 
 /// The unit of a word in lower case.
 pub(crate) fn unit_of(word: &str) -> Option<Unit> {
-    Some(match word {
-        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
-            Unit::Microsecond
-        }
-        "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
-            Unit::Millisecond
-        }
+    // PostgreSQL looks at ten letters of a word.
+    let end = word.char_indices().nth(10).map_or(word.len(), |(at, _)| at);
+    Some(match &word[..end] {
+        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" => Unit::Microsecond,
+        "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecon" => Unit::Millisecond,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,

@@ -11,7 +11,7 @@ use braid_catalog::{
 use braid_exec::from_kv;
 use braid_kv::TxnOptions;
 use braid_sql::ast::ObjectName;
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined};
@@ -52,14 +52,18 @@ pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec
 pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<()> {
     let catalog = cx.catalog();
     let mut tables = named(cx, names)?;
-    for table in &tables {
-        cx.check_owner(Object::Table(table))?;
+    let user = cx.user();
+    let is_mine =
+        |table: &Arc<Table>| catalog.privileges().acts_as_owner(user, Object::Table(table));
+    for table in tables.iter().filter(|table| !is_mine(table)) {
+        let message =
+            format!("skipping \"{}\" --- only table or database owner can analyze it", table.name);
+        cx.notices.push(Error::new(SqlState::Warning, message));
     }
+    tables.retain(is_mine);
     if names.is_empty() {
-        let user = cx.user();
-        let mine =
-            |table: &&Arc<Table>| catalog.privileges().acts_as_owner(user, Object::Table(table));
-        tables.extend(catalog.tables().in_database(cx.path().database).filter(mine).cloned());
+        let all = catalog.tables().in_database(cx.path().database);
+        tables.extend(all.filter(|table| is_mine(table)).cloned());
     }
     for table in tables {
         let statistics = count(cx, &table).await?;

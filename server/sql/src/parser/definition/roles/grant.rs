@@ -46,7 +46,7 @@ pub(crate) fn parse_grant(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let admin_option = cursor.take_all(&["with", "admin", "option"]);
     parse_granted_by(cursor)?;
     let roles = granted.into_iter().map(|granted| granted.name).collect();
-    Ok(Statement::GrantRole(RoleGrant { roles, grantees, admin_option }))
+    Ok(Statement::GrantRole(RoleGrant { tag: "GRANT ROLE", roles, grantees, admin_option }))
 }
 
 /// `REVOKE …`.
@@ -74,7 +74,7 @@ pub(crate) fn parse_revoke(cursor: &mut Cursor<'_>) -> Result<Statement> {
     parse_granted_by(cursor)?;
     parse_drop_behavior(cursor);
     let roles = granted.into_iter().map(|granted| granted.name).collect();
-    Ok(Statement::RevokeRole(RoleGrant { roles, grantees, admin_option }))
+    Ok(Statement::RevokeRole(RoleGrant { tag: "REVOKE ROLE", roles, grantees, admin_option }))
 }
 
 /// `ALTER DEFAULT PRIVILEGES`, at `DEFAULT`.

@@ -5,8 +5,8 @@ use sqlparser::ast::Ident;
 use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{
-    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, SettingChange,
-    Statement, UserOption,
+    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, Grantee, OwnedBy, RoleGrant,
+    SettingChange, Statement, UserOption,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
@@ -86,6 +86,7 @@ fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
 
 /// `ALTER USER`, at that word.
 pub(crate) fn parse_alter_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let is_group = cursor.is("group");
     cursor.advance();
     let if_exists = take_if_exists(cursor);
     let everyone = cursor.take("all");
@@ -97,6 +98,9 @@ pub(crate) fn parse_alter_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if cursor.take_all(&["in", "database"]) {
         let database = parse_ident(cursor)?;
         return parse_stored_setting(cursor, "ALTER ROLE", database, Some(name));
+    }
+    if is_group && !everyone && (cursor.is("add") || cursor.is("drop")) {
+        return parse_alter_group(cursor, name);
     }
     let mut user = AlterUser {
         name,
@@ -119,6 +123,16 @@ pub(crate) fn parse_alter_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
         user.options = parse_user_options(cursor)?;
     }
     Ok(Statement::AlterUser(user))
+}
+
+/// `ADD USER …` or `DROP USER …` of `ALTER GROUP`: the members of a role.
+fn parse_alter_group(cursor: &mut Cursor<'_>, group: Ident) -> Result<Statement> {
+    let adds = cursor.take_one(&["add", "drop"]) == Some(0);
+    cursor.expect("user")?;
+    let grantees = cursor.list(|cursor| parse_role_name(cursor).map(Grantee::User))?;
+    let (tag, roles) = ("ALTER ROLE", vec![group]);
+    let grant = RoleGrant { tag, roles, grantees, admin_option: false };
+    Ok(if adds { Statement::GrantRole(grant) } else { Statement::RevokeRole(grant) })
 }
 
 /// `SET …` or `RESET …` for later sessions in a database.

@@ -1,0 +1,144 @@
+//! The rows and columns of a view that a statement changes: those that it shows.
+
+use braid_catalog::View;
+use braid_sql::ast::{Assignment, AssignmentTarget, Ident, TargetColumn};
+use braid_types::{Error, Result, SqlState};
+
+use super::assignment::bind_assignments;
+use super::target::{locked, settle, target_scan};
+use super::view::ChangeTarget;
+use crate::bind::Binder;
+use crate::bind::from::items::expand_view;
+use crate::bind::from::range_table::enter_range;
+use crate::bind::from::security::behind_barrier;
+use crate::bind::from::stored_table::plain_scan;
+use crate::bind::scope::columns::Scope;
+use crate::bind::stored::target_row;
+use crate::tree::expr::Expr;
+use crate::tree::node::{Filter, Node, Project};
+
+/// What an INSERT with too many values is told.
+pub(super) const TOO_MANY_VALUES: &str = "INSERT has more expressions than target columns";
+
+/// A scan of the rows to be changed: of a view only those that it shows. The scope has the table's
+/// order.
+pub(crate) fn shown_scan(
+    binder: &mut Binder<'_>,
+    target: &ChangeTarget,
+    alias: Option<&str>,
+) -> Result<(Node, Scope)> {
+    if target.instead {
+        return instead_scan(binder, target, alias);
+    }
+    if !target.reorders() && !target.only {
+        return target_scan(binder, &target.table, alias);
+    }
+    let mut scan = plain_scan(binder, &target.table, alias.unwrap_or(&target.shown.name))?;
+    scan.partition.clone_from(&target.partition);
+    let node = Node::Scan(Box::new(scan));
+    let slots = node.slots();
+    let mut scope = target_row(binder, &target.shown, alias, &slots)?;
+    match target.through {
+        Some(_) => scope.sources.iter_mut().for_each(|source| source.relation = target.table.id),
+        None if target.only => {}
+        None => scope.sources.clear(),
+    }
+    target.add_computed(binder, alias, &slots, &mut scope)?;
+    enter_range(binder, &scope);
+    let predicates = target.conditions(binder, &slots)?;
+    let node = locked(node);
+    if target.layers.iter().any(|layer| layer.view.options.is_barrier()) {
+        return Ok((behind_barrier(node, predicates), scope));
+    }
+    if predicates.is_empty() {
+        return Ok((node, scope));
+    }
+    Ok((Node::Filter(Filter::of(node, predicates)), scope))
+}
+
+/// The rows of a view whose INSTEAD OF triggers do the work: its columns in order.
+fn instead_scan(
+    binder: &mut Binder<'_>,
+    target: &ChangeTarget,
+    alias: Option<&str>,
+) -> Result<(Node, Scope)> {
+    let Some(view) = binder.context().catalog.views().get(target.table.id).cloned() else {
+        return Err(Error::broken(format!("view \"{}\" is missing", target.table.name)));
+    };
+    let shown = alias.unwrap_or(&view.name);
+    let (input, mut scope) = expand_view(binder, &view, shown)?;
+    let mut exprs = Vec::with_capacity(scope.columns.len());
+    for column in &mut scope.columns {
+        let slot = binder.slot();
+        exprs.push((slot, Expr::Column(column.slot, column.ty.clone())));
+        column.slot = slot;
+    }
+    let schema = binder.context().catalog.schema_name(view.schema);
+    let scope = scope.of_relation(&schema, &view.name, alias.is_some());
+    enter_range(binder, &scope);
+    Ok((Node::Project(Box::new(Project { input, exprs })), scope))
+}
+
+/// 0A000 for a computed column of a view that is to get a value.
+fn computed_column(view: &View, name: &str, action: &str) -> Error {
+    let message = format!("cannot {action} column \"{name}\" of view \"{}\"", view.name);
+    Error::new(SqlState::FeatureNotSupported, message)
+        .detail("View columns that are not columns of their base relation are not updatable.")
+}
+
+/// 0A000 for a name among those that get values that is a computed column of the view.
+pub(super) fn refuse_computed<'n>(
+    target: &ChangeTarget,
+    mut names: impl Iterator<Item = &'n Ident>,
+    action: &str,
+) -> Result<()> {
+    let Some(layer) = target.layers.first() else { return Ok(()) };
+    let view = &layer.view;
+    let is_computed = |name: &str| {
+        let mut columns = view.columns.iter().zip(&target.columns);
+        columns.any(|((known, _), place)| known == name && place.is_none())
+    };
+    let Some(name) = names.find(|name| is_computed(&braid_sql::fold(name))) else {
+        return Ok(());
+    };
+    Err(computed_column(view, &braid_sql::fold(name), action))
+}
+
+/// What is wrong with an INSERT without a list of columns that has more values than there are
+/// columns before the first computed one.
+pub(super) fn past_computed(target: &ChangeTarget, named: &[TargetColumn], error: Error) -> Error {
+    let computed = target.columns.iter().position(Option::is_none);
+    let is_wide = named.is_empty() && error.message() == TOO_MANY_VALUES;
+    match (target.layers.first(), computed) {
+        (Some(layer), Some(place)) if is_wide => {
+            let (name, _) = &layer.view.columns[place];
+            computed_column(&layer.view, name, "insert into")
+        }
+        _ => error,
+    }
+}
+
+/// What SET assigns to the target.
+pub(super) fn bind_set(
+    binder: &mut Binder<'_>,
+    assignments: &[Assignment],
+    target: &ChangeTarget,
+    scope: &Scope,
+) -> Result<Vec<(usize, Expr)>> {
+    refuse_computed(target, assigned_names(assignments), "update")?;
+    let mut bound = bind_assignments(binder, assignments, &target.assigned(), scope)?;
+    bound.iter_mut().for_each(|(_, e)| settle(binder, e));
+    Ok(bound)
+}
+
+/// The names of the columns that SET assigns to.
+fn assigned_names(assignments: &[Assignment]) -> impl Iterator<Item = &Ident> {
+    assignments.iter().flat_map(|assignment| {
+        match &assignment.target {
+            AssignmentTarget::Column(target) => std::slice::from_ref(target),
+            AssignmentTarget::Columns(targets) => targets,
+        }
+        .iter()
+        .map(|target| &target.name)
+    })
+}
