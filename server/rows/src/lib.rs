@@ -41,5 +41,5 @@ pub use foreign_key::index_on;
 pub use index::{IndexDecoder, IndexEntry, IndexRows};
 pub use row_decoder::RowDecoder;
 pub use spans::{End, KeyColumn, extend, extend_by_rows, push_column, range, row_span};
-pub use table::TableRows;
+pub use table::{PairBuffer, TableRows};
 pub use violation::Violation;
