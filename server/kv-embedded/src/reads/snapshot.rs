@@ -17,7 +17,7 @@ impl Snapshot for ViewSnapshot {
     }
 
     fn multi_get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Result<Vec<Option<Value>>>> {
-        Answer::ready(keys.iter().map(|key| self.0.read(key)).collect())
+        Answer::ready(self.0.read_all(keys))
     }
 
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor> {
