@@ -2,7 +2,7 @@
 //! and locks.
 //!
 //! ```text
-//!   order     ""         "k65"       "k129"            lower bounds, in a tree
+//!   order                "k65"       "k129"            lower bounds, in a tree
 //!               ▼           ▼            ▼
 //!   chunks    k1 … k64   k65 … k128   k129 …           entries side by side
 //!                                       ▲
@@ -30,7 +30,8 @@ struct Entry<V> {
 /// The entries between two bounds, in key order.
 #[derive(Debug)]
 struct Chunk<V> {
-    lower: Arc<[u8]>,
+    /// None: below all keys.
+    lower: Option<Arc<[u8]>>,
     /// Where the next chunk begins.
     upper: Option<Arc<[u8]>>,
     entries: Vec<Entry<V>>,
@@ -41,7 +42,7 @@ struct Chunk<V> {
 pub struct KeyMap<V> {
     /// In no order. The first one begins below all keys, and stays.
     chunks: Vec<Chunk<V>>,
-    /// The place of each chunk among `chunks`, by its lower bound.
+    /// The place of every other chunk among `chunks`, by its lower bound.
     order: BTreeMap<Arc<[u8]>, usize>,
     recent: Cell<usize>,
     len: usize,
@@ -76,7 +77,8 @@ fn head_of(key: &[u8]) -> u64 {
 
 impl<V> Chunk<V> {
     fn covers(&self, key: &[u8]) -> bool {
-        *self.lower <= *key && self.upper.as_ref().is_none_or(|upper| *key < **upper)
+        self.lower.as_ref().is_none_or(|lower| **lower <= *key)
+            && self.upper.as_ref().is_none_or(|upper| *key < **upper)
     }
 
     /// Where a key is, or where it would be.
@@ -109,9 +111,9 @@ impl<V> KeyMap<V> {
             return Some(recent);
         }
         let to = (Bound::Unbounded, Bound::Included(key));
-        let (_, place) = self.order.range::<[u8], _>(to).next_back()?;
-        self.recent.set(*place);
-        Some(*place)
+        let place = self.order.range::<[u8], _>(to).next_back().map_or(0, |(_, place)| *place);
+        self.recent.set(place);
+        Some(place)
     }
 
     fn found(&self, key: &[u8]) -> Option<(usize, usize)> {
@@ -139,9 +141,7 @@ impl<V> KeyMap<V> {
         value: V,
     ) -> Inserted<'_, V> {
         if self.chunks.is_empty() {
-            let lower: Arc<[u8]> = Arc::from([].as_slice());
-            self.order.insert(lower.clone(), 0);
-            self.chunks.push(Chunk { lower, upper: None, entries: Vec::new() });
+            self.chunks.push(Chunk { lower: None, upper: None, entries: Vec::new() });
         }
         let mut place = self.place(key).unwrap_or_default();
         let mut at = match self.chunks[place].search(key) {
@@ -173,7 +173,7 @@ impl<V> KeyMap<V> {
         let lower = entries.first().map_or(key, |first| &first.key).clone();
         let upper = chunk.upper.replace(lower.clone());
         self.order.insert(lower.clone(), second);
-        self.chunks.push(Chunk { lower, upper, entries });
+        self.chunks.push(Chunk { lower: Some(lower), upper, entries });
         // An entry in the middle may be the last one of the first half.
         let (place, at) = if is_last || at > middle { (second, at - middle) } else { (place, at) };
         self.recent.set(place);
@@ -186,7 +186,7 @@ impl<V> KeyMap<V> {
         let chunk = &mut self.chunks[place];
         let entry = chunk.entries.remove(at);
         self.len -= 1;
-        if chunk.entries.is_empty() && !chunk.lower.is_empty() {
+        if chunk.entries.is_empty() && place > 0 {
             self.drop_chunk(place);
         }
         Some((entry.key, entry.value))
@@ -194,16 +194,16 @@ impl<V> KeyMap<V> {
 
     /// Drops an empty chunk that is not the first one. The one before it takes its span over.
     fn drop_chunk(&mut self, place: usize) {
-        let chunk = self.chunks.swap_remove(place);
-        self.order.remove(&chunk.lower);
-        if let Some(moved) = self.chunks.get(place) {
-            self.order.insert(moved.lower.clone(), place);
+        let Chunk { lower, upper, .. } = self.chunks.swap_remove(place);
+        let Some(lower) = lower else { return };
+        self.order.remove(&lower);
+        if let Some(moved) = self.chunks.get(place).and_then(|moved| moved.lower.clone()) {
+            self.order.insert(moved, place);
         }
-        let to = (Bound::Unbounded, Bound::Excluded(&*chunk.lower));
-        if let Some((_, before)) = self.order.range::<[u8], _>(to).next_back() {
-            self.chunks[*before].upper = chunk.upper;
-            self.recent.set(*before);
-        }
+        let to = (Bound::Unbounded, Bound::Excluded(&*lower));
+        let before = self.order.range::<[u8], _>(to).next_back().map_or(0, |(_, place)| *place);
+        self.chunks[before].upper = upper;
+        self.recent.set(before);
     }
 
     /// The entries from `from` on, up to `to` or to the last one.
@@ -234,8 +234,9 @@ impl<V> KeyMap<V> {
 
     /// All entries; the map goes.
     pub fn into_entries(mut self) -> impl Iterator<Item = (Arc<[u8]>, V)> {
-        let order = std::mem::take(&mut self.order);
-        order.into_values().flat_map(move |place| {
+        let first = (!self.chunks.is_empty()).then_some(0);
+        let others = std::mem::take(&mut self.order).into_values();
+        first.into_iter().chain(others).flat_map(move |place| {
             let entries = std::mem::take(&mut self.chunks[place].entries);
             entries.into_iter().map(|entry| (entry.key, entry.value))
         })
@@ -304,6 +305,6 @@ mod tests {
         keys.iter().for_each(|key| drop(map.insert(key, || key.clone(), ())));
         assert_eq!(map.chunks.len(), 1_000usize.div_ceil(CHUNK_ENTRIES_MAX));
         keys.iter().rev().for_each(|key| drop(map.remove(key)));
-        assert_eq!((map.chunks.len(), map.order.len(), map.len()), (1, 1, 0));
+        assert_eq!((map.chunks.len(), map.order.len(), map.len()), (1, 0, 0));
     }
 }

@@ -10,7 +10,7 @@ fn key(i: usize) -> Key {
 async fn put_all(db: &Database, keys: impl Iterator<Item = usize>) {
     let t = serializable(db);
     let s = t.next_statement();
-    keys.for_each(|i| t.put(s, key(i), i.to_be_bytes().to_vec()).unwrap());
+    keys.for_each(|i| t.put(s, key(i), i.to_string().into_bytes()).unwrap());
     t.commit_or_error().await.unwrap();
 }
 
@@ -20,7 +20,7 @@ async fn many_keys_are_read_as_one_by_one() {
     put_all(&db, (0..1_000).filter(|i| i % 3 != 1)).await;
     let t = serializable(&db);
     let s = t.next_statement();
-    t.delete_span(s, Span::new(key(300), key(400))).unwrap();
+    t.writes().delete_span(s, Span::new(key(300), key(400))).unwrap();
     (700..800).for_each(|i| t.delete(s, key(i)).unwrap());
     t.commit_or_error().await.unwrap();
     let t = serializable(&db);
@@ -42,8 +42,8 @@ async fn of_many_new_keys_the_first_statement_that_has_met_one_is_told() {
     put_all(&db, [40, 90, 150].into_iter()).await;
     let t = serializable(&db);
     let (first, second) = (t.next_statement(), t.next_statement());
-    (100..200).for_each(|i| t.put_new(first, key(i), i.to_be_bytes().to_vec()).unwrap());
-    (0..100).for_each(|i| t.put_new(second, key(i), i.to_be_bytes().to_vec()).unwrap());
+    (100..200).for_each(|i| t.put_new(first, key(i), i.to_string().into_bytes()).unwrap());
+    (0..100).for_each(|i| t.put_new(second, key(i), i.to_string().into_bytes()).unwrap());
     match t.commit().await {
         Err(Error::Duplicate { key: met, seq }) => assert_eq!((met, seq), (key(150), first)),
         other => panic!("expected a duplicate, got {other:?}"),
