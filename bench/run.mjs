@@ -21,6 +21,7 @@
  *   jobs        jobs a second and latency of @braiddb/queue, graphile-worker and pg-boss
  *               [--queued 20000] [--connections 1,4,16]; connections are workers
  *   growth      every kind of work at n and at 10 n
+ *   bulk        statements on very many rows [--bulk-rows 200000] [--isolation serializable]
  *   tpch        the 22 queries of TPC-H [--scale 0.2]; --only takes their numbers, separated by |
  *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
  *               one gateway and by two  [--point-rows 20000]; TIKV_BIN=FOLDER with pd-server and
@@ -65,6 +66,8 @@ const DEFAULTS = {
   workers: '2,16',
   queued: '20000',
   scale: '0.2',
+  'bulk-rows': '200000',
+  isolation: 'serializable',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -83,6 +86,7 @@ const MOMENT = {
   workers: '2',
   queued: '50',
   scale: '0.01',
+  'bulk-rows': '200',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -183,6 +187,15 @@ const SUITES = {
   async growth(sides) {
     const { runGrowth } = await import('./dist/growth/index.js');
     return runGrowth({ ...common, sides, scale: flags.smoke ? 0.02 : 1 });
+  },
+  async bulk(sides) {
+    const { runBulk } = await import('./dist/bulk/index.js');
+    return runBulk({
+      ...common,
+      sides,
+      rows: Number(flags['bulk-rows']),
+      isolation: flags.isolation,
+    });
   },
   async tpch(sides) {
     const { runTpch } = await import('./dist/tpch/index.js');

@@ -67,14 +67,13 @@ pub(crate) fn owe_checks(
 }
 
 /// Notes the entries that a row gets in the indexes of exclusion constraints.
-pub(crate) fn owe_exclusions(
+pub(crate) fn owe_exclusions<'e>(
     cx: &ExecContext,
     table: &Table,
-    indexes: &[IndexRows],
-    entries: &[Option<IndexEntry>],
+    entries: impl Iterator<Item = (&'e IndexRows, &'e IndexEntry)>,
 ) -> Result<()> {
-    for (rows, entry) in indexes.iter().zip(entries).filter(|(r, _)| !r.excluded_by.is_empty()) {
-        let (Some(entry), Some(index)) = (entry, table.index(rows.number)) else { continue };
+    for (rows, entry) in entries.filter(|(rows, _)| !rows.excluded_by.is_empty()) {
+        let Some(index) = table.index(rows.number) else { continue };
         let key = rows.exclusion_prefix(&entry.key)?;
         let entry = Some(entry.key.clone());
         let owed = OwedKey { table: table.id, index: index.id, key, entry };

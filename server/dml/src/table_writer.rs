@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
-use braid_kv::{Isolation, Key, LockRequest, Record};
+use braid_kv::{Isolation, Key, LockRequest, Record, Seq, Transaction, Value};
 use braid_plan::{Expr, IndexPart, PolicyUse, RowCheck, eval};
-use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
+use braid_rows::{IndexEntry, IndexRows, PairBuffer, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
 use crate::deferrable_keys::{owe_checks, owe_exclusions};
 use crate::policy_checks::check_policies;
+
+/// From how many keys on those that have to be free are locked without remembering their values.
+const FREE_KEYS_MANY: usize = 64;
 
 /// Writes rows of one table.
 pub struct TableWriter {
@@ -104,9 +107,7 @@ impl TableWriter {
     fn delete_pairs(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         for layout in self.layouts() {
-            for key in layout.family_keys(&layout.primary_key(row)) {
-                txn.delete(seq, key).map_err(from_kv)?;
-            }
+            layout.each_key(row, |key| txn.delete(seq, key).map_err(from_kv))?;
         }
         Ok(())
     }
@@ -198,12 +199,7 @@ impl TableWriter {
 
     /// The row's index entries; none where a partial index leaves it out.
     pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
-        let cx = self.evaluator.context();
-        let entry = |(index, exprs): (&IndexRows, &IndexExprs)| {
-            let row = exprs.row(row, &cx)?;
-            Ok(row.map(|row| index.entry(self.table(), &row)))
-        };
-        self.indexes.iter().zip(&self.index_exprs).map(entry).collect()
+        (0..self.indexes.len()).map(|place| entry_of(self, place, row)).collect()
     }
 
     /// The keys of a row that must be its alone.
@@ -230,7 +226,11 @@ impl TableWriter {
         let txn = &run.cx.txn;
         let plain: Vec<Key> = keys.iter().map(|unique| unique.key.clone()).collect();
         if txn.isolation() != Isolation::Serializable {
-            let request = LockRequest::keys(plain);
+            let mut request = LockRequest::keys(plain);
+            // What is free is written next, and then known by that.
+            if keys.len() >= FREE_KEYS_MANY {
+                request = request.passing(true);
+            }
             return Ok(run.wait(txn.lock(run.cx.seq.after(), request)).await?.values);
         }
         run.wait(txn.reads().multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
@@ -272,25 +272,27 @@ impl TableWriter {
 
     /// Notes what a row gets and is checked later: keys of deferrable constraints, and entries
     /// that an exclusion constraint may not allow.
-    fn owe_checks(
+    fn owe_checks<'e>(
         &self,
         old: Option<&[Datum]>,
         new: &[Datum],
-        entries: &[Option<IndexEntry>],
+        entries: impl Iterator<Item = (&'e IndexRows, &'e IndexEntry)>,
     ) -> Result<()> {
         let cx = &self.evaluator.run.cx;
         owe_checks(cx, self.table(), &self.indexes, old, new);
-        owe_exclusions(cx, self.table(), &self.indexes, entries)
+        owe_exclusions(cx, self.table(), entries)
     }
 
     /// Puts a row, whatever was there.
     pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
-        self.owe_checks(None, row, &entries)?;
+        self.owe_checks(None, row, given(&self.indexes, &entries))?;
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
-            if let Some(value) = value {
-                txn.put(seq, key, value).map_err(from_kv)?;
-            }
+        let mut buffer = PairBuffer::default();
+        for layout in self.layouts() {
+            layout.each_pair(row, &mut buffer, |_, key, value| match value {
+                Some(value) => put(txn, seq, key, value).map_err(from_kv),
+                None => Ok(()),
+            })?;
         }
         for entry in entries.into_iter().flatten() {
             txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
@@ -307,17 +309,22 @@ impl TableWriter {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
-        self.owe_checks(None, row, &entries)?;
+        self.owe_checks(None, row, given(&self.indexes, &entries))?;
+        let mut buffer = PairBuffer::default();
         // The first family shows whether the row exists.
-        for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
-            let Some(value) = value else { continue };
-            let put = if i == 0 { txn.put_new(seq, key, value) } else { txn.put(seq, key, value) };
-            put.map_err(|error| failed(error, 1))?;
-        }
-        for (key, value) in self.moved.iter().flat_map(|layout| layout.pairs(row)) {
-            if let Some(value) = value {
-                txn.put(seq, key, value).map_err(from_kv)?;
+        self.rows.each_pair(row, &mut buffer, |family, key, value| match value {
+            Some(value) if family == 0 => {
+                let value = Value::copy_from_slice(value);
+                txn.put_new(seq, key, value).map_err(|error| failed(error, 1))
             }
+            Some(value) => put(txn, seq, key, value).map_err(from_kv),
+            None => Ok(()),
+        })?;
+        if let Some(layout) = &self.moved {
+            layout.each_pair(row, &mut buffer, |_, key, value| match value {
+                Some(value) => put(txn, seq, key, value).map_err(from_kv),
+                None => Ok(()),
+            })?;
         }
         for (entry, index) in entries.into_iter().zip(&self.indexes) {
             let Some(entry) = entry else { continue };
@@ -335,12 +342,15 @@ impl TableWriter {
     /// without secondary indexes.
     pub fn overwrite(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
-            match value {
-                Some(value) => txn.put(seq, key, value),
-                None => txn.delete(seq, key),
-            }
-            .map_err(from_kv)?;
+        let mut buffer = PairBuffer::default();
+        for layout in self.layouts() {
+            layout.each_pair(row, &mut buffer, |_, key, value| {
+                match value {
+                    Some(value) => put(txn, seq, key, value),
+                    None => txn.delete(seq, key),
+                }
+                .map_err(from_kv)
+            })?;
         }
         self.counts.inserted();
         Ok(())
@@ -385,39 +395,30 @@ impl TableWriter {
         if new_comes {
             self.counts.updated(changes.len());
         }
-        let touched: Vec<bool> = self.indexes.iter().map(|index| index.touches(places)).collect();
+        let touched: Vec<bool> = (self.indexes.iter().zip(&self.index_exprs))
+            .map(|(index, exprs)| index.touches(places) || exprs.is_computed())
+            .collect();
         let cx = &self.evaluator.run.cx;
         let (mut unique, mut news) = (Vec::new(), Vec::with_capacity(changes.len()));
-        for (place, (old, new)) in changes.iter().enumerate() {
-            let (old_key, new_key) = (self.rows.primary_key(old), self.rows.primary_key(new));
-            let moved = old_key != new_key;
+        for (place, change) in changes.iter().enumerate() {
+            let moved = !self.rows.has_same_key(&change.0, &change.1);
             if moved && old_goes {
-                self.delete_pairs(old)?;
+                self.delete_pairs(&change.0)?;
             }
             if moved {
-                unique.push(UniqueKey { key: self.rows.first_key(new), index: 1, row: place });
+                let key = self.rows.first_key(&change.1);
+                unique.push(UniqueKey { key, index: 1, row: place });
             }
-            let old_entries = self.entries(old)?;
-            let mut new_entries = self.entries(new)?;
-            for (i, (old_entry, new_entry)) in
-                old_entries.into_iter().zip(&mut new_entries).enumerate()
-            {
-                let index = &self.indexes[i];
-                if !moved && !touched[i] && !self.index_exprs[i].is_computed() {
-                    *new_entry = None;
-                    continue;
+            let mut entries = Vec::new();
+            for at in (0..touched.len()).filter(|at| moved || touched[*at]) {
+                let entry = replace_entry(self, at, change, old_goes)?;
+                if let Some((entry, true)) = &entry {
+                    let (key, index) = (entry.key.clone(), self.indexes[at].number);
+                    unique.push(UniqueKey { key, index, row: place });
                 }
-                let same_key = matches!((&old_entry, &*new_entry),
-                    (Some(old), Some(new)) if old.key == new.key);
-                if let Some(old_entry) = old_entry.filter(|_| !same_key && old_goes) {
-                    cx.txn.delete(cx.seq, old_entry.key).map_err(from_kv)?;
-                }
-                if let Some(entry) = new_entry.as_ref().filter(|e| e.must_be_unique && !same_key) {
-                    let key = entry.key.clone();
-                    unique.push(UniqueKey { key, index: index.number, row: place });
-                }
+                entries.extend(entry.map(|(entry, _)| (at, entry)));
             }
-            news.push((moved, new_entries));
+            news.push((moved, entries));
         }
         if !new_comes {
             return Ok(());
@@ -426,25 +427,73 @@ impl TableWriter {
             self.require_free(&unique, |place| &changes[place].1).await?;
         }
         let families = self.rows.families_of(places);
+        let mut buffer = PairBuffer::default();
         for ((old, new), (moved, entries)) in changes.iter().zip(news) {
-            self.owe_checks(Some(old), new, &entries)?;
+            let written = entries.iter().map(|(at, entry)| (&self.indexes[*at], entry));
+            self.owe_checks(Some(old), new, written)?;
             for layout in self.layouts() {
-                for (i, (key, value)) in layout.pairs(new).into_iter().enumerate() {
-                    if !moved && !families.contains(&i) {
-                        continue;
+                layout.each_pair(new, &mut buffer, |family, key, value| {
+                    if !moved && !families.contains(&family) {
+                        return Ok(());
                     }
                     match value {
-                        Some(value) => cx.txn.put(cx.seq, key, value).map_err(from_kv)?,
-                        None => cx.txn.delete(cx.seq, key).map_err(from_kv)?,
+                        Some(value) => put(&cx.txn, cx.seq, key, value),
+                        None => cx.txn.delete(cx.seq, key),
                     }
-                }
+                    .map_err(from_kv)
+                })?;
             }
-            for entry in entries.into_iter().flatten() {
+            for (_, entry) in entries {
                 cx.txn.put(cx.seq, entry.key, entry.value).map_err(from_kv)?;
             }
         }
         Ok(())
     }
+}
+
+/// The entries that there are, with their indexes.
+fn given<'e>(
+    indexes: &'e [IndexRows],
+    entries: &'e [Option<IndexEntry>],
+) -> impl Iterator<Item = (&'e IndexRows, &'e IndexEntry)> {
+    indexes.iter().zip(entries).filter_map(|(index, entry)| Some((index, entry.as_ref()?)))
+}
+
+/// The row's entry in the index at this place.
+fn entry_of(writer: &TableWriter, place: usize, row: &[Datum]) -> Result<Option<IndexEntry>> {
+    let row = writer.index_exprs[place].row(row, &writer.evaluator.context())?;
+    Ok(row.map(|row| writer.indexes[place].entry(writer.table(), &row)))
+}
+
+/// Deletes the old entry of a changed row in the index at this place, if it has another key now.
+/// Returns the new entry if it has to be put, and whether its key has to be free.
+fn replace_entry(
+    writer: &TableWriter,
+    place: usize,
+    (old, new): &(Row, Row),
+    old_goes: bool,
+) -> Result<Option<(IndexEntry, bool)>> {
+    let (old, new) = (entry_of(writer, place, old)?, entry_of(writer, place, new)?);
+    match (old, new) {
+        (Some(old), Some(new)) if old.key == new.key => {
+            Ok((old.value != new.value).then_some((new, false)))
+        }
+        (old, new) => {
+            if let Some(old) = old.filter(|_| old_goes) {
+                let cx = &writer.evaluator.run.cx;
+                cx.txn.delete(cx.seq, old.key).map_err(from_kv)?;
+            }
+            Ok(new.map(|new| {
+                let must_be_free = new.must_be_unique;
+                (new, must_be_free)
+            }))
+        }
+    }
+}
+
+/// Puts a pair that was encoded in memory of its own.
+fn put(txn: &Transaction, seq: Seq, key: &[u8], value: &[u8]) -> braid_kv::Result<()> {
+    txn.put(seq, key, Value::copy_from_slice(value))
 }
 
 fn schema_of(writer: &TableWriter) -> String {

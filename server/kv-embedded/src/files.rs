@@ -178,12 +178,11 @@ fn open_keyspaces(folder: &Folder, options: &EmbeddedOptions) -> fjall::Result<O
     Ok((db, data, ranges, meta))
 }
 
-/// A value as it is stored.
-pub(crate) fn encode_value(number: u64, value: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(NUMBER_BYTES + value.len());
-    bytes.extend_from_slice(&number.to_le_bytes());
-    bytes.extend_from_slice(value);
-    bytes
+/// Makes `stored` a value as it is stored.
+pub(crate) fn encode_value(stored: &mut Vec<u8>, number: u64, value: &[u8]) {
+    stored.clear();
+    stored.extend_from_slice(&number.to_le_bytes());
+    stored.extend_from_slice(value);
 }
 
 /// The commit number of a stored value, and the value.

@@ -10,8 +10,12 @@
 //! snapshot is at or above the floor is checked here; an older one has to read its read set again
 //! and compare. The index is bounded: the floor rises when it is full, and when nobody is left
 //! who is older.
+//!
+//! The writes of a small commit are entered one by one. Those of a large one come sorted and stay
+//! together as a run, in which a key is looked for by halving: entering a million keys into a tree,
+//! and taking them out again, takes as long as the commit itself.
 
-use braid_kv::{Key, Span, SpanMap, SpanSet};
+use braid_kv::{Key, Span, SpanMap, SpanSet, Write};
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Bound,
@@ -20,6 +24,11 @@ use std::{
 
 /// What bookkeeping costs for one write, roughly.
 const ENTRY_BYTES: usize = 120;
+/// The same for a write of a run.
+const RUN_ENTRY_BYTES: usize = 40;
+/// The writes of a commit from which on they are a run. Every look at a key halves every run, so
+/// there must not be many of them.
+const RUN_WRITES_MIN: usize = 4_096;
 
 enum Logged {
     Key(Arc<[u8]>),
@@ -33,10 +42,49 @@ struct LastWrite {
     deleted: bool,
 }
 
+/// The writes of one large commit, in key order: the key, and whether it was deleted.
+struct Run {
+    number: u64,
+    writes: Vec<(Arc<[u8]>, bool)>,
+}
+
+impl Run {
+    fn get(&self, key: &[u8]) -> Option<LastWrite> {
+        let at = self.writes.binary_search_by(|(known, _)| known.as_ref().cmp(key)).ok()?;
+        Some(LastWrite { number: self.number, deleted: self.writes[at].1 })
+    }
+
+    /// Its writes inside a span.
+    fn inside(&self, span: &Span) -> &[(Arc<[u8]>, bool)] {
+        let from = self.writes.partition_point(|(key, _)| key.as_ref() < span.start.as_slice());
+        let rest = &self.writes[from..];
+        &rest[..rest.partition_point(|(key, _)| key.as_ref() < span.end.as_slice())]
+    }
+
+    /// A key of it inside `spans`.
+    fn touched(&self, spans: &SpanSet) -> Option<Key> {
+        if self.writes.len() <= spans.len() {
+            let mut keys = self.writes.iter().map(|(key, _)| key);
+            return keys.find(|key| spans.contains(key)).map(|key| key.to_vec());
+        }
+        let first = |span: &Span| {
+            let from = self.writes.partition_point(|(key, _)| key.as_ref() < span.start.as_slice());
+            let (key, _) = self.writes.get(from)?;
+            (key.as_ref() < span.end.as_slice()).then(|| key.to_vec())
+        };
+        spans.spans().iter().find_map(first)
+    }
+}
+
 /// Recent writes in key order and in commit order.
 pub(crate) struct RecentWrites {
+    /// Writes of small commits.
     keys: BTreeMap<Arc<[u8]>, LastWrite>,
+    /// These and range deletes, in commit order.
     log: VecDeque<(u64, Logged)>,
+    /// Large commits, in commit order.
+    runs: VecDeque<Run>,
+    run_writes_min: usize,
     /// The last range delete over each key.
     spans: SpanMap<u64>,
     bytes: usize,
@@ -47,8 +95,16 @@ pub(crate) struct RecentWrites {
 impl RecentWrites {
     /// An empty index: what was committed up to `floor` is unknown to it.
     pub(crate) fn new(floor: u64, bytes_max: usize) -> RecentWrites {
-        let (keys, log, spans) = (BTreeMap::new(), VecDeque::new(), SpanMap::new());
-        RecentWrites { keys, log, spans, bytes: 0, bytes_max, floor }
+        RecentWrites {
+            keys: BTreeMap::new(),
+            log: VecDeque::new(),
+            runs: VecDeque::new(),
+            run_writes_min: RUN_WRITES_MIN,
+            spans: SpanMap::new(),
+            bytes: 0,
+            bytes_max,
+            floor,
+        }
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -57,12 +113,37 @@ impl RecentWrites {
 
     /// How many writes after `since` there are in the index.
     pub(crate) fn newer_than(&self, since: u64) -> usize {
-        self.log.len() - self.log.partition_point(|(number, _)| *number <= since)
+        let single = self.log.len() - self.logged_until(since);
+        single + self.runs_after(since).map(|run| run.writes.len()).sum::<usize>()
+    }
+
+    /// How many entries of the log belong to commits up to `since`.
+    fn logged_until(&self, since: u64) -> usize {
+        self.log.partition_point(|(number, _)| *number <= since)
+    }
+
+    /// The runs of commits after `since`, the newest first.
+    fn runs_after(&self, since: u64) -> impl Iterator<Item = &Run> {
+        self.runs.iter().rev().take_while(move |run| run.number > since)
     }
 
     /// Whether commits after `since` are all in the index.
     pub(crate) fn knows(&self, since: u64) -> bool {
         since >= self.floor
+    }
+
+    /// Enters the writes of commit `number`, the newest, in key order.
+    pub(crate) fn add_writes(&mut self, number: u64, writes: &[Write]) {
+        if writes.len() < self.run_writes_min {
+            for (key, value) in writes {
+                self.add_key(number, key, value.is_none());
+            }
+            return;
+        }
+        debug_assert!(writes.is_sorted_by(|a, b| a.0 < b.0), "writes of a commit are sorted");
+        let writes: Vec<_> = writes.iter().map(|(key, v)| (key.clone(), v.is_none())).collect();
+        self.bytes += writes.iter().map(|(key, _)| key.len() + RUN_ENTRY_BYTES).sum::<usize>();
+        self.runs.push_back(Run { number, writes });
     }
 
     /// Enters a put or a delete of commit `number`, the newest.
@@ -83,36 +164,69 @@ impl RecentWrites {
     /// more than `most` writes; whether something is left to be forgotten. Never forgets commits
     /// above `published`: they are not yet visible anywhere else.
     pub(crate) fn trim(&mut self, oldest: u64, published: u64, most: usize) -> bool {
-        for _ in 0..most {
-            if !self.has_stale(oldest, published) {
-                return false;
-            }
-            let Some((number, logged)) = self.log.pop_front() else { return false };
+        let mut left = most;
+        while left > 0 {
+            let Some(number) = self.stale(oldest, published) else { return false };
             self.floor = self.floor.max(number);
-            match logged {
-                Logged::Key(key) => {
-                    self.bytes -= key.len() + ENTRY_BYTES;
-                    if self.keys.get(&key).is_some_and(|last| last.number == number) {
-                        self.keys.remove(&key);
-                    }
-                }
-                Logged::Span(span) => {
-                    self.bytes -= span.start.len() + span.end.len() + ENTRY_BYTES;
-                    self.spans.update(&span, |last| last.copied().filter(|n| *n != number));
-                }
-            }
+            left -= match self.runs.front().is_some_and(|run| run.number == number) {
+                true => self.trim_run(left),
+                false => self.trim_log(),
+            };
         }
-        self.has_stale(oldest, published)
+        self.stale(oldest, published).is_some()
     }
 
-    fn has_stale(&self, oldest: u64, published: u64) -> bool {
-        let Some((number, _)) = self.log.front() else { return false };
-        *number <= published && (self.is_full() || *number <= oldest)
+    /// Takes at most `most` writes out of the oldest run; how many it took. Nobody asks for the
+    /// others, because the floor has risen above them.
+    fn trim_run(&mut self, most: usize) -> usize {
+        let Some(run) = self.runs.front_mut() else { return 1 };
+        let keeps = run.writes.len().saturating_sub(most);
+        let mut gone = 0;
+        for (key, _) in run.writes.drain(keeps..) {
+            self.bytes -= key.len() + RUN_ENTRY_BYTES;
+            gone += 1;
+        }
+        if keeps == 0 {
+            self.runs.pop_front();
+        }
+        gone.max(1)
+    }
+
+    /// Takes the oldest entry out of the log; how many it took.
+    fn trim_log(&mut self) -> usize {
+        match self.log.pop_front() {
+            Some((number, Logged::Key(key))) => {
+                self.bytes -= key.len() + ENTRY_BYTES;
+                if self.keys.get(&key).is_some_and(|last| last.number == number) {
+                    self.keys.remove(&key);
+                }
+            }
+            Some((number, Logged::Span(span))) => {
+                self.bytes -= span.start.len() + span.end.len() + ENTRY_BYTES;
+                self.spans.update(&span, |last| last.copied().filter(|n| *n != number));
+            }
+            None => {}
+        }
+        1
+    }
+
+    /// The oldest commit, if it may be forgotten.
+    fn stale(&self, oldest: u64, published: u64) -> Option<u64> {
+        let logged = self.log.front().map(|(number, _)| *number);
+        let number = logged.into_iter().chain(self.runs.front().map(|run| run.number)).min()?;
+        (number <= published && (self.is_full() || number <= oldest)).then_some(number)
     }
 
     /// Whether there is more than the limit allows.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.bytes_max
+    }
+
+    /// The last write of `key`, if it came after `since`.
+    fn last_write(&self, key: &[u8], since: u64) -> Option<LastWrite> {
+        let single = self.keys.get(key).copied().filter(|last| last.number > since);
+        let since = single.map_or(since, |last| last.number);
+        self.runs_after(since).find_map(|run| run.get(key)).or(single)
     }
 
     /// Whether a range delete after `since` covers `key`.
@@ -122,12 +236,12 @@ impl RecentWrites {
 
     /// Whether `key` was written after `since`.
     pub(crate) fn key_changed(&self, key: &[u8], since: u64) -> bool {
-        self.keys.get(key).is_some_and(|last| last.number > since) || self.span_deleted(key, since)
+        self.last_write(key, since).is_some() || self.span_deleted(key, since)
     }
 
     /// Whether `key`, which existed at `since`, is gone: its last write after that is a delete.
     pub(crate) fn key_gone(&self, key: &[u8], since: u64) -> bool {
-        let last = self.keys.get(key).filter(|last| last.number > since);
+        let last = self.last_write(key, since);
         if last.is_some_and(|last| last.deleted) {
             return true;
         }
@@ -138,7 +252,10 @@ impl RecentWrites {
 
     /// A key inside `spans` that was written after `since`.
     pub(crate) fn changed(&self, spans: &SpanSet, since: u64) -> Option<Key> {
-        let from = self.log.partition_point(|(number, _)| *number <= since);
+        if let Some(key) = self.runs_after(since).find_map(|run| run.touched(spans)) {
+            return Some(key);
+        }
+        let from = self.logged_until(since);
         let newer = self.log.len() - from;
         // Look through the shorter one of the two.
         if newer <= spans.len().saturating_mul(4) {
@@ -169,16 +286,18 @@ impl RecentWrites {
 
     /// The keys inside `span` whose last write came after `since` and is a put.
     pub(crate) fn puts(&self, span: &Span, since: u64) -> Vec<Arc<[u8]>> {
-        let from = self.log.partition_point(|(number, _)| *number <= since);
-        let mut puts = Vec::new();
-        for (number, logged) in self.log.range(from..) {
-            let Logged::Key(key) = logged else { continue };
-            let last = span.contains(key).then(|| self.keys.get(key)).flatten();
-            if last.is_some_and(|last| last.number == *number && !last.deleted) {
-                puts.push(key.clone());
-            }
-        }
-        puts
+        let single = self.log.range(self.logged_until(since)..).filter_map(|(number, logged)| {
+            let Logged::Key(key) = logged else { return None };
+            span.contains(key).then_some((*number, key))
+        });
+        let runs = self
+            .runs_after(since)
+            .flat_map(|run| run.inside(span).iter().map(|(key, _)| (run.number, key)));
+        let is_last = |(number, key): &(u64, &Arc<[u8]>)| {
+            let last = self.last_write(key, since);
+            last.is_some_and(|last| last.number == *number && !last.deleted)
+        };
+        single.chain(runs).filter(is_last).map(|(_, key)| key.clone()).collect()
     }
 
     fn keys_changed(&self, span: &Span, since: u64, newer: usize) -> Option<Key> {
@@ -205,6 +324,7 @@ impl RecentWrites {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braid_kv::Value;
 
     fn key(i: u64) -> Arc<[u8]> {
         Arc::from([b'k', i as u8].as_slice())
@@ -220,6 +340,7 @@ mod tests {
         };
         for round in 0..200 {
             let mut recent = RecentWrites::new(0, 3_000);
+            recent.run_writes_min = 3;
             let mut list: Vec<(u64, Span)> = Vec::new();
             let mut state: BTreeMap<Arc<[u8]>, bool> = (0..40).map(|i| (key(i), true)).collect();
             for number in 1..60 {
@@ -232,11 +353,18 @@ mod tests {
                     }
                     list.push((number, span));
                 } else {
-                    let key = key(random(40));
-                    let deleted = random(2) == 0;
-                    recent.add_key(number, &key, deleted);
-                    state.insert(key.clone(), !deleted);
-                    list.push((number, Span::key(key.as_ref())));
+                    let mut writes: Vec<Write> = Vec::new();
+                    for _ in 0..=random(5) {
+                        let put = (random(2) == 0).then(Value::new);
+                        writes.push((key(random(40)), put));
+                    }
+                    writes.sort();
+                    writes.dedup_by(|a, b| a.0 == b.0);
+                    recent.add_writes(number, &writes);
+                    for (key, value) in &writes {
+                        state.insert(key.clone(), value.is_some());
+                        list.push((number, Span::key(key.as_ref())));
+                    }
                 }
                 // All that is stale at once, or a little at a time.
                 let most = if round % 3 == 0 { usize::MAX } else { random(4) as usize };
@@ -261,6 +389,21 @@ mod tests {
                 if since == 0 {
                     assert_eq!(recent.key_gone(&one, since), !state[&one]);
                 }
+                let span = Span::new(key(random(40)).as_ref(), key(40).as_ref());
+                let mut puts = recent.puts(&span, since);
+                puts.sort();
+                puts.dedup();
+                let is_put = |key: &Arc<[u8]>| {
+                    let written = list.iter().filter(|(n, s)| *n > since && s.is_key());
+                    let last = written.filter(|(_, s)| s.contains(key)).map(|(n, _)| *n).max();
+                    last.is_some_and(|last| {
+                        recent
+                            .last_write(key, since)
+                            .is_some_and(|write| write.number == last && !write.deleted)
+                    })
+                };
+                let expected = (0..40).map(key).filter(|key| span.contains(key) && is_put(key));
+                assert_eq!(puts, expected.collect::<Vec<_>>());
             }
             recent.trim(u64::MAX, 59, usize::MAX);
             assert_eq!(recent.bytes(), 0);

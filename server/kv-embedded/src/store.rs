@@ -156,10 +156,9 @@ impl EmbeddedStore {
                     changed[i] = self.shared.key_changed(key, old, new)?;
                 }
                 if request.values {
-                    let read = |(i, key): (usize, &braid_kv::Key)| {
-                        if granted[i] { new.read(key) } else { Ok(None) }
-                    };
-                    values = keys.iter().enumerate().map(read).collect::<Result<_>>()?;
+                    values = new.read_all(keys)?;
+                    let taken = values.iter_mut().zip(&granted);
+                    taken.filter(|(_, granted)| !**granted).for_each(|(value, _)| *value = None);
                 }
             }
             LockTarget::Spans(spans) => {

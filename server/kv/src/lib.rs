@@ -60,8 +60,8 @@ pub use database::{Database, DatabaseOptions};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use garbage::Garbage;
 pub use keys::{
-    BatchBuilder, EntryFilter, Key, KeyShape, Matching, ScanBatch, Span, SpanMap, SpanSet, Value,
-    key_after, prefix_end,
+    BatchBuilder, EntryFilter, Inserted, Key, KeyMap, KeyShape, Matching, ScanBatch, Span, SpanMap,
+    SpanSet, Value, key_after, prefix_end,
 };
 pub use lease::{CommitFence, SchemaLease, StoreClock};
 pub use metrics::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{ColumnId, ExclusionOperator, Index, IndexNumber, Table};
 use braid_codec::key;
-use braid_codec::value::{Cell, RowReader, decode_cell, encode_row};
+use braid_codec::value::{Cell, RowReader, decode_cell, encode_columns};
 use braid_kv::{Key, KeyShape, Span};
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -29,7 +29,10 @@ pub struct IndexRows {
     keys: Vec<KeyPart>,
     /// The primary key's columns that are not among `keys`.
     suffix: Vec<KeyPart>,
+    /// Places of the columns in an entry's value, by column number.
     storing: Vec<usize>,
+    /// The same for an entry whose key ends before `suffix`.
+    unique_storing: Vec<usize>,
 }
 
 /// An entry of an index.
@@ -49,11 +52,15 @@ impl IndexRows {
     /// XX000 if the table has not all columns of the index.
     pub fn new(table: &Table, index: &Index) -> Result<Self> {
         let keys = parts(table, index)?;
-        let suffix = parts(table, &table.primary)?
+        let suffix: Vec<KeyPart> = parts(table, &table.primary)?
             .into_iter()
             .filter(|part| !keys.iter().any(|key| key.place == part.place))
             .map(|part| KeyPart { behind: Box::default(), ..part })
             .collect();
+        let storing =
+            index.storing.iter().map(|id| table.place_of(*id)).collect::<Result<Vec<usize>>>()?;
+        let behind = suffix.iter().map(|part| part.place);
+        let unique_storing = storing.iter().copied().chain(behind).collect();
         Ok(Self {
             number: index.number,
             unique: index.unique,
@@ -66,7 +73,8 @@ impl IndexRows {
             nulls_not_distinct: index.nulls_not_distinct,
             shape: table.key_shape(index),
             prefix: table.key_prefix(index),
-            storing: index.storing.iter().map(|id| table.place_of(*id)).collect::<Result<_>>()?,
+            storing: by_number(table, storing),
+            unique_storing: by_number(table, unique_storing),
             keys,
             suffix,
         })
@@ -146,19 +154,13 @@ impl IndexRows {
     /// The row's entry.
     pub fn entry(&self, table: &Table, row: &[Datum]) -> IndexEntry {
         let (out, must_be_unique) = self.entry_key(row);
-        let mut columns: Vec<(u16, &Datum, &SqlType)> = Vec::new();
-        let mut add = |place: usize| {
-            let column = &table.columns[place];
-            columns.push((column.id, &row[place], &column.ty));
-        };
-        self.storing.iter().copied().for_each(&mut add);
-        if must_be_unique {
-            self.suffix.iter().map(|part| part.place).for_each(&mut add);
-        }
-        columns.sort_by_key(|(id, ..)| *id);
-        columns.dedup_by_key(|(id, ..)| *id);
+        let places = if must_be_unique { &self.unique_storing } else { &self.storing };
         let mut value = Vec::new();
-        encode_row(&mut value, &columns);
+        encode_columns(&mut value, places.len(), |at| {
+            let place = places[at];
+            let column = &table.columns[place];
+            (column.id, &row[place], &column.ty)
+        });
         IndexEntry { key: out, value, must_be_unique }
     }
 
@@ -194,6 +196,13 @@ impl IndexRows {
     pub fn span(&self) -> Span {
         Span::prefix(self.prefix.clone())
     }
+}
+
+/// Places of columns by column number, each once.
+fn by_number(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
+    places.sort_unstable_by_key(|place| table.columns[*place].id);
+    places.dedup();
+    places
 }
 
 /// Decodes chosen columns of index entries.

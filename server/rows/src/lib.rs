@@ -43,5 +43,5 @@ pub use row_decoder::RowDecoder;
 pub use spans::{
     End, KeyColumn, columns_end, extend, extend_by_rows, push_column, range, row_span,
 };
-pub use table::TableRows;
+pub use table::{PairBuffer, TableRows};
 pub use violation::Violation;

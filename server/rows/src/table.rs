@@ -1,18 +1,26 @@
 //! The layout of a table's rows: one pair a column family.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use braid_catalog::{Column, FamilyId, Table};
 use braid_codec::key;
-use braid_codec::value::encode_row;
+use braid_codec::value::encode_columns;
 use braid_kv::{Key, KeyShape, Span};
-use braid_types::{Datum, Error, FormatSettings, Result, SqlType};
+use braid_types::{Datum, Error, FormatSettings, Result};
 
 use crate::key_part::{KEY_BYTES, KeyPart, encode_parts, parts};
 use crate::row_decoder::RowDecoder;
 
-/// Bytes reserved for each column of a value.
-const VALUE_BYTES: usize = 12;
+/// Bytes reserved for the family in a key.
+const FAMILY_BYTES: usize = 4;
+
+/// Memory in which the pairs of one row after the other are encoded.
+#[derive(Default)]
+pub struct PairBuffer {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
 
 /// How a table's rows become keys and values.
 pub struct TableRows {
@@ -113,14 +121,38 @@ impl TableRows {
 
     /// The keys of every family of a row.
     pub fn family_keys(&self, primary_key: &[u8]) -> Vec<Key> {
-        self.families
-            .iter()
-            .map(|family| {
-                let mut out = primary_key.to_vec();
-                key::encode_family(&mut out, family.id);
-                out
-            })
-            .collect()
+        (0..self.families.len()).map(|place| self.family_key(primary_key, place)).collect()
+    }
+
+    /// The key of one family of a row, by its place among the families.
+    pub fn family_key(&self, primary_key: &[u8], place: usize) -> Key {
+        let mut out = Vec::with_capacity(primary_key.len() + FAMILY_BYTES);
+        out.extend_from_slice(primary_key);
+        key::encode_family(&mut out, self.families[place].id);
+        out
+    }
+
+    /// Hands out the key of each family of a row. Ends with the first error.
+    pub fn each_key<E>(
+        &self,
+        row: &[Datum],
+        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut out = self.primary_key(row);
+        let row_key = out.len();
+        for family in &self.families {
+            out.truncate(row_key);
+            key::encode_family(&mut out, family.id);
+            take(&out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether two rows have the same key.
+    pub fn has_same_key(&self, a: &[Datum], b: &[Datum]) -> bool {
+        // Equal values have equal bytes. `char(n)` may have equal bytes for different ones.
+        let is_equal = |part: &KeyPart| a[part.place] == b[part.place];
+        self.primary.iter().all(is_equal) || self.primary_key(a) == self.primary_key(b)
     }
 
     /// How the keys of a family's pairs end, by its place among the families.
@@ -137,31 +169,44 @@ impl TableRows {
 
     /// The row's pairs; `None` for a family that has nothing to store.
     pub fn pairs(&self, row: &[Datum]) -> Vec<(Key, Option<Vec<u8>>)> {
-        let primary_key = self.primary_key(row);
-        self.families
-            .iter()
-            .map(|family| {
-                let mut out = Vec::with_capacity(primary_key.len() + 4);
-                out.extend_from_slice(&primary_key);
-                key::encode_family(&mut out, family.id);
-                let empty = family.places.iter().all(|place| row[*place].is_null());
-                if family.id != 0 && empty {
-                    return (out, None);
-                }
-                let columns: Vec<(u16, &Datum, &SqlType)> = family
-                    .places
-                    .iter()
-                    .map(|place| {
-                        let column = &self.table.columns[*place];
-                        (column.id, &row[*place], &column.ty)
-                    })
-                    .collect();
-                let mut value = Vec::with_capacity(VALUE_BYTES * columns.len());
-                encode_row(&mut value, &columns);
-                // It stays in the write buffer, where spare room adds up.
-                (out, Some(value[..].to_vec()))
-            })
-            .collect()
+        let mut pairs = Vec::with_capacity(self.families.len());
+        let mut buffer = PairBuffer::default();
+        let Ok(()) = self.each_pair::<Infallible>(row, &mut buffer, |_, key, value| {
+            pairs.push((key.to_vec(), value.map(<[u8]>::to_vec)));
+            Ok(())
+        });
+        pairs
+    }
+
+    /// Hands out the row's pairs: the place of the family, the key, and the value. `None` for a
+    /// family that has nothing to store. Ends with the first error.
+    pub fn each_pair<E>(
+        &self,
+        row: &[Datum],
+        buffer: &mut PairBuffer,
+        mut put: impl FnMut(usize, &[u8], Option<&[u8]>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let PairBuffer { key, value } = buffer;
+        key.clear();
+        key.extend_from_slice(&self.primary_prefix);
+        encode_parts(key, &self.primary, row);
+        let row_key = key.len();
+        for (place, family) in self.families.iter().enumerate() {
+            key.truncate(row_key);
+            key::encode_family(key, family.id);
+            if family.id != 0 && family.places.iter().all(|place| row[*place].is_null()) {
+                put(place, key, None)?;
+                continue;
+            }
+            value.clear();
+            encode_columns(value, family.places.len(), |at| {
+                let place = family.places[at];
+                let column = &self.table.columns[place];
+                (column.id, &row[place], &column.ty)
+            });
+            put(place, key, Some(value))?;
+        }
+        Ok(())
     }
 
     /// Which families hold any of these columns.

@@ -23,4 +23,4 @@ mod row;
 pub use cell::encode_cell;
 pub use decode::{cell_bool, cell_f64, decode_cell};
 pub use parts::{cell_i64, cell_str};
-pub use row::{Cell, RowReader, encode_row};
+pub use row::{Cell, RowReader, encode_columns, encode_row};

@@ -26,6 +26,51 @@ pub enum Cell<'a> {
 
 /// Appends a row. The columns are sorted by number, without duplicates.
 pub fn encode_row(out: &mut Vec<u8>, columns: &[(u16, &Datum, &SqlType)]) {
+    encode_columns(out, columns.len(), |place| columns[place]);
+}
+
+/// Appends a row of which each column is asked for by its place.
+pub fn encode_columns<'c>(
+    out: &mut Vec<u8>,
+    count: usize,
+    column: impl Fn(usize) -> (u16, &'c Datum, &'c SqlType),
+) {
+    let start = out.len();
+    if encode_short(out, count, &column).is_none() {
+        out.truncate(start);
+        let columns: Vec<(u16, &Datum, &SqlType)> = (0..count).map(column).collect();
+        encode_any(out, &columns);
+    }
+}
+
+/// Appends a row without gaps, NULLs and long cells, as most rows are. It allocates nothing. `None`
+/// for another row.
+fn encode_short<'c>(
+    out: &mut Vec<u8>,
+    count: usize,
+    column: impl Fn(usize) -> (u16, &'c Datum, &'c SqlType),
+) -> Option<()> {
+    let slots = u8::try_from(count).ok().filter(|slots| *slots > 0)?;
+    let first = u8::try_from(column(0).0).ok()?;
+    out.extend_from_slice(&[0, first, slots]);
+    let ends = out.len();
+    out.resize(ends + count - 1, 0);
+    let cells = out.len();
+    for place in 0..count {
+        let (id, datum, ty) = column(place);
+        if usize::from(id) != usize::from(first) + place || datum.is_null() {
+            return None;
+        }
+        encode_cell(out, datum, ty);
+        if place + 1 < count {
+            out[ends + place] = u8::try_from(out.len() - cells).ok()?;
+        }
+    }
+    Some(())
+}
+
+/// Appends any row.
+fn encode_any(out: &mut Vec<u8>, columns: &[(u16, &Datum, &SqlType)]) {
     let (Some(first), Some(last)) = (columns.first(), columns.last()) else {
         return out.push(EMPTY);
     };

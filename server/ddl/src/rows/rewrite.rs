@@ -6,8 +6,8 @@ use std::sync::Arc;
 use braid_catalog::{Index, Table};
 use braid_dml::check_all_entries;
 use braid_exec::{IndexExprs, from_kv};
-use braid_kv::Key;
-use braid_rows::{IndexRows, TableRows};
+use braid_kv::{Key, Value};
+use braid_rows::{IndexRows, PairBuffer, TableRows};
 use braid_types::{Datum, Result, Row};
 
 use crate::context::DdlContext;
@@ -90,7 +90,7 @@ pub(crate) async fn rewrite_rows(
     for index in &shape.indexes {
         writers.push(IndexWriter::new(cx, &shape, index)?);
     }
-    let mut seen = HashSet::new();
+    let (mut seen, mut buffer) = (HashSet::new(), PairBuffer::default());
     let mut reader = table_reader(cx, old)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
@@ -99,11 +99,13 @@ pub(crate) async fn rewrite_rows(
             if !seen.insert(layout.primary_key(&row)) {
                 return Err(not_unique(&cx.catalog(), &shape, &shape.primary, &row));
             }
-            for (key, value) in layout.pairs(&row) {
-                if let Some(value) = value {
-                    cx.txn().put(cx.seq(), key, value).map_err(from_kv)?;
+            layout.each_pair(&row, &mut buffer, |_, key, value| match value {
+                Some(value) => {
+                    let value = Value::copy_from_slice(value);
+                    cx.txn().put(cx.seq(), key, value).map_err(from_kv)
                 }
-            }
+                None => Ok(()),
+            })?;
             for writer in &mut writers {
                 writer.write(cx, &shape, &row)?;
             }

@@ -109,14 +109,13 @@ impl UpdateOperator {
             self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in batch {
-                let old: Row = row[..self.width].to_vec();
-                if !self.is_first(&old, &mut bytes) {
+                if !self.is_first(&row[..self.width], &mut bytes) {
                     continue;
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
+                let (old, input) = self.old_and_input(row);
                 let new = assigned(&old, &places, values);
                 let Some(mut new) = self.before(&old, new, fires).await? else { continue };
-                let input = if self.returning.is_empty() { Row::new() } else { row };
                 if let Some(moves) = self.moves_away(&new).await? {
                     if self.take_away(&moves, &old, &mut new).await? {
                         self.give((vec![(old, new)], vec![input])).await?;
@@ -146,9 +145,18 @@ impl UpdateOperator {
         Ok(())
     }
 
+    /// The old row of a row of the input; and that row, if RETURNING needs it.
+    fn old_and_input(&self, mut row: Row) -> (Row, Row) {
+        if !self.returning.is_empty() {
+            return (row[..self.width].to_vec(), row);
+        }
+        row.truncate(self.width);
+        (row, Row::new())
+    }
+
     /// Whether the statement has not changed this row before. A row that FROM matches several times
     /// is updated once; so is one that WITH and the statement itself match.
-    fn is_first(&mut self, old: &Row, bytes: &mut usize) -> bool {
+    fn is_first(&mut self, old: &[Datum], bytes: &mut usize) -> bool {
         let table = self.writer.rows.table.id;
         let shared = self.evaluator.run.shares_changes(table);
         if !shared && !self.repeats {

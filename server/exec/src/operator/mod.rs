@@ -70,6 +70,12 @@ pub trait Operator: Send {
         false
     }
 
+    /// Begins again, with what the next round of a recursion reads, after its last row. `false` if
+    /// it cannot: then it is built again.
+    fn begin_round(&mut self) -> bool {
+        false
+    }
+
     /// What it has written to disk so far, for EXPLAIN ANALYZE.
     fn spilled(&self) -> Option<DiskUse> {
         None

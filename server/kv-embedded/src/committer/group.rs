@@ -217,9 +217,7 @@ impl Committer {
         for span in request.deleted_spans.spans() {
             recent.add_span(self.number, span.clone());
         }
-        for (key, value) in &request.writes {
-            recent.add_key(self.number, key, value.is_none());
-        }
+        recent.add_writes(self.number, &request.writes);
         let (deleted, writes) = (&request.deleted_spans, &request.writes);
         self.shared.empty_spans.commit(self.number, deleted, writes);
         _stale = self.shared.range_cache.forget(deleted, writes);
@@ -243,11 +241,12 @@ impl Committer {
             let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
             all.insert(Arc::new(record));
         }
+        let mut stored = Vec::new();
         for (key, value) in &mut request.writes {
             match value {
                 Some(value) => {
-                    let value = encode_value(self.number, &std::mem::take(value));
-                    batch.insert(&files.data, key.as_ref(), value);
+                    encode_value(&mut stored, self.number, &std::mem::take(value));
+                    batch.insert(&files.data, key.as_ref(), stored.as_slice());
                 }
                 None => batch.remove(&files.data, key.as_ref()),
             }

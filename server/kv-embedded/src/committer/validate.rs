@@ -248,16 +248,21 @@ pub(super) fn check_writes(
 
 /// The first key, in the order of statements, that must not exist but does.
 pub(super) fn find_duplicate(request: &CommitRequest, now: &View) -> Result<Option<Error>> {
-    let mut found = None;
-    for new in &request.new_keys {
-        if found.is_some_and(|(seq, _)| seq <= new.seq) {
-            continue;
+    let keys: Vec<&[u8]> = request.new_keys.iter().map(|new| new.key.as_ref()).collect();
+    let mut first: Option<usize> = None;
+    now.visit_all(&keys, |at, _, _| {
+        let is_earlier = |first: usize| {
+            let seq = |at: usize| request.new_keys[at].seq;
+            (seq(at), at) < (seq(first), first)
+        };
+        if first.is_none_or(is_earlier) {
+            first = Some(at);
         }
-        if now.version(&new.key)?.is_some() {
-            found = Some((new.seq, &new.key));
-        }
-    }
-    Ok(found.map(|(seq, key)| Error::Duplicate { key: key.to_vec(), seq }))
+    })?;
+    Ok(first.map(|at| {
+        let new = &request.new_keys[at];
+        Error::Duplicate { key: new.key.to_vec(), seq: new.seq }
+    }))
 }
 
 /// Reads that are older than the index are compared here, so that the committer need not: what

@@ -14,8 +14,10 @@ const ENTRY_BYTES: usize = 160;
 const HINTS_MAX: usize = 4_096;
 /// How many hints one batch of a scan looks at, and how many light spans it passes.
 const LOOK_MAX: usize = 64;
-/// The most hints that one commit adds.
+/// The most hints that one commit adds, roughly.
 const HINTS_ADDED_MAX: usize = 32;
+/// Keys of different indexes mostly differ in their first bytes.
+const PREFIX_BYTES: usize = 4;
 
 /// A span without a visible key.
 #[derive(Debug)]
@@ -257,17 +259,26 @@ impl Map {
         }
     }
 
-    /// Notes where a commit has deleted: each key, or a few portions if there are many.
+    /// Notes where a commit has deleted: each key, or a few portions if there are many. Where a
+    /// commit puts and deletes by turns, as when the entries of an index move on, the keys that it
+    /// has put are in the portions, too; they count as well, because a scan finds them.
     pub(super) fn note_deletes(&mut self, writes: &[Write]) {
         let deleted = writes.iter().filter(|(_, value)| value.is_none()).count();
         let portion = deleted.div_ceil(HINTS_ADDED_MAX).max(1);
-        for run in writes.chunk_by(|a, b| a.1.is_none() && b.1.is_none()) {
-            if run[0].1.is_some() {
-                continue;
-            }
-            for keys in run.chunks(portion) {
-                let end = key_after(&keys[keys.len() - 1].0);
-                self.hint(Span::new(keys[0].0.as_ref(), end), keys.len() as u64);
+        let is_deleted = |(_, value): &Write| value.is_none();
+        let runs = writes.chunk_by(|a, b| is_deleted(a) == is_deleted(b));
+        let runs = runs.filter(|run| run.first().is_some_and(is_deleted));
+        if runs.clone().count() <= HINTS_ADDED_MAX {
+            let portions = runs.flat_map(|run| run.chunks(portion)).filter_map(hint_of);
+            return portions.for_each(|(span, deleted)| self.hint(span, deleted));
+        }
+        for index in writes.chunk_by(|a, b| a.0.get(..PREFIX_BYTES) == b.0.get(..PREFIX_BYTES)) {
+            for keys in index.chunks(2 * portion) {
+                let first = keys.iter().position(is_deleted);
+                let last = keys.iter().rposition(is_deleted);
+                let between =
+                    first.zip(last).and_then(|(first, last)| hint_of(&keys[first..=last]));
+                between.into_iter().for_each(|(span, deleted)| self.hint(span, deleted));
             }
         }
     }
@@ -415,6 +426,14 @@ impl Map {
             stays
         });
     }
+}
+
+/// The span of some writes, and how many more of their keys were deleted than put.
+fn hint_of(writes: &[Write]) -> Option<(Span, u64)> {
+    let span = Span::new(writes.first()?.0.as_ref(), key_after(&writes.last()?.0));
+    let puts = writes.iter().filter(|(_, value)| value.is_some()).count();
+    let deleted = (writes.len() - puts).saturating_sub(puts).max(1);
+    Some((span, deleted as u64))
 }
 
 /// Neighbouring spans that together are worth a jump, or not.

@@ -1,9 +1,8 @@
 //! Held locks: who holds which key or span, and how strongly.
 
-use braid_kv::{LockInfo, LockStrength, Span, SpanMap, TxnId, key_after};
+use braid_kv::{Inserted, KeyMap, LockInfo, LockStrength, Span, SpanMap, TxnId, key_after};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry, hash_map},
-    ops::Bound,
     sync::Arc,
     time::Duration,
 };
@@ -133,13 +132,13 @@ impl Point {
 /// All held locks. The queue of a key stands with its holders, so that one lookup finds both.
 #[derive(Default)]
 pub(super) struct HeldLocks {
-    pub(super) points: BTreeMap<Arc<[u8]>, Point>,
+    pub(super) points: KeyMap<Point>,
     /// Who has locked a span over each key.
     spans: SpanMap<Vec<(TxnId, LockStrength)>>,
     /// The spans that each transaction has locked.
     spans_of: HashMap<TxnId, BTreeMap<Arc<Span>, LockStrength>>,
     /// The keys that each transaction has locked.
-    keys_of: HashMap<TxnId, Vec<Arc<[u8]>>>,
+    keys_of: BTreeMap<TxnId, Vec<Arc<[u8]>>>,
     count: usize,
 }
 
@@ -154,15 +153,12 @@ impl HeldLocks {
         !self.keys_of.contains_key(&txn) && !self.spans_of.contains_key(&txn)
     }
 
-    pub(super) fn points_over<'a>(
-        &'a self,
-        target: &'a Target,
-    ) -> impl Iterator<Item = (&'a Arc<[u8]>, &'a Point)> {
-        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = match target {
-            Target::Key(key) => (Bound::Included(key), Bound::Included(key)),
-            Target::Span(span) => (Bound::Included(&span.start), Bound::Excluded(&span.end)),
+    pub(super) fn points_over<'a>(&'a self, target: &'a Target) -> impl Iterator<Item = &'a Point> {
+        let (key, span) = match target {
+            Target::Key(key) => (self.points.get(key), None),
+            Target::Span(span) => (None, Some(self.points.range(&span.start, Some(&span.end)))),
         };
-        self.points.range::<[u8], _>(bounds)
+        key.into_iter().chain(span.into_iter().flatten().map(|(_, point)| point))
     }
 
     /// Everyone who holds a lock over `target`.
@@ -176,7 +172,7 @@ impl HeldLocks {
         };
         let pieces = span.into_iter().flatten().map(|(_, _, holders)| holders);
         let spans = key.into_iter().chain(pieces).flatten().copied();
-        self.points_over(target).flat_map(|(_, point)| point.holders()).chain(spans)
+        self.points_over(target).flat_map(Point::holders).chain(spans)
     }
 
     /// Whether `txn` holds at least this over the whole of `target`.
@@ -216,23 +212,36 @@ impl HeldLocks {
         if self.spans.get(key).is_some() {
             return false;
         }
-        match self.points.entry(key.clone()) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(Point { first: Some((txn, strength)), ..Point::default() });
-                self.keys_of.entry(txn).or_default().push(key.clone());
-                self.count += 1;
-                true
-            }
-            Entry::Occupied(mut occupied) => {
-                let point = occupied.get_mut();
+        let held = Point { first: Some((txn, strength)), ..Point::default() };
+        let is_new = match self.points.insert(key, || key.clone(), held) {
+            Inserted::New(_) => true,
+            Inserted::Known(_, point, _) => {
                 let is_own =
                     point.queue().next().is_none() && point.holders().all(|(t, _)| t == txn);
-                if is_own && point.hold(txn, strength) {
-                    self.keys_of.entry(txn).or_default().push(key.clone());
-                    self.count += 1;
+                if !is_own {
+                    return false;
                 }
-                is_own
+                point.hold(txn, strength)
             }
+        };
+        self.note_key(txn, key, is_new);
+        true
+    }
+
+    /// Notes that a transaction has locked a key, if it had not.
+    fn note_key(&mut self, txn: TxnId, key: &Arc<[u8]>, is_new: bool) {
+        if is_new {
+            self.keys_of.entry(txn).or_default().push(key.clone());
+            self.count += 1;
+        }
+    }
+
+    /// Adds a ticket to the queue of a key.
+    pub(super) fn wait(&mut self, key: &Arc<[u8]>, ticket: u64) {
+        let mut point = Point::default();
+        point.wait(ticket);
+        if let Inserted::Known(_, known, _) = self.points.insert(key, || key.clone(), point) {
+            known.wait(ticket);
         }
     }
 
@@ -244,10 +253,12 @@ impl HeldLocks {
     pub(super) fn hold(&mut self, txn: TxnId, target: &Target, strength: LockStrength) {
         match target {
             Target::Key(key) => {
-                if self.points.entry(key.clone()).or_default().hold(txn, strength) {
-                    self.keys_of.entry(txn).or_default().push(key.clone());
-                    self.count += 1;
-                }
+                let held = Point { first: Some((txn, strength)), ..Point::default() };
+                let is_new = match self.points.insert(key, || key.clone(), held) {
+                    Inserted::New(_) => true,
+                    Inserted::Known(_, point, _) => point.hold(txn, strength),
+                };
+                self.note_key(txn, key, is_new);
             }
             Target::Span(span) => {
                 let mut is_known = true;
@@ -273,14 +284,14 @@ impl HeldLocks {
     /// Removes at most `most` locks of a transaction; returns their targets.
     pub(super) fn release(&mut self, txn: TxnId, most: usize) -> Vec<Target> {
         let mut freed = Vec::new();
-        if let hash_map::Entry::Occupied(mut keys) = self.keys_of.entry(txn) {
+        if let Entry::Occupied(mut keys) = self.keys_of.entry(txn) {
             // From the end, where that costs nothing.
             let left = keys.get().len().saturating_sub(most);
             for key in keys.get_mut().drain(left..) {
-                if let Entry::Occupied(mut point) = self.points.entry(key.clone()) {
-                    point.get_mut().let_go(txn);
-                    if point.get().is_free() {
-                        point.remove();
+                if let Some(point) = self.points.get_mut(&key) {
+                    point.let_go(txn);
+                    if point.is_free() {
+                        self.points.remove(&key);
                     }
                 }
                 freed.push(Target::Key(key));
@@ -317,13 +328,13 @@ impl HeldLocks {
     ) -> bool {
         let Some(keys) = self.keys_of.get_mut(&txn) else { return false };
         let Some(place) = keys.iter().rposition(|held| held == key) else { return false };
-        let Entry::Occupied(mut point) = self.points.entry(key.clone()) else { return false };
+        let Some(point) = self.points.get_mut(key) else { return false };
         match strength {
-            Some(strength) => point.get_mut().weaken(txn, strength),
+            Some(strength) => point.weaken(txn, strength),
             None => {
-                point.get_mut().let_go(txn);
-                if point.get().is_free() {
-                    point.remove();
+                point.let_go(txn);
+                if point.is_free() {
+                    self.points.remove(key);
                 }
                 keys.swap_remove(place);
                 if keys.is_empty() {
@@ -345,7 +356,7 @@ impl HeldLocks {
             waited: Duration::ZERO,
         };
         let mut all: Vec<LockInfo> = Vec::new();
-        for (key, point) in &self.points {
+        for (key, point) in self.points.iter() {
             all.extend(point.holders().map(|(txn, s)| info(Target::Key(key.clone()), txn, s)));
         }
         for (txn, spans) in &self.spans_of {

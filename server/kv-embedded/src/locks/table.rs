@@ -1,7 +1,7 @@
 //! The lock table: who holds what, who waits for what, and who is served next.
 
 use super::{
-    held_locks::{HeldLocks, Target, conflicts},
+    held_locks::{HeldLocks, Point, Target, conflicts},
     pairs::Pairs,
 };
 use braid_kv::{Error, LockInfo, LockStrength, TxnId};
@@ -46,7 +46,7 @@ impl Table {
         if self.waiters.is_empty() {
             return Vec::new();
         }
-        let points = self.held.points_over(target).flat_map(|(_, point)| point.queue());
+        let points = self.held.points_over(target).flat_map(Point::queue);
         let spans = self
             .span_waiters
             .iter()
@@ -114,7 +114,7 @@ impl Table {
         let (sender, receiver) = oneshot::channel();
         match target {
             Target::Key(key) => {
-                self.held.points.entry(key.clone()).or_default().wait(ticket);
+                self.held.wait(key, ticket);
             }
             Target::Span(_) => self.span_waiters.push(ticket),
         }

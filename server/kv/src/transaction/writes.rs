@@ -18,11 +18,7 @@ impl Writes<'_> {
     /// Puts a value, whatever was there.
     pub fn put(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.into());
-        self.write(self.0.local_of(key), |buffer| {
-            buffer.refuse_overtaken(seq, key)?;
-            buffer.write(seq, key, Some(value));
-            Ok(())
-        })
+        self.write(self.0.local_of(key), |buffer| buffer.write(seq, key, Some(value)).map(drop))
     }
 
     /// Puts a value under a key that must not exist. The check is put off: to
@@ -33,21 +29,14 @@ impl Writes<'_> {
         let local = self.0.local_of(key);
         self.write(local, |buffer| match local {
             Some(local) => write_new_local(buffer, local, seq, (key, value)),
-            None => {
-                buffer.refuse_overtaken(seq, key)?;
-                buffer.write_new(seq, key, value).map(drop)
-            }
+            None => buffer.write_new(seq, key, value).map(drop),
         })
     }
 
     /// Deletes a key, whether it exists or not.
     pub fn delete(self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
-        self.remove(self.0.local_of(key), |buffer| {
-            buffer.refuse_overtaken(seq, key)?;
-            buffer.write(seq, key, None);
-            Ok(())
-        })
+        self.remove(self.0.local_of(key), |buffer| buffer.write(seq, key, None).map(drop))
     }
 
     /// Deletes keys, whether they exist or not.
@@ -62,11 +51,8 @@ impl Writes<'_> {
         while let Some(first) = keys.peek() {
             let local = self.0.local_of(first.as_ref());
             self.remove(local, |buffer| {
-                keys.by_ref().take(DELETED_AT_ONCE).try_for_each(|key| {
-                    buffer.refuse_overtaken(seq, key.as_ref())?;
-                    buffer.write(seq, key.as_ref(), None);
-                    Ok(())
-                })
+                let mut portion = keys.by_ref().take(DELETED_AT_ONCE);
+                portion.try_for_each(|key| buffer.write(seq, key.as_ref(), None).map(drop))
             })?;
         }
         Ok(())
@@ -190,6 +176,5 @@ fn write_new_local(
     if exists {
         return Err(Error::Duplicate { key: key.to_vec(), seq });
     }
-    buffer.write(seq, key, Some(value));
-    Ok(())
+    buffer.write(seq, key, Some(value)).map(drop)
 }

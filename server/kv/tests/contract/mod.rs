@@ -4,5 +4,6 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub mod helpers;
+mod many;
 mod reads;
 mod writes;

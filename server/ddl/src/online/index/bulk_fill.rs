@@ -112,6 +112,8 @@ async fn add_entries(
     let decoder = builder.rows.reader(&places);
     let request = ScanRequest::new(builder.rows.primary_span()).record(Record::Never);
     let mut scanner = txn.scanner(seq, request.shape(builder.rows.shape.as_ref()));
+    // A row of one column family is complete with its pair.
+    let is_one_pair = builder.rows.family_count() == 1;
     let mut assembler = RowAssembler::default();
     let mut full = vec![braid_types::Datum::Null; builder.table.columns.len()];
     let mut count = 0;
@@ -128,7 +130,9 @@ async fn add_entries(
     while let Some(batch) = scanner.next_batch().await.map_err(from_kv)? {
         cx.exec.breathe().await?;
         for (key, value) in batch.iter() {
-            if let Some((_, row)) = assembler.add(&decoder, key, value)? {
+            if is_one_pair {
+                add(decoder.row(key, [value])?, load)?;
+            } else if let Some((_, row)) = assembler.add(&decoder, key, value)? {
                 add(row, load)?;
             }
         }

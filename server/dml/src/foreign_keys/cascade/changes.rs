@@ -1,7 +1,7 @@
 //! What a level does to rows, kept until the level's end, when all of it is written.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{Id, TriggerEvent};
@@ -32,11 +32,18 @@ struct TableChanges {
     /// By the primary key that the row had before the level.
     rows: HashMap<Key, Change>,
     /// Changed rows by foreign key and the values that they have been given.
-    pointing: HashMap<(Id, Row), Vec<Key>>,
+    pointing: HashMap<(Id, Row), Children>,
     /// Places of columns that were changed.
     places: BTreeSet<usize>,
     /// The statement that is named when what was changed cannot be written.
     context: String,
+}
+
+/// Children that have been given the same key, each once and in the order in which they came.
+#[derive(Default)]
+struct Children {
+    list: Vec<Key>,
+    known: HashSet<Key>,
 }
 
 /// A row before the level and now.
@@ -94,7 +101,7 @@ impl Changes {
     pub fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
         let Some(table) = self.tables.get(&link.child.id) else { return Vec::new() };
         let known = table.pointing.get(&(link.key.id, comparable(values.clone(), link)));
-        let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
+        let mut keys: Vec<Key> = known.map(|known| known.list.clone()).unwrap_or_default();
         keys.retain(|key| {
             let change = table.rows.get(key);
             let pointed_before = change.is_some_and(|c| points_at(link, &c.old, values));
@@ -168,9 +175,13 @@ impl Changes {
         if let Some(after) = &after {
             for outgoing in &table.links.outgoing {
                 let values = comparable(pick(after, &outgoing.child_places), outgoing);
-                let list = table.pointing.entry((outgoing.key.id, values)).or_default();
-                if !list.contains(row) {
-                    list.push(row.clone());
+                // No parent has a NULL in its key.
+                if values.iter().any(Datum::is_null) {
+                    continue;
+                }
+                let children = table.pointing.entry((outgoing.key.id, values)).or_default();
+                if children.known.insert(row.clone()) {
+                    children.list.push(row.clone());
                 }
             }
         }

@@ -95,6 +95,10 @@ impl Operator for FilterOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
     }
+
+    fn begin_round(&mut self) -> bool {
+        self.pending.len() == 0 && !self.failed.is_waiting() && self.input.begin_round()
+    }
 }
 
 /// Expressions over rows.
@@ -182,5 +186,9 @@ impl Operator for ProjectOperator {
 
     fn is_done(&self) -> bool {
         self.pending.len() == 0 && !self.failed.is_waiting() && self.input.is_done()
+    }
+
+    fn begin_round(&mut self) -> bool {
+        self.pending.len() == 0 && !self.failed.is_waiting() && self.input.begin_round()
     }
 }

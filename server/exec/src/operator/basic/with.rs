@@ -53,6 +53,8 @@ struct Recursion {
     seen: Option<(HashSet<Row>, KeyForm)>,
     /// What the next round reads.
     next: RowStore,
+    /// The plan under way is the recursive term.
+    is_term: bool,
 }
 
 impl CteState {
@@ -63,6 +65,7 @@ impl CteState {
                 outer: outer.clone(),
                 seen: distinct.then(|| (HashSet::new(), KeyForm::new(&cte.types))),
                 next: RowStore::new(run),
+                is_term: false,
             })
         });
         let source = Source {
@@ -106,15 +109,19 @@ impl CteState {
                     return Ok(true);
                 }
                 None => {
-                    source.input = self.next_round(source.recursion.as_deref_mut(), &source.run)?
+                    let ended = source.input.take();
+                    let recursion = source.recursion.as_deref_mut();
+                    source.input = self.next_round(ended, recursion, &source.run)?;
                 }
             }
         }
     }
 
-    /// The recursive term over what the last round gave; `None` if that was nothing.
+    /// The recursive term over what the last round gave; `None` if that was nothing. `ended` is the
+    /// plan that has given it: simple ones begin again.
     fn next_round(
         &self,
+        ended: Option<BoxedOperator>,
         recursion: Option<&mut Recursion>,
         run: &Arc<ExecutionState>,
     ) -> Result<Option<BoxedOperator>> {
@@ -124,6 +131,12 @@ impl CteState {
         }
         let rows = std::mem::replace(&mut recursion.next, RowStore::new(run));
         *self.working.lock() = Arc::new(Mutex::new(rows));
+        let is_term = std::mem::replace(&mut recursion.is_term, true);
+        if let Some(mut term) = ended.filter(|_| is_term)
+            && term.begin_round()
+        {
+            return Ok(Some(term));
+        }
         build(&recursion.term, run, Some(recursion.outer.clone())).map(Some)
     }
 }
@@ -272,6 +285,9 @@ impl Operator for WithOperator {
 /// The rows of a WITH entry, or of the working table of its recursion.
 pub struct CteScanOperator {
     id: u32,
+    /// Places of the columns read, and whether they are those of the working table.
+    places: Vec<usize>,
+    working: bool,
     evaluator: Evaluator,
     reader: Option<Box<dyn CteReader>>,
 }
@@ -279,10 +295,16 @@ pub struct CteScanOperator {
 impl CteScanOperator {
     /// A scan of an entry of a WITH around it.
     pub fn new(node: &CteScan, evaluator: Evaluator) -> Self {
-        let state = evaluator.run.ctes.lock().get(&node.id).and_then(Weak::upgrade);
         let places = node.columns.iter().map(|(_, place)| *place).collect();
-        let reader = state.map(|state| state.reader(node.working, places));
-        Self { id: node.id, evaluator, reader }
+        let (id, working) = (node.id, node.working);
+        let mut scan = Self { id, places, working, evaluator, reader: None };
+        scan.open();
+        scan
+    }
+
+    fn open(&mut self) {
+        let state = self.evaluator.run.ctes.lock().get(&self.id).and_then(Weak::upgrade);
+        self.reader = state.map(|state| state.reader(self.working, self.places.clone()));
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -298,5 +320,12 @@ impl CteScanOperator {
 impl Operator for CteScanOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
+    }
+
+    fn begin_round(&mut self) -> bool {
+        if self.working {
+            self.open();
+        }
+        self.working
     }
 }

@@ -17,7 +17,7 @@ pub struct Reader {
     pub rows: TableRows,
     /// Decodes the columns wanted.
     pub decoder: RowDecoder,
-    /// The families to be read for them.
+    /// The families to be read for them, ascending.
     pub families: Vec<usize>,
 }
 
@@ -39,7 +39,9 @@ impl Reader {
     pub fn of_families(table: &Arc<Table>, places: &[usize], families: &[usize]) -> Result<Self> {
         let rows = TableRows::new(table)?;
         let decoder = rows.reader(places);
-        Ok(Self { rows, decoder, families: families.to_vec() })
+        let mut families = families.to_vec();
+        families.sort_unstable();
+        Ok(Self { rows, decoder, families })
     }
 
     /// Whether family 0, which every row has, is read.
@@ -49,7 +51,7 @@ impl Reader {
 
     /// The key of the pair that every row has.
     pub fn first_key(&self, primary_key: &[u8]) -> Key {
-        self.rows.family_keys(primary_key).swap_remove(0)
+        self.rows.family_key(primary_key, 0)
     }
 
     /// Rows of which no pair was found, though that does not mean that there is none.
@@ -85,12 +87,7 @@ impl Reader {
 
     /// The keys to be read for a row.
     pub fn keys_of(&self, primary_key: &[u8], into: &mut Vec<Key>) {
-        let all = self.rows.family_keys(primary_key);
-        into.extend(
-            all.into_iter()
-                .enumerate()
-                .filter_map(|(i, key)| self.families.contains(&i).then_some(key)),
-        );
+        into.extend(self.families.iter().map(|place| self.rows.family_key(primary_key, *place)));
     }
 
     /// Rows from the values of [`Reader::keys_of`], one chunk a row; `None` where there is none.

@@ -9,12 +9,17 @@
 use std::sync::Arc;
 
 use braid_catalog::Table;
-use braid_kv::{Isolation, Key, LockRequest, LockStrength, LockWait as KvWait, Value};
+use braid_kv::{Isolation, Key, LockRequest, LockResult, LockStrength, LockWait as KvWait, Value};
 use braid_plan::{LockWait, RowLock};
 use braid_types::{Result, Row};
 
 use crate::operator::eval::Evaluator;
 use crate::operator::scan::reader::Reader;
+
+/// From how many rows on those that a scan has shown are not read a second time under their locks.
+/// Of fewer rows the locked values are worth remembering: the next statement of the transaction
+/// often asks for the same rows.
+const SCANNED_ROWS_MIN: usize = 64;
 
 /// Locks rows of one table.
 pub struct RowLocker {
@@ -56,10 +61,7 @@ impl RowLocker {
         evaluator: &Evaluator,
         primary_keys: &[Key],
     ) -> Result<Vec<Option<LockedRow>>> {
-        let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
-        for primary_key in primary_keys {
-            self.reader.keys_of(primary_key, &mut keys);
-        }
+        let keys = self.keys(primary_keys);
         let cx = &evaluator.run.cx;
         if !self.locks {
             let values = evaluator.run.wait(cx.txn.reads().multi_get(cx.seq, &keys)).await?;
@@ -93,6 +95,43 @@ impl RowLocker {
             .collect())
     }
 
+    /// The same for rows that a scan of the statement has shown and recorded. A row that has not
+    /// changed since then is still the one that was shown; only the others are read again.
+    pub async fn scanned(
+        &self,
+        evaluator: &Evaluator,
+        primary_keys: &[Key],
+        rows: Vec<Row>,
+    ) -> Result<Vec<Option<LockedRow>>> {
+        let skips = self.lock.wait == LockWait::SkipLocked;
+        if !self.locks || skips || primary_keys.len() < SCANNED_ROWS_MIN {
+            return self.rows(evaluator, primary_keys).await;
+        }
+        let request = self.request(self.keys(primary_keys), self.strength()).passing(false);
+        let locked = self.take(evaluator, request).await?;
+        let width = self.reader.families.len().max(1);
+        let changed = locked.changed.chunks(width).enumerate();
+        let changed: Vec<usize> =
+            changed.filter(|(_, keys)| keys.contains(&true)).map(|(at, _)| at).collect();
+        let shown = |row| Some(LockedRow { row, stale: false });
+        let mut result: Vec<Option<LockedRow>> = rows.into_iter().map(shown).collect();
+        if !changed.is_empty() {
+            let again: Vec<Key> = changed.iter().map(|at| primary_keys[*at].clone()).collect();
+            let again = self.rows(evaluator, &again).await?;
+            for (at, row) in changed.into_iter().zip(again) {
+                result[at] = row.map(|locked| LockedRow { stale: true, ..locked });
+            }
+        }
+        Ok(result)
+    }
+
+    /// The keys to be locked for these rows.
+    fn keys(&self, primary_keys: &[Key]) -> Vec<Key> {
+        let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
+        primary_keys.iter().for_each(|key| self.reader.keys_of(key, &mut keys));
+        keys
+    }
+
     fn strength(&self) -> LockStrength {
         if self.lock.is_exclusive() { LockStrength::Exclusive } else { LockStrength::Shared }
     }
@@ -102,13 +141,20 @@ impl RowLocker {
         evaluator: &Evaluator,
         keys: Vec<Key>,
         strength: LockStrength,
-    ) -> Result<braid_kv::LockResult> {
+    ) -> Result<LockResult> {
+        self.take(evaluator, self.request(keys, strength)).await
+    }
+
+    fn request(&self, keys: Vec<Key>, strength: LockStrength) -> LockRequest {
         let wait = match self.lock.wait {
             LockWait::Block => KvWait::Block,
             LockWait::NoWait => KvWait::NoWait,
             LockWait::SkipLocked => KvWait::SkipLocked,
         };
-        let request = LockRequest::keys(keys).strength(strength).wait(wait);
+        LockRequest::keys(keys).strength(strength).wait(wait)
+    }
+
+    async fn take(&self, evaluator: &Evaluator, request: LockRequest) -> Result<LockResult> {
         let cx = &evaluator.run.cx;
         let locked = evaluator.run.wait(cx.txn.lock(cx.seq, request)).await;
         locked.map_err(|error| crate::errors::name_relation(error, &self.table.name))

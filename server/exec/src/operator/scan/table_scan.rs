@@ -26,7 +26,7 @@ use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
 use crate::operator::postponed::Postponed;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
-use crate::operator::scan::row_lock::RowLocker;
+use crate::operator::scan::row_lock::{LockedRow, RowLocker};
 use crate::operator::scan::table_scan::entries::Entries;
 use crate::operator::scan::table_scan::read_options::ReadOptions;
 use crate::operator::{BATCH_ROWS, Operator};
@@ -176,7 +176,7 @@ impl ScanOperator {
                 rows.extend(more);
             }
             if self.locker.is_some() && !self.locks_first {
-                rows = self.lock_rows(&keys).await?;
+                rows = self.lock_shown(&keys, rows).await?;
             }
             if let Some(left) = &mut self.left {
                 rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -288,11 +288,10 @@ impl ScanOperator {
             self.keep(key, row, &mut result);
             return Ok(Some(result));
         };
-        let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
-        if single && self.locker.is_none() {
-            result.1 = self.rows_of_batch(&batch)?;
-            return Ok(Some(result));
+        if single {
+            return self.rows_of_batch(&batch).map(Some);
         }
+        let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
         for (key, value) in batch.iter() {
             let complete = self.partial.add(&self.layout.reader.decoder, key, value)?;
             if let Some((key, row)) = complete {
@@ -340,20 +339,37 @@ impl ScanOperator {
     /// Locks rows and reads them as they are now.
     async fn lock_rows(&mut self, keys: &[Key]) -> Result<Vec<Row>> {
         let Some(locker) = &self.locker else { return Ok(Vec::new()) };
+        let locked = locker.rows(&self.evaluator, keys).await?;
+        Ok(self.still_wanted(locked))
+    }
+
+    /// Locks rows that the scan has shown; as they are now.
+    async fn lock_shown(&mut self, keys: &[Key], rows: Vec<Row>) -> Result<Vec<Row>> {
         let wanted = self.left.map_or(usize::MAX, |left| left as usize);
-        let mut result = Vec::with_capacity(keys.len());
-        let mut open = keys;
+        let mut result = Vec::with_capacity(rows.len());
+        let (mut open, mut rows) = (keys, rows.into_iter());
         // With a limit no more is locked than is given.
         while !open.is_empty() && result.len() < wanted {
             let (now, later) = open.split_at(open.len().min(wanted - result.len()));
             open = later;
-            for locked in locker.rows(&self.evaluator, now).await?.into_iter().flatten() {
-                if self.failed.passes(self.evaluator.holds_now(&self.filter, &locked.row)) {
-                    result.push(locked.row);
-                }
-            }
+            let Some(locker) = &self.locker else { break };
+            let shown = rows.by_ref().take(now.len()).collect();
+            let locked = locker.scanned(&self.evaluator, now, shown).await?;
+            result.append(&mut self.still_wanted(locked));
         }
         Ok(result)
+    }
+
+    /// Locked rows that satisfy the filter, which is looked at again where a row may be another one
+    /// than before.
+    fn still_wanted(&mut self, locked: Vec<Option<LockedRow>>) -> Vec<Row> {
+        let mut result = Vec::with_capacity(locked.len());
+        for LockedRow { row, stale } in locked.into_iter().flatten() {
+            if !stale || self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
+                result.push(row);
+            }
+        }
+        result
     }
 }
 

@@ -13,8 +13,8 @@
 //! there before. The buffer knows nothing of the store.
 
 use super::arrivals::Arrivals;
-use crate::{Error, NewKey, Result, Seq, Span, SpanMap, SpanSet, Value, Write};
-use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+use crate::{Error, Inserted, KeyMap, NewKey, Result, Seq, Span, SpanMap, SpanSet, Value, Write};
+use std::sync::Arc;
 
 /// What bookkeeping costs for one write, roughly.
 const ENTRY_BYTES: usize = 112;
@@ -25,6 +25,48 @@ struct Op {
     seq: u32,
     order: u64,
     value: Option<Value>,
+}
+
+/// The writes of a key, of which nearly every key has one.
+#[derive(Debug)]
+struct History {
+    newest: Op,
+    /// Those before it, in the order of arrival.
+    older: Vec<Op>,
+}
+
+impl History {
+    /// From the newest to the oldest.
+    fn iter(&self) -> impl Iterator<Item = &Op> {
+        std::iter::once(&self.newest).chain(self.older.iter().rev())
+    }
+
+    /// The latest write that a read at `seq` sees. Statements that run side by side may append out
+    /// of order, but never to the same key.
+    fn visible(&self, seq: Seq) -> Option<&Op> {
+        self.iter().find(|op| op.seq < seq.0)
+    }
+
+    /// The history without the writes of a statement, and what these took; `None` if nothing is
+    /// left.
+    fn without(mut self, seq: u32) -> (Option<History>, usize) {
+        let mut freed = 0;
+        let mut stays = |op: &Op| {
+            if op.seq == seq {
+                freed += op.bytes();
+            }
+            op.seq != seq
+        };
+        self.older.retain(&mut stays);
+        let newest = if stays(&self.newest) { Some(self.newest) } else { self.older.pop() };
+        (newest.map(|newest| History { newest, older: self.older }), freed)
+    }
+}
+
+impl Op {
+    fn bytes(&self) -> usize {
+        self.value.as_ref().map_or(0, Value::len) + ENTRY_BYTES
+    }
 }
 
 /// A range delete.
@@ -81,7 +123,7 @@ struct Tails {
 /// All writes of a transaction.
 #[derive(Default)]
 pub(crate) struct WriteBuffer {
-    keys: BTreeMap<Arc<[u8]>, Vec<Op>>,
+    keys: KeyMap<History>,
     /// Range deletes: the numbers and orders of all those over a key, in the order of arrival.
     hidden: SpanMap<Vec<(u32, u64)>>,
     spans: Arrivals<SpanOp>,
@@ -115,61 +157,67 @@ impl WriteBuffer {
         self.next_order
     }
 
+    /// Adds a put or a delete.
+    ///
     /// [`Error::WrittenInside`] if a statement with a higher number has written the key:
     /// that statement ran inside of this one, and its write must not get lost.
-    pub(crate) fn refuse_overtaken(&self, seq: Seq, key: &[u8]) -> Result<()> {
-        let newest = self.keys.get(key).and_then(|history| history.last());
-        match newest.is_some_and(|op| op.seq > seq.before().0) {
-            true => Err(Error::WrittenInside { key: key.to_vec() }),
-            false => Ok(()),
-        }
-    }
-
-    /// Adds a put or a delete.
-    pub(crate) fn write(&mut self, seq: Seq, key: &[u8], value: Option<Value>) -> Arc<[u8]> {
+    pub(crate) fn write(
+        &mut self,
+        seq: Seq,
+        key: &[u8],
+        value: Option<Value>,
+    ) -> Result<Arc<[u8]>> {
         let op = Op { seq: seq.before().0, order: self.order(), value };
-        let value_bytes = op.value.as_ref().map_or(0, Value::len);
-        // Most keys are written once: the key is made before it is looked for.
-        let entry = self.keys.entry(Arc::from(key));
-        let shared = entry.key().clone();
-        let history = entry.or_default();
-        self.bytes += value_bytes + ENTRY_BYTES;
-        match history.last_mut() {
-            // A savepoint starts a new statement number, so this cannot be needed any more.
-            Some(last) if last.seq == op.seq => {
-                let old = last.value.as_ref().map_or(0, Value::len) + ENTRY_BYTES;
-                self.bytes = self.bytes.saturating_sub(old);
-                *last = op;
+        let bytes = op.bytes();
+        let history = History { newest: op, older: Vec::new() };
+        let shared = match self.keys.insert(key, || Arc::from(key), history) {
+            Inserted::New(shared) => {
+                self.bytes += key.len();
+                shared.clone()
             }
-            _ => {
-                self.bytes += if history.is_empty() { key.len() } else { 0 };
-                self.log.push(seq, shared.clone());
-                // Most keys are written once: room for more is made for those that are not.
-                if history.is_empty() {
-                    history.reserve_exact(1);
+            Inserted::Known(shared, history, History { newest: op, .. }) => {
+                if history.newest.seq > op.seq {
+                    return Err(Error::WrittenInside { key: key.to_vec() });
                 }
-                history.push(op);
+                let before = std::mem::replace(&mut history.newest, op);
+                if before.seq == history.newest.seq {
+                    // A savepoint starts a new statement number, so this cannot be needed any more.
+                    self.bytes = self.bytes.saturating_sub(before.bytes()) + bytes;
+                    return Ok(shared.clone());
+                }
+                history.older.push(before);
+                shared.clone()
             }
-        }
-        shared
+        };
+        self.bytes += bytes;
+        self.log.push(seq, shared.clone());
+        Ok(shared)
     }
 
     /// Adds a put of a key that must not exist. An own visible put is a duplicate at once; after
     /// an own delete it is a plain put, since what was there before is known and gone.
     pub(crate) fn write_new(&mut self, seq: Seq, key: &[u8], value: Value) -> Result<bool> {
         match self.get(seq.after(), key) {
-            Buffered::Put(_) => Err(Error::Duplicate { key: key.to_vec(), seq }),
+            Buffered::Put(_) => Err(self
+                .overtaken(seq, key)
+                .unwrap_or_else(|| Error::Duplicate { key: key.to_vec(), seq })),
             Buffered::Deleted => {
-                self.write(seq, key, Some(value));
+                self.write(seq, key, Some(value))?;
                 Ok(false)
             }
             Buffered::Untouched => {
-                let key = self.write(seq, key, Some(value));
+                let key = self.write(seq, key, Some(value))?;
                 self.new_keys.push(seq, NewKey { key, seq: seq.before() });
                 self.bytes += 24;
                 Ok(true)
             }
         }
+    }
+
+    /// See [`WriteBuffer::write`].
+    fn overtaken(&self, seq: Seq, key: &[u8]) -> Option<Error> {
+        let newest = &self.keys.get(key)?.newest;
+        (newest.seq > seq.before().0).then(|| Error::WrittenInside { key: key.to_vec() })
     }
 
     /// Adds a range delete. With `left` it counts inside the transaction only.
@@ -193,7 +241,7 @@ impl WriteBuffer {
         if self.keys.is_empty() && self.hidden.is_empty() {
             return Buffered::Untouched;
         }
-        let op = self.keys.get(key).and_then(|history| visible(history, seq));
+        let op = self.keys.get(key).and_then(|history| history.visible(seq));
         let hidden = self.hidden_at(seq, key);
         match op {
             Some(op) if hidden.is_none_or(|at| (op.seq, op.order) > at) => match &op.value {
@@ -216,13 +264,11 @@ impl WriteBuffer {
             return false;
         }
         self.hidden.overlapping(span).any(|(_, _, ops)| latest(ops, seq).is_some())
-            || self.range(span).any(|(_, history)| visible(history, seq).is_some())
+            || self.range(span).any(|(_, history)| history.visible(seq).is_some())
     }
 
-    fn range(&self, span: &Span) -> impl DoubleEndedIterator<Item = (&Arc<[u8]>, &Vec<Op>)> {
-        let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
-            (Bound::Included(&span.start), Bound::Excluded(&span.end));
-        self.keys.range::<[u8], _>(bounds)
+    fn range<'b>(&'b self, span: &'b Span) -> impl Iterator<Item = (&'b Arc<[u8]>, &'b History)> {
+        self.keys.range(&span.start, Some(&span.end))
     }
 
     /// The writes inside `span` that are visible from `seq`.
@@ -238,7 +284,7 @@ impl WriteBuffer {
             .map(|(start, end, _)| Span::new(start, end))
             .collect();
         for (key, history) in self.range(span) {
-            let Some(op) = visible(history, seq) else { continue };
+            let Some(op) = history.visible(seq) else { continue };
             let hidden = !overlay.deleted.is_empty()
                 && self.hidden_at(seq, key).is_some_and(|at| at > (op.seq, op.order));
             if !hidden {
@@ -269,18 +315,12 @@ impl WriteBuffer {
     fn take_back(&mut self, from: Tails, gone: impl Fn(u32) -> bool + Copy) {
         let mut freed = 0;
         for (seq, key) in self.log.take_back(from.writes, gone) {
-            if let Some(history) = self.keys.get_mut(&key) {
-                history.retain(|op| {
-                    let keep = op.seq != seq;
-                    if !keep {
-                        freed += op.value.as_ref().map_or(0, Value::len) + ENTRY_BYTES;
-                    }
-                    keep
-                });
-                if history.is_empty() {
-                    self.keys.remove(&key);
-                    freed += key.len();
-                }
+            let Some((key, history)) = self.keys.remove(&key) else { continue };
+            let (left, bytes) = history.without(seq);
+            freed += bytes;
+            match left {
+                Some(history) => drop(self.keys.insert(&key, || key.clone(), history)),
+                None => freed += key.len(),
             }
         }
         for (seq, op) in self.spans.take_back(from.spans, gone) {
@@ -320,8 +360,8 @@ impl WriteBuffer {
         self.log = Arrivals::default();
         let mut writes = Vec::with_capacity(self.keys.len());
         let keys = std::mem::take(&mut self.keys);
-        for (key, mut history) in keys {
-            let Some(op) = history.pop() else { continue };
+        for (key, history) in keys.into_entries() {
+            let op = history.newest;
             let hidden = self.hidden_at(everything, &key);
             if hidden.is_none_or(|at| (op.seq, op.order) > at) {
                 writes.push((key, op.value));
@@ -336,12 +376,6 @@ impl WriteBuffer {
         new_keys.sort_by_key(|new| new.seq);
         (new_keys, spans, writes)
     }
-}
-
-/// The latest write that a read at `seq` sees. Statements that run side by side may append out
-/// of order, but never to the same key.
-fn visible(history: &[Op], seq: Seq) -> Option<&Op> {
-    history.iter().rev().find(|op| op.seq < seq.0)
 }
 
 /// The latest range delete that a read at `seq` sees.
@@ -443,7 +477,7 @@ mod tests {
                         let n = random(1_000);
                         let value = (random(3) > 0).then_some(n);
                         let bytes = value.map(|n| Value::copy_from_slice(&n.to_be_bytes()));
-                        buffer.write(seq, &[key], bytes);
+                        buffer.write(seq, &[key], bytes).expect("no later write of the key");
                         list.0.push((seq.0, Span::key([key]), value));
                     }
                 }

@@ -3,7 +3,7 @@
 //! Conditions come first: the columns that they read are decoded for the whole batch, the others
 //! only of the rows that are left. Where rows are wanted, only those that are left are made.
 
-use braid_kv::ScanBatch;
+use braid_kv::{Key, ScanBatch};
 use braid_plan::Expr;
 use braid_rows::{Columns, RowDecoder};
 use braid_types::{Result, Row};
@@ -75,39 +75,61 @@ impl ScanOperator {
         }
     }
 
-    /// The rows of a batch on which the conditions hold.
-    pub(crate) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
-        let decoder = &self.layout.reader.decoder;
-        let row = |(key, value): (&[u8], &[u8])| decoder.row(key, [value]);
+    /// The rows of a batch on which the conditions hold; and their keys, if they are to be locked.
+    pub(crate) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<(Vec<Key>, Vec<Row>)> {
         if self.filter.is_empty() {
-            return batch.iter().map(row).collect();
+            return self.rows_of_entries(batch.iter());
         }
         if batch.len() < ROWS_MIN {
             return self.rows_one_by_one(batch);
         }
         let make = || ByColumns::new(&self.layout.reader, &self.filter);
-        let by = self.by_columns.get_or_insert_with(make);
+        let mut by = self.by_columns.take().unwrap_or_else(make);
         if by.columns.list.is_empty() {
-            by.columns = decoder.columns();
+            by.columns = self.layout.reader.decoder.columns();
         }
         by.columns.start(batch.len());
         by.first.read_columns(batch.iter(), &mut by.columns)?;
         let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context());
-        let Ok(marks) = marks else { return self.rows_one_by_one(batch) };
-        let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
-        left.map(|(entry, _)| row(entry)).collect()
+        let result = match marks {
+            Ok(marks) => {
+                let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
+                self.rows_of_entries(left.map(|(entry, _)| entry))
+            }
+            Err(_) => self.rows_one_by_one(batch),
+        };
+        self.by_columns = Some(by);
+        result
+    }
+
+    fn rows_of_entries<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
+    ) -> Result<(Vec<Key>, Vec<Row>)> {
+        let decoder = &self.layout.reader.decoder;
+        let rows = entries.clone().map(|(key, value)| decoder.row(key, [value]));
+        let rows = rows.collect::<Result<Vec<Row>>>()?;
+        if self.locker.is_none() {
+            return Ok((Vec::new(), rows));
+        }
+        let keys = entries.map(|(key, _)| decoder.row_key(key).map(<[u8]>::to_vec));
+        Ok((keys.collect::<Result<Vec<Key>>>()?, rows))
     }
 
     /// The same, up to the first row on which a condition fails.
-    fn rows_one_by_one(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
-        let mut rows = Vec::with_capacity(batch.len());
+    fn rows_one_by_one(&mut self, batch: &ScanBatch) -> Result<(Vec<Key>, Vec<Row>)> {
+        let (mut keys, mut rows) = (Vec::new(), Vec::with_capacity(batch.len()));
         for (key, value) in batch.iter() {
-            let row = self.layout.reader.decoder.row(key, [value])?;
+            let decoder = &self.layout.reader.decoder;
+            let row = decoder.row(key, [value])?;
             if self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
+                if self.locker.is_some() {
+                    keys.push(self.layout.reader.decoder.row_key(key)?.to_vec());
+                }
                 rows.push(row);
             }
         }
-        Ok(rows)
+        Ok((keys, rows))
     }
 }
 
