@@ -178,7 +178,7 @@ onEachServer('the pipeline', ({ url }) => {
     await service.close();
   });
 
-  it('tells its health, its lag, its metrics, and what a sensor has sent', async () => {
+  it('reports its health, its lag, its metrics, and what a sensor has sent', async () => {
     const service = makeService(db, queue);
     const get = (path: string) => service.inject({ url: path });
     await service.inject({ method: 'POST', url: '/events', payload: events.slice(0, 6) });
