@@ -15,7 +15,9 @@ async function main() {
     '2/5 server (cargo build --release; minutes the first time)',
     buildServer,
   );
-  await step('3/5 SDK and example', () => buildPackages(['@braiddb/sdk', 'iot-worker']));
+  await step('3/5 SDK and example', () =>
+    buildPackages(['@braiddb/sdk', '@braiddb/queue', 'iot-worker']),
+  );
 
   const server = await step('4/5 starting the server on an empty folder', async () => {
     const started = await startServer(binary);
@@ -42,7 +44,8 @@ ${readable(dead)} more that no table takes are among the dead letters, with the 
 ${readable(eventsPerSecond)} events a second, from the first request to the last reading (${seconds.toFixed(1)} s).
 
 Where to look next:
-  examples/iot-worker/src/queue.ts   the SQL, and why nothing is lost or doubled
+  examples/iot-worker/src/jobs.ts    the queue, and why nothing is lost or doubled
+  examples/iot-worker/src/tables.ts  the SQL: interleaved tables, families, retention
   sdk/README.md                      the SDK in one page
   README.md                          a session with psql, and how to run everything else
   server/ARCHITECTURE.md             how the server works

@@ -2,9 +2,15 @@ import { fileURLToPath } from 'node:url';
 
 import { defineConfig } from 'vitest/config';
 
+const source = (path: string): string =>
+  fileURLToPath(new URL(`../../sdk/${path}`, import.meta.url));
+
 export default defineConfig({
   resolve: {
-    alias: { '@braiddb/sdk': fileURLToPath(new URL('../../sdk/src/index.ts', import.meta.url)) },
+    alias: {
+      '@braiddb/sdk': source('src/index.ts'),
+      '@braiddb/queue': source('packages/queue/src/index.ts'),
+    },
   },
   test: {
     globalSetup: ['../../sdk/test/setup.ts'],

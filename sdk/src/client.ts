@@ -19,16 +19,17 @@ import { runLater } from './connection/run-later.js';
 import { lazyIterator } from './copy/lazy-iterator.js';
 import type { CopyWork } from './copy/work.js';
 import type { Database } from './database/database.js';
-import { UsageError } from './errors.js';
+import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
+import { nameOption } from './options/checks.js';
 import type {
   CloseOptions,
   ConnectOptions,
   QueryOptions,
   Settings,
   TransactionOptions,
-} from './options.js';
+} from './options/index.js';
 import {
   joinOptions,
   readCloseOptions,
@@ -36,7 +37,7 @@ import {
   readQueryOptions,
   readStreamOptions,
   readTransactionOptions,
-} from './options.js';
+} from './options/index.js';
 import type { AwaitedCall, Executor } from './query/queryable.js';
 import { makeQueryable } from './query/queryable.js';
 import type { ReservedConnection } from './reserve/handle.js';
@@ -74,6 +75,9 @@ export async function connect(
   options: ConnectOptions = {},
 ): Promise<Database> {
   const ownPool = typeof target === 'string' || target instanceof URL;
+  if (!ownPool && typeof (target as Partial<pg.Pool> | null)?.connect !== 'function') {
+    throw new OptionError('url', 'must be a URL or a pool');
+  }
   const settings = readConnectOptions(options, ownPool);
   const { pool, hostCount } = ownPool
     ? (await import('./pool/pool.js')).makePool(String(target), settings)
@@ -91,6 +95,7 @@ export async function connect(
     try {
       const parameters = startupParameters(connection.client) ?? new Map<string, string>();
       const server = detectServer(parameters);
+      if (ownPool) (await import('./pool/hosts.js')).checkVersion(server);
       const asks = server.kind === 'braiddb' && settings.commitTokens;
       const token = asks ? await tokenMaker(connection, settings) : undefined;
       const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
@@ -309,8 +314,7 @@ class DatabaseHandle {
     channels: string | readonly string[],
     options: ListenOptions,
   ): NotificationStream<never> {
-    const names = typeof channels === 'string' ? [channels] : [...channels];
-    if (names.length === 0) throw new UsageError('listen takes at least one channel');
+    const names = nameOption('channels', channels);
     const read = readListenOptions(options);
     const settings = { ...read, ...joinOptions(bound, read) };
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
@@ -406,7 +410,7 @@ class DatabaseHandle {
     const { inUse, settings } = this.#context;
     const { graceMs, scheduler } = settings;
     if (await settlesWithin(scheduler, timeoutMs, this.#closing)) return this.#closing;
-    this.#closed.abort();
+    this.#closed.abort(new ClosedError());
     for (const connection of inUse) connection.cut();
     // A function that never ends keeps its connection, which has been cut: it is not waited for.
     const ended = Promise.allSettled([this.#closing, this.#endPool()]);

@@ -18,7 +18,7 @@
 
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 
-import type { RetryEvent } from './options.js';
+import type { RetryEvent } from './options/index.js';
 import type { ServerInfo } from './server.js';
 
 /** How a COMMIT without an answer was resolved. */

@@ -28,8 +28,8 @@
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────
- *  errors.ts  sqlstates.ts  call-sites.ts  options.ts  diagnostics.ts  scheduler.ts  abort.ts
- *  server.ts  stats.ts
+ *  options/         index.ts, batcher.ts: every option, its default and limits    checks.ts
+ *  errors.ts  sqlstates.ts  call-sites.ts  diagnostics.ts  scheduler.ts  abort.ts  server.ts  stats.ts
  * ```
  *
  * A `tx.insert(…)` on its way: `queryable.ts` builds the SQL and one `StatementRequest`; `attempt.ts`
@@ -116,7 +116,7 @@ export type {
   RetryEvent,
   StreamOptions,
   TransactionOptions,
-} from './options.js';
+} from './options/index.js';
 export type { Lockable, LockOptions } from './query/locking.js';
 export type { Queryable, QueryResult } from './query/queryable.js';
 export type { ReservedConnection } from './reserve/handle.js';

@@ -3,10 +3,6 @@
  * silently. Works in a fresh clone with Rust, Node and npm; uses nothing but Node itself.
  */
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import {
   buildPackages,
   buildServer,
@@ -16,6 +12,7 @@ import {
   top,
 } from '../../examples/iot-worker/steps.mjs';
 import { Lanes } from './lanes.mjs';
+import { packageTests } from './packages.mjs';
 import { buildServerTests, isSmall, LANES, serverTests, testsOverTikv } from './server.mjs';
 
 /** Name and outcome of each part, for the summary. */
@@ -45,26 +42,6 @@ function program(name, command, ...args) {
   });
 }
 
-/** The tests of one npm package, against the server that has just been built. */
-async function packageTests(folder, binary) {
-  const scratch = await mkdtemp(join(tmpdir(), 'braid-tests-'));
-  const report = join(scratch, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  try {
-    const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters], {
-      env: { BRAID_BINARY: binary },
-      prefix: `${folder} | `,
-    });
-    const found = JSON.parse(await readFile(report, 'utf8'));
-    const { numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped } = found;
-    const text = `${passed} passed, ${failed} failed, ${skipped} skipped`;
-    if (code !== 0) throw new Error(text);
-    return text;
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
-}
-
 /** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
 async function packages() {
   const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
@@ -91,9 +68,9 @@ async function main() {
     ? Promise.resolve(server)
     : step('server binary (cargo build --release --bin braid)', buildServer);
   const lanes = new Lanes(LANES);
-  const ofPackage = (folder) => async () => {
+  const ofPackage = (folder, env) => async () => {
     const path = await binary;
-    return lanes.run(() => packageTests(folder, path));
+    return lanes.run(() => packageTests(folder, path, env));
   };
   await Promise.all([
     part('server (cargo test --workspace)', () => serverTests(binary, {}, lanes)),
@@ -103,6 +80,7 @@ async function main() {
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
     part('queue', ofPackage('sdk/packages/queue')),
+    part('queue over TiKV', ofPackage('sdk/packages/queue', { BRAID_TEST_STORE: 'tikv' })),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('bench pictures', ofPackage('bench')),

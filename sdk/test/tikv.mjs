@@ -1,11 +1,13 @@
 /**
  * `npm run test:tikv`: what runs over TiKV, on the cluster that `TIKV_PD=host:port` names (one of its
- * PD members), or on the stand-in of the tests. `BRAID_BIN` is the server, else the release build.
+ * PD members), or on the stand-in of the tests: the tests of the server and of the queue. `BRAID_BIN`
+ * is the server, else the release build.
  * With `TIKV_BIN=folder`, which has `pd-server` and `tikv-server`, the tests that disturb a cluster
  * start a real one as well.
  */
 
-import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
+import { buildPackages, buildServer, step } from '../../examples/iot-worker/steps.mjs';
+import { packageTests } from './packages.mjs';
 import { testsOverTikv } from './server.mjs';
 
 /** The rules of the stand-in, the tests of kv-tikv, and those of several gateways. */
@@ -30,6 +32,11 @@ async function main() {
     BRAID_BIN ?? (await step('server binary (cargo build --release --bin braid)', buildServer));
   const text = await step('server tests', () => testsOverTikv(binary, OF_TIKV));
   process.stdout.write(`   ${text}\n`);
+  const queue = await step('queue, by two gateways', async () => {
+    await buildPackages(['@braiddb/sdk', '@braiddb/queue']);
+    return packageTests('sdk/packages/queue', binary, { BRAID_TEST_STORE: 'tikv' });
+  });
+  process.stdout.write(`   ${queue}\n`);
 }
 
 main().catch((error) => {

@@ -3,19 +3,21 @@
  * and a check that each arrived exactly once. Started by `npm run demo`.
  *
  * On purpose some requests are sent twice, as after a lost answer, one of the two workers is stopped
- * in the middle of its work and replaced, and a few events carry values that the table refuses.
+ * in the middle of its work and replaced, and a few events carry values that the table refuses. At the
+ * end retention deletes half a year.
  */
 
-import type { Batcher, Database } from '@braiddb/sdk';
 import { connect } from '@braiddb/sdk';
+import type { Worker } from '@braiddb/queue';
 
 import type { SensorEvent } from './events.js';
+import type { IotQueue } from './jobs.js';
+import { openJobs } from './jobs.js';
 import { readable, showProgress } from './progress.js';
-import type { Drained, QueueRow } from './queue.js';
-import { allReadings, countRows, createTables, deadLetters, openQueue } from './queue.js';
 import { makeService } from './service.js';
+import { allReadings, createTables, deleteOld } from './tables.js';
 import { weatherEvents } from './weather.js';
-import { runWorker } from './worker.js';
+import { startWorker } from './worker.js';
 
 /** What the demo has found. */
 export interface DemoResult {
@@ -34,14 +36,17 @@ const SENDERS = 4;
 /** Every how many requests one is sent twice. */
 const TWICE_EVERY = 10;
 const DRAIN_TIMEOUT_MS = 120_000;
+/** The readings are of the year 2010. */
+const KEEP_FROM = new Date('2010-07-01T00:00:00Z');
 
 /** Runs the demo on the database at `url`; rejects if an event is lost, doubled or changed. */
 export async function runDemo(url: string, print: (line: string) => void): Promise<DemoResult> {
   await using db = await connect(url);
   await createTables(db);
-  const before = await countRows(db);
-  if (before.queued + before.stored > 0) throw new Error('the tables of the demo are not empty');
-  await using queue = openQueue(db);
+  const known = await db.maybeOne`SELECT sensor FROM iot_sensor LIMIT 1`;
+  if (known !== undefined) throw new Error('the tables of the demo are not empty');
+  await using queue = openJobs(db);
+  await queue.migrate();
   const service = makeService(db, queue);
   const address = await service.listen({ port: 0, host: '127.0.0.1' });
   print(`service at ${address}, database is ${db.server.kind} ${db.server.version}`);
@@ -50,32 +55,39 @@ export async function runDemo(url: string, print: (line: string) => void): Promi
   const poison = POISON_VALUES.map((value, index): SensorEvent => {
     return { id: `poison-${index}`, sensor: 'broken', takenAt: new Date(0), value };
   });
-  let stored = 0;
+  const all = [...events, ...poison];
   let sent = 0;
-  const stopShowing = showProgress(
-    () =>
-      `${readable(sent)} sent, ${readable(stored)} moved ${describeQueue(queue, sent - stored)}`,
-  );
-  const startMs = performance.now();
-  const workers = new WorkerShift(db, (drained) => {
-    stored += drained.taken;
+  let moved = 0;
+  const stopShowing = showProgress(() => {
+    void queue.stats().then(({ reading: { here } }) => (moved = here.finished), ignore);
+    return `${readable(sent)} sent, ${readable(moved)} stored, those that were sent twice included`;
   });
+  const startMs = performance.now();
+  const workers = await WorkerShift.start(queue);
   try {
     const replaceAt = Math.floor(events.length / 2);
-    const all = [...events, ...poison];
     const sentTwice = await sendAll(`${address}/events`, all, (count) => {
       if (sent < replaceAt && sent + count >= replaceAt) workers.replace();
       sent += count;
     });
-    await workers.untilEmpty();
+    await workers.replaced;
+    await queue.idle('reading', { signal: AbortSignal.timeout(DRAIN_TIMEOUT_MS) });
     const seconds = (performance.now() - startMs) / 1000;
+    moved = (await queue.stats()).reading.here.finished;
     stopShowing();
     print('one of two workers was stopped in the middle of its work and replaced');
     await checkReadings(allReadings(db), events);
-    const dead = await deadLetters(db);
+    const dead = (await queue.dead('reading')).map(({ payload }) => payload.id).sort();
     if (dead.join() !== poison.map((event) => event.id).join()) {
       throw new Error(`the dead letters are ${dead.join()}`);
     }
+    const deleteMs = performance.now();
+    const days = await deleteOld(db, KEEP_FROM);
+    const tookMs = (performance.now() - deleteMs).toFixed(1);
+    const kept = events.filter(({ takenAt }) => takenAt >= KEEP_FROM);
+    await checkReadings(allReadings(db), kept);
+    const gone = readable(events.length - kept.length);
+    print(`retention: ${readable(days)} days with ${gone} readings deleted in ${tookMs} ms`);
     const eventsPerSecond = all.length / seconds;
     return { events: events.length, sentTwice, dead: dead.length, seconds, eventsPerSecond };
   } finally {
@@ -85,52 +97,46 @@ export async function runDemo(url: string, print: (line: string) => void): Promi
   }
 }
 
-function describeQueue(queue: Batcher<QueueRow>, waiting: number): string {
-  const depth = Math.max(0, waiting);
-  return `(${readable(depth)} in the queue, batches of ${readable(queue.stats.batchRows)})`;
-}
-
 /** Two workers, one of which can be replaced. */
 class WorkerShift {
-  readonly #db: Database;
-  readonly #onDrained: (drained: Drained) => void;
-  readonly #steady = new AbortController();
-  #stop = new AbortController();
-  #running: Promise<unknown>;
+  readonly #queue: IotQueue;
+  readonly #steady: Worker;
+  #second: Promise<Worker>;
 
-  constructor(db: Database, onDrained: (drained: Drained) => void) {
-    this.#db = db;
-    this.#onDrained = onDrained;
-    this.#running = Promise.all([this.#start(this.#steady), this.#start(this.#stop)]);
+  private constructor(queue: IotQueue, steady: Worker) {
+    this.#queue = queue;
+    this.#steady = steady;
+    this.#second = startWorker(queue, { concurrency: 1 });
   }
 
-  #start({ signal }: AbortController): Promise<void> {
-    return runWorker(this.#db, { signal, onDrained: this.#onDrained });
+  static async start(queue: IotQueue): Promise<WorkerShift> {
+    const shift = new WorkerShift(queue, await startWorker(queue, { concurrency: 1 }));
+    await shift.replaced;
+    return shift;
   }
 
-  /** Stops one worker whatever it is doing; the next one takes over. */
+  /** Resolves when the second worker works; fails if it could not be replaced. */
+  get replaced(): Promise<unknown> {
+    return this.#second;
+  }
+
+  /** Stops one worker whatever it is doing; what it had goes back, and the next one takes over. */
   replace(): void {
-    this.#stop.abort();
-    this.#stop = new AbortController();
-    this.#running = Promise.all([this.#running, this.#start(this.#stop)]);
-    this.#running.catch(() => undefined);
+    this.#second = this.#second.then(async (worker) => {
+      await worker.close({ timeoutMs: 0 });
+      return startWorker(this.#queue, { concurrency: 1 });
+    });
+    this.#second.catch(ignore);
   }
 
   async stop(): Promise<void> {
-    this.#steady.abort();
-    this.#stop.abort();
-    await this.#running;
+    await this.#steady.close();
+    await this.#second.then((worker) => worker.close(), ignore);
   }
+}
 
-  /** Waits until the queue is empty; fails if the worker does, or if it takes too long. */
-  async untilEmpty(): Promise<void> {
-    const deadlineMs = performance.now() + DRAIN_TIMEOUT_MS;
-    while ((await countRows(this.#db)).queued > 0) {
-      if (performance.now() > deadlineMs) throw new Error('the queue did not run empty');
-      const pause = new Promise((resolve) => setTimeout(resolve, 50));
-      await Promise.race([this.#running, pause]);
-    }
-  }
+function ignore(): void {
+  // Reported elsewhere: progress is only shown, and `replaced` fails with the error of a worker.
 }
 
 /** Sends everything, by several senders, as JSON and NDJSON in turn. Returns how many twice. */

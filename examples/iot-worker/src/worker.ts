@@ -1,55 +1,64 @@
 /**
- * The worker: drains the queue round by round until it is told to stop. Any number of them share a
- * queue.
+ * The workers: they move events from the queue to the readings, and delete what is too old.
  *
- * It keeps nothing in memory that matters: it may be killed at any moment, and another one goes on.
- * When a round fails because of its data, the next ones take half as many entries, down to a single
- * one, which goes to the dead letters if it is the one; then they grow again.
+ * They keep nothing in memory that matters: they may be killed at any moment, and others go on when the
+ * leases of their jobs have ended.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { Database } from '@braiddb/sdk';
+import { DatabaseError } from '@braiddb/sdk';
+import type { Worker } from '@braiddb/queue';
+import { DeadJobError } from '@braiddb/queue';
 
-import type { Drained } from './queue.js';
-import { bury, drain, isPoison } from './queue.js';
-import { isTemporary } from './service.js';
+import type { IotQueue } from './jobs.js';
+import { eventOf } from './jobs.js';
+import { deleteOld, storeReadings } from './tables.js';
 
-/** Settings of a worker. */
+/** Settings of workers. */
 export interface WorkerOptions {
-  /** Entries of one round. Default 500. */
-  readonly batchRowsMax?: number;
-  /** Milliseconds to wait when the queue is empty. Default 50. */
-  readonly idleMs?: number;
-  /** Ends the worker. A round that is running is cancelled and leaves no trace. */
-  readonly signal: AbortSignal;
-  /** Told after each round that moved something. */
-  readonly onDrained?: (drained: Drained) => void;
-  /** Told about each failure that the worker lives with. */
-  readonly onTrouble?: (error: unknown) => void;
+  /** Transactions at the same time. Default 2. */
+  readonly concurrency?: number;
+  /** Events of one transaction at most. Default 500. */
+  readonly batchMax?: number;
+  /** Milliseconds after which others take the events of a worker that has died. Default 30 000. */
+  readonly leaseMs?: number;
 }
 
-const TROUBLE_PAUSE_MS = 500;
-
-/** Works until the signal aborts; rejects on an error that waiting does not cure. */
-export async function runWorker(db: Database, options: WorkerOptions): Promise<void> {
-  const { batchRowsMax = 500, idleMs = 50, signal, onDrained, onTrouble } = options;
-  const stopped = (): boolean => signal.aborted;
-  let rowsMax = batchRowsMax;
-  while (!stopped()) {
-    let pauseMs = 0;
+/** Starts to store readings; `close` of the result ends it. */
+export function startWorker(queue: IotQueue, options: WorkerOptions = {}): Promise<Worker> {
+  const { concurrency = 2, batchMax = 500, leaseMs = 30_000 } = options;
+  // What makes a reading exist once is its key, so no stricter isolation is needed.
+  const settings = { concurrency, batchMax, leaseMs, isolation: 'read committed' } as const;
+  return queue.workBatch('reading', settings, async (jobs, tx) => {
     try {
-      const drained = await (rowsMax === 1 ? bury(db, { signal }) : drain(db, rowsMax, { signal }));
-      rowsMax = Math.min(rowsMax * 2, batchRowsMax);
-      if (drained.taken === 0) pauseMs = idleMs;
-      else onDrained?.(drained);
+      await storeReadings(
+        tx,
+        jobs.map(({ payload }) => eventOf(payload)),
+      );
     } catch (error) {
-      if (stopped()) return;
-      if (isPoison(error) && rowsMax > 1) rowsMax = Math.floor(rowsMax / 2);
-      else if (isTemporary(error)) pauseMs = TROUBLE_PAUSE_MS;
-      else throw error;
-      onTrouble?.(error);
+      // The queue halves the batch until the bad event is alone. Then it goes to the dead letters.
+      if (isPoison(error)) throw new DeadJobError(error.message, { cause: error });
+      throw error;
     }
-    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-  }
+  });
+}
+
+/** Deletes readings that are older than `keepDays`, once an hour for all programs together. */
+export async function startRetention(
+  db: Database,
+  queue: IotQueue,
+  keepDays: number,
+): Promise<Worker> {
+  const worker = await queue.workLong('retention', { concurrency: 1 }, async ({ payload }) => {
+    await deleteOld(db, new Date(Date.now() - payload.keepDays * DAY_MS));
+  });
+  await queue.cron('iot-retention', '7 * * * *', 'retention', { keepDays });
+  return worker;
+}
+
+const DAY_MS = 86_400_000;
+
+/** True if the values of an event are the reason: waiting does not cure it. */
+export function isPoison(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code);
 }

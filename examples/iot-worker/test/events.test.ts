@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { checkReadings } from '../src/demo.js';
 import { parseJson, parseNdjson } from '../src/events.js';
-import { nextId } from '../src/queue.js';
+import { dayOf } from '../src/tables.js';
 import { weatherEvents } from '../src/weather.js';
 
 const good = { id: 'a', sensor: 's', takenAt: '2026-01-31T12:00:00Z', value: 1.5 };
@@ -52,14 +52,13 @@ describe('events', () => {
   });
 });
 
-describe('ids of queue entries', () => {
-  it('rise, even within a millisecond and when the clock goes back', () => {
-    const ids = Array.from({ length: 10_000 }, (_, index) =>
-      nextId(1_800_000_000_000 - (index % 7)),
-    );
-    expect([...ids].sort()).toEqual(ids);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+describe('the day of a reading', () => {
+  it.each([
+    ['2026-01-31T23:59:59.999Z', '2026-01-31'],
+    ['2026-01-31T23:30:00-01:00', '2026-02-01'],
+    ['9999-12-31T23:59:00-02:00', '10000-01-01'],
+  ])('of %s is %s', (moment, day) => {
+    expect(dayOf(new Date(moment))).toBe(day);
   });
 });
 

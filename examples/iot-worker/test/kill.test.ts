@@ -19,16 +19,18 @@ import { describe, expect, inject, it } from 'vitest';
 import { startServer } from '../server.mjs';
 import { checkReadings } from '../src/demo.js';
 import type { SensorEvent } from '../src/events.js';
-import { allReadings, countRows, createTables, deadLetters } from '../src/queue.js';
-import { enqueue, openQueue } from '../src/queue.js';
+import { enqueue, openJobs } from '../src/jobs.js';
 import { isTemporary } from '../src/service.js';
+import { allReadings, createTables } from '../src/tables.js';
 import { weatherEvents } from '../src/weather.js';
-import { runWorker } from '../src/worker.js';
+import { startWorker } from '../src/worker.js';
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 6);
 const SEED = Number(process.env.KILL_SEED ?? Date.now() % 2 ** 31);
 const REQUEST_EVENTS = 20;
 const POISON_EVERY = 150;
+/** Milliseconds after which the events of a killed worker go to another one. */
+const LEASE_MS = 1_000;
 
 const binary = inject('braidBinary');
 const workerProgram = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -46,8 +48,9 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
-function startWorker(url: string): ChildProcess {
-  const env = { ...process.env, DATABASE_URL: url, PORT: 'none', WORKERS: '2' };
+function startProcess(url: string): ChildProcess {
+  const own = { DATABASE_URL: url, PORT: 'none', WORKERS: '2', LEASE_MS: String(LEASE_MS) };
+  const env = { ...process.env, ...own };
   return spawn(process.execPath, [workerProgram], { env, stdio: 'ignore' });
 }
 
@@ -66,8 +69,9 @@ async function sendUntil(
 ): Promise<SensorEvent[][]> {
   let sent = 0;
   try {
-    await using db = await connect(url, { graceMs: 500, connectTimeoutMs: 1000 });
-    await using queue = openQueue(db, { deadlineMs: 300 });
+    const transaction = { deadlineMs: 300 };
+    await using db = await connect(url, { graceMs: 500, connectTimeoutMs: 1000, transaction });
+    await using queue = openJobs(db);
     for (const request of requests) {
       if (signal.aborted) break;
       await enqueue(queue, request);
@@ -95,12 +99,14 @@ describe.skipIf(missing)('killing server and workers', () => {
     let server = await startServer(binary ?? '', { folder });
     {
       await using db = await connect(server.url);
+      await using queue = openJobs(db);
       await createTables(db);
+      await queue.migrate();
     }
     process.stdout.write(`KILL_SEED=${SEED}\n`);
     const random = randomNumbers(SEED);
     const kills = { server: 0, worker: 0 };
-    let worker = startWorker(server.url);
+    let worker = startProcess(server.url);
     for (let round = 0; round < ROUNDS; round++) {
       const stop = new AbortController();
       const sending = sendUntil(server.url, requests, stop.signal);
@@ -118,26 +124,24 @@ describe.skipIf(missing)('killing server and workers', () => {
         server = await startServer(binary ?? '', { folder });
         await end(worker);
       }
-      worker = startWorker(server.url);
+      worker = startProcess(server.url);
     }
     await end(worker);
     {
       await using db = await connect(server.url);
-      {
-        await using queue = openQueue(db);
-        for (const request of requests) await enqueue(queue, request);
-      }
-      const stop = new AbortController();
-      const last = runWorker(db, { signal: stop.signal });
-      await expect.poll(() => countRows(db), { timeout: 120_000 }).toMatchObject({ queued: 0 });
-      stop.abort();
-      await last;
+      await using queue = openJobs(db);
+      for (const request of requests) await enqueue(queue, request);
+      await startWorker(queue, { leaseMs: LEASE_MS });
+      await queue.idle('reading', { signal: AbortSignal.timeout(120_000) });
       await checkReadings(allReadings(db), good);
+      // An event that was sent twice is refused twice.
+      const dead = await queue.dead('reading', { limit: 1_000 });
       const poison = events.flatMap(({ id }) => (id.startsWith('poison') ? [id] : []));
-      expect(await deadLetters(db)).toEqual(poison.sort());
+      expect(new Set(dead.map(({ payload }) => payload.id))).toEqual(new Set(poison));
+      expect(dead.every(({ error }) => error.startsWith('DeadJobError'))).toBe(true);
       process.stdout.write(
         `${kills.server} kills of the server, ${kills.worker} of the workers: ` +
-          `${good.length} readings and ${poison.length} dead letters, each once\n`,
+          `${good.length} readings, each once, and ${poison.length} dead letters\n`,
       );
     }
     await server.stop();

@@ -26,7 +26,10 @@ import type { Parameter } from '../sql/parameters.js';
 import type { Sql } from '../sql/template.js';
 import { BatchTuner } from './tuner.js';
 import { ColumnSet } from './column-set.js';
-import type { BatcherSettings } from './options.js';
+import type { BatcherSettings } from '../options/batcher.js';
+import { checkRow } from '../options/checks.js';
+import type { QueryOptions } from '../options/index.js';
+import { readQueryOptions } from '../options/index.js';
 import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
 import { retryTransient, sendBatch } from './send.js';
@@ -76,6 +79,9 @@ class FlushEpoch {
     if (this.#sealed && this.open === 0) this.#resolve();
   }
 }
+
+/** Rows that wait for room, as multiples of `waitingRowsMax`: more of them would only fill the memory. */
+const HELD_TIMES = 20;
 
 /** Orders of properties that are remembered; a program may build rows in very many orders. */
 const ORDERS_MAX = 10_000;
@@ -133,8 +139,9 @@ export class BatcherCore {
   }
 
   /** Resolves when the row is durable. */
-  add(row: object, signal?: AbortSignal): Promise<void> {
+  add(row: object, options?: QueryOptions): Promise<void> {
     return new Promise<void>((resolve, reject) => {
+      const signal = signalOf(options);
       if (this.#closed) throw new UsageError('the batcher is closed');
       checkRow(row);
       signal?.throwIfAborted();
@@ -145,7 +152,8 @@ export class BatcherCore {
   }
 
   /** Resolves when there is room for another row. */
-  async ready(signal?: AbortSignal): Promise<void> {
+  async ready(options?: QueryOptions): Promise<void> {
+    const signal = signalOf(options);
     while (this.#full()) {
       await untilAborted(new Promise<void>((resolve) => this.#readers.push(resolve)), signal);
     }
@@ -199,6 +207,10 @@ export class BatcherCore {
   }
 
   #hold(pending: PendingRow, signal: AbortSignal | undefined): void {
+    if (this.#held.length >= HELD_TIMES * this.#settings.waitingRowsMax) {
+      pending.reject(new UsageError('too many rows wait for room: await add() or ready()'));
+      return;
+    }
     pending.stopListening = onAbort(signal, () => {
       this.#held = this.#held.filter((other) => other !== pending);
       pending.reject(signal?.reason);
@@ -391,7 +403,7 @@ export class BatcherCore {
     const durationMs = nowMs - startMs;
     const event = { table: name, mode, rows, bytes, durationMs, statements, rejected };
     batches.publish(event);
-    onBatch?.(event);
+    callBack(onBatch, event);
   }
 
   #learn(rows: number, full: boolean, nowMs: number): void {
@@ -404,13 +416,22 @@ export class BatcherCore {
     if (change === undefined) return;
     const event = { table: this.#target.name, ...change };
     adapts.publish(event);
-    this.#settings.onAdapt?.(event);
+    callBack(this.#settings.onAdapt, event);
   }
 }
 
-function checkRow(row: unknown): asserts row is object {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
-    throw new TypeError('a row is an object with a property for each column');
+function signalOf(options: QueryOptions | undefined): AbortSignal | undefined {
+  return options === undefined ? undefined : readQueryOptions(options).signal;
+}
+
+/** What a callback throws is an uncaught exception: it must not end the batcher's own work. */
+function callBack<Event>(callback: ((event: Event) => void) | undefined, event: Event): void {
+  try {
+    callback?.(event);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }
 

@@ -5,7 +5,7 @@
 import { BatchTableError } from '../errors.js';
 import type { Queryable } from '../query/queryable.js';
 import { sql } from '../sql/template.js';
-import type { BatcherSettings } from './options.js';
+import type { BatcherSettings } from '../options/batcher.js';
 import type { Column, Table } from './table.js';
 import { TableStatement } from './table-statement.js';
 

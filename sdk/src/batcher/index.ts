@@ -4,7 +4,7 @@
 
 import { Writable } from 'node:stream';
 
-import type { QueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
 import type { Scheduler } from '../scheduler.js';
 import { ignore } from '../abort.js';
 import { sql } from '../sql/template.js';
@@ -13,11 +13,12 @@ import type { Queryable } from '../query/queryable.js';
 import type { BatcherStats } from './batcher.js';
 import { BatcherCore } from './batcher.js';
 import { BatchRowError } from '../errors.js';
-import type { BatcherOptions, BatcherSettings } from './options.js';
-import { readBatcherOptions } from './options.js';
+import type { BatcherOptions, BatcherSettings } from '../options/batcher.js';
+import { readBatcherOptions } from '../options/batcher.js';
+import { checkNames, functionOption, nameOption } from '../options/checks.js';
 
 export type { BatcherStats } from './batcher.js';
-export type { AdaptEvent, BatcherOptions, BatchEvent, BatchMode } from './options.js';
+export type { AdaptEvent, BatcherOptions, BatchEvent, BatchMode } from '../options/batcher.js';
 
 /** What became of the rows of `addAll`. */
 export interface AddedRows<Row extends object> {
@@ -79,7 +80,7 @@ export function makeBatcher<Row extends object>(
   table: string | readonly [string, ...string[]],
   options: BatcherOptions,
 ): Batcher<Row> {
-  const parts: readonly [string, ...string[]] = typeof table === 'string' ? [table] : table;
+  const parts = nameOption('table', table);
   const name = sql.identifier(...parts).compile().text;
   const settings = readBatcherOptions(options);
   const core = new BatcherCore(
@@ -107,8 +108,6 @@ function faceOf<Row extends object>(
   settings: BatcherSettings,
   onClosed: () => void,
 ): Batcher<Row> {
-  const add = (row: Row, options: QueryOptions = {}): Promise<void> =>
-    core.add(row, options.signal);
   const close = async (): Promise<void> => {
     await core.close();
     onClosed();
@@ -117,10 +116,13 @@ function faceOf<Row extends object>(
     get stats() {
       return core.stats;
     },
-    add,
-    ready: (options: QueryOptions = {}) => core.ready(options.signal),
-    addAll: (rows, options = {}) => addAll(core, rows, options.signal),
-    writable: ({ onRejected } = {}) => makeWritable(core, settings, onRejected),
+    add: (row, options) => core.add(row, options),
+    ready: (options) => core.ready(options),
+    addAll: (rows, options) => addAll(core, rows, options),
+    writable: (options = {}) => {
+      checkNames('writable', options, ['onRejected']);
+      return makeWritable(core, settings, functionOption('onRejected', options.onRejected));
+    },
     flush: () => core.flush(),
     close,
     [Symbol.asyncDispose]: close,
@@ -141,7 +143,7 @@ class Adds<Row extends object> {
     this.#onRejected = onRejected;
   }
 
-  add(row: Row, signal?: AbortSignal): void {
+  add(row: Row, options?: QueryOptions): void {
     this.#open += 1;
     const settle = (error?: unknown): void => {
       if (error === undefined) this.stored += 1;
@@ -150,7 +152,7 @@ class Adds<Row extends object> {
       this.#open -= 1;
       if (this.#open === 0) this.#over?.();
     };
-    this.#core.add(row, signal).then(() => {
+    this.#core.add(row, options).then(() => {
       settle();
     }, settle);
   }
@@ -169,16 +171,16 @@ class Adds<Row extends object> {
 async function addAll<Row extends object>(
   core: BatcherCore,
   rows: Iterable<Row> | AsyncIterable<Row>,
-  signal: AbortSignal | undefined,
+  options: QueryOptions | undefined,
 ): Promise<AddedRows<Row>> {
   const rejected: BatchRowError<Row>[] = [];
   const adds = new Adds<Row>(core, (error) => rejected.push(error));
   try {
     for await (const row of rows) {
-      signal?.throwIfAborted();
-      await core.ready(signal);
+      await core.ready(options);
+      options?.signal?.throwIfAborted();
       if (adds.failure !== undefined) break;
-      adds.add(row, signal);
+      adds.add(row, options);
     }
   } catch (error) {
     // Rows that were taken are stored all the same; the first error is the one that is thrown.

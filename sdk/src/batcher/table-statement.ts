@@ -13,7 +13,7 @@ import { BatchTableError } from '../errors.js';
 import type { Parameter } from '../sql/parameters.js';
 import { checkParameter } from '../sql/parameters.js';
 import { Sql, sql } from '../sql/template.js';
-import type { BatcherSettings } from './options.js';
+import type { BatcherSettings } from '../options/batcher.js';
 import type { Column, StatementTemplate, Table } from './table.js';
 
 /** The protocol counts parameters in 16 bits. */

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { onAbort } from '../abort.js';
 import type { AcquireTrace } from '../diagnostics.js';
 import { acquisitions, NO_PLACE, traced } from '../diagnostics.js';
-import { ClosedError, ConnectionError, fromConnect, isTransient } from '../errors.js';
+import { ClosedError, ConnectionError, fromConnect, isTransient, UsageError } from '../errors.js';
 import type { DatabaseContext } from './context.js';
 import { isServerMessage, placeOf } from './driver.js';
 
@@ -32,6 +32,7 @@ async function take(
   signal?.throwIfAborted();
   if (context.closed.aborted) throw new ClosedError();
   const { pool } = context;
+  if (pool.ending) throw new UsageError('the pool was ended');
   const isFree = pool.idleCount > pool.waitingCount;
   if (isFree && signal === undefined) {
     return pool.connect().catch((error: unknown) => {

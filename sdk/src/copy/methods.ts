@@ -5,8 +5,8 @@
 
 import { ignore } from '../abort.js';
 import { captureCallSite } from '../call-sites.js';
-import type { QueryOptions } from '../options.js';
-import { joinOptions, readQueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
+import { joinOptions, readQueryOptions } from '../options/index.js';
 import { Sql } from '../sql/template.js';
 import type { LazyIterator } from './lazy-iterator.js';
 import { lazyIterator } from './lazy-iterator.js';

@@ -6,7 +6,13 @@ import type { CallSite } from '../call-sites.js';
 import type { DriverResult } from '../connection/driver.js';
 import type { SendText } from '../connection/request.js';
 import { OptionError, UsageError } from '../errors.js';
-import { checkNames } from '../options.js';
+import {
+  booleanOption,
+  checkNames,
+  choiceOption,
+  nameOption,
+  stringsOption,
+} from '../options/checks.js';
 import { Sql, sql } from '../sql/template.js';
 
 /** The data format of COPY. */
@@ -62,11 +68,10 @@ export function copyText(target: Sql | CopyTable, direction: 'FROM STDIN' | 'TO 
 
 function tableText(target: CopyTable, direction: string): string {
   checkNames('copy', target, ['table', 'columns', 'format', 'header']);
-  const { table, columns, format = 'text', header = false } = target;
-  const parts: readonly [string, ...string[]] = typeof table === 'string' ? [table] : table;
-  if (!['text', 'csv', 'binary'].includes(format)) {
-    throw new OptionError('format', 'must be one of "text", "csv", "binary"');
-  }
+  const parts = nameOption('table', target.table);
+  const columns = stringsOption('columns', target.columns);
+  const format = choiceOption('format', target.format, ['text', 'csv', 'binary']) ?? 'text';
+  const header = booleanOption('header', target.header) ?? false;
   if (header && format === 'binary') throw new OptionError('header', 'not together with binary');
   const name = sql.identifier(...parts).compile().text;
   const list = columns?.map((column) => sql.identifier(column).compile().text).join(', ');

@@ -9,7 +9,12 @@ import type {
   Notification,
   NotificationStream,
 } from '../listen/types.js';
-import type { CloseOptions, QueryOptions, StreamOptions, TransactionOptions } from '../options.js';
+import type {
+  CloseOptions,
+  QueryOptions,
+  StreamOptions,
+  TransactionOptions,
+} from '../options/index.js';
 import type { Queryable } from '../query/queryable.js';
 import type { ReservedConnection } from '../reserve/handle.js';
 import type { ServerInfo } from '../server.js';

@@ -3,9 +3,8 @@
  */
 
 import type { LazyIterator } from '../copy/lazy-iterator.js';
-import { OptionError } from '../errors.js';
-import type { QueryOptions } from '../options.js';
-import { checkNames, readQueryOptions } from '../options.js';
+import { checkNames, functionOption, numberOption, signalOption } from '../options/checks.js';
+import type { QueryOptions } from '../options/index.js';
 
 /** A notification that somebody has sent. */
 export interface Notification {
@@ -57,18 +56,15 @@ export interface ListenSettings {
   readonly onListening: (() => void) | undefined;
 }
 
+const BUFFER = { initial: 10_000, min: 1, max: 1_000_000, isWhole: true };
+
 /** Checks listen options and fills in the defaults. */
 export function readListenOptions(options: ListenOptions): ListenSettings {
   checkNames('listen', options, ['signal', 'bufferMax', 'onGap', 'onListening']);
-  const { bufferMax = 10_000, onGap, onListening } = options;
-  if (!Number.isInteger(bufferMax) || bufferMax < 1 || bufferMax > 1_000_000) {
-    throw new OptionError('bufferMax', 'must be a whole number from 1 to 1000000');
-  }
-  for (const [name, value] of Object.entries({ onGap, onListening })) {
-    if (value !== undefined && typeof value !== 'function') {
-      throw new OptionError(name, 'must be a function');
-    }
-  }
-  const { signal } = readQueryOptions({ signal: options.signal });
-  return { signal, bufferMax, onGap, onListening };
+  return {
+    signal: signalOption(options.signal),
+    bufferMax: numberOption('bufferMax', options.bufferMax, BUFFER),
+    onGap: functionOption('onGap', options.onGap),
+    onListening: functionOption('onListening', options.onListening),
+  };
 }

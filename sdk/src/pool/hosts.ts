@@ -12,6 +12,7 @@
 
 import { OptionError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
+import type { ServerInfo } from '../server.js';
 
 /** Milliseconds for which a host that could not be reached is avoided. */
 const AVOIDED_MS = 5000;
@@ -56,6 +57,9 @@ export class HostList {
   }
 }
 
+/** The largest number of a port. */
+const PORT_MAX = 65_535;
+
 const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s:,/@[\]]+)(?::\d{1,5})?$/i;
 
 /** The hosts of a URL, which may name several, and those of the option, each with its own URL. */
@@ -70,11 +74,36 @@ export function readHosts(url: string, more: readonly string[] = []): Host[] {
   const inUrl = given === '' && more.length > 0 ? [] : given.split(',');
   const all = [...inUrl, ...more];
   // One host may be written in more ways, such as an encoded path of a socket: `pg` reads it.
-  if (all.length === 1 && more.length === 0) return [{ address: given, url }];
+  if (all.length === 1 && more.length === 0) {
+    checkUrl(url);
+    return [{ address: given, url }];
+  }
   return all.map((address) => {
-    if (!HOST.test(address)) {
+    const port = Number(/:(\d+)$/.exec(address)?.[1] ?? 0);
+    if (!HOST.test(address) || port > PORT_MAX) {
       throw new OptionError('hosts', `"${address}" is not a host, or host:port`);
     }
     return { address, url: `${scheme}${user}${address}${rest}` };
   });
+}
+
+/** Refuses what `pg` could not read, before its error shows the password of the URL. */
+function checkUrl(url: string): void {
+  // A user without a host is a URL for `pg`, though not for Node.
+  if (URL.canParse(url.replace('@/', '@host/'))) return;
+  throw new OptionError(
+    'url',
+    'cannot be read; it is like postgresql://user:password@host:port/database, and special ' +
+      'characters in names and passwords are written like %40',
+  );
+}
+
+/** PostgreSQL before this version lacks statements that the SDK sends. */
+const POSTGRES_MIN = 10;
+
+/** Refuses a server that is too old. */
+export function checkVersion({ kind, version }: ServerInfo): void {
+  const major = kind === 'postgresql' ? Number.parseInt(version, 10) : Number.NaN;
+  if (!(major < POSTGRES_MIN)) return;
+  throw new OptionError('url', `names PostgreSQL ${version}; ${POSTGRES_MIN} or later is needed`);
 }

@@ -6,11 +6,11 @@ import pg from 'pg';
 
 import { ignore } from '../abort.js';
 import type { ClientClass } from '../connection/driver.js';
-import { isServerMessage, placeOf, recordingParameters } from '../connection/driver.js';
+import { isServerMessage, placeOf, recordingParameters, wireOf } from '../connection/driver.js';
 import type { ConnectTrace } from '../diagnostics.js';
 import { connects, traced } from '../diagnostics.js';
 import { fromConnect, isTransient, OptionError } from '../errors.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../options/index.js';
 import type { Host } from './hosts.js';
 import { HostList, readHosts } from './hosts.js';
 
@@ -61,6 +61,7 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
   const connectTimeoutMs = Math.min(settings.connectTimeoutMs, settings.acquireTimeoutMs);
   return class HostClient extends recordingParameters(pg.Client) {
     readonly #host: Host;
+    #isTaken = false;
 
     constructor(config?: string | pg.ClientConfig) {
       const host = hosts.next();
@@ -70,6 +71,7 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
         connectionTimeoutMillis: connectTimeoutMs,
       });
       this.#host = host;
+      wireOf(this).once('connect', () => (this.#isTaken = true));
       // Set here, because a URL without a password would count as an empty one.
       if (password !== undefined) Object.assign(this, { password });
     }
@@ -100,7 +102,8 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
         // A server that refuses a password would refuse it again, wherever it runs.
         const isReached = isServerMessage(error) && !isTransient(fromConnect(error));
         hosts.note(this.#host, isReached);
-        throw isTimeout(error) ? timedOut(this.#host, connectTimeoutMs) : error;
+        if (isTimeout(error)) throw timedOut(this.#host, connectTimeoutMs, this.#isTaken);
+        throw isStrange(error) ? strangeServer(this.#host, error) : error;
       }
     }
   };
@@ -110,8 +113,25 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout expired';
 }
 
-function timedOut({ address }: Host, ms: number): Error {
-  const at = address === '' ? 'the server' : address;
-  const message = `no connection to ${at} within ${ms} ms (connectTimeoutMs)`;
+function timedOut(host: Host, ms: number, isTaken: boolean): Error {
+  const why = isTaken ? ': it took the connection and did not answer; is it a database?' : '';
+  const message = `no connection to ${nameOf(host)} within ${ms} ms (connectTimeoutMs)${why}`;
   return Object.assign(new Error(message), { code: 'ETIMEDOUT' });
+}
+
+/** What `pg` says of a peer that ends the connection or answers in another protocol. */
+const STRANGE =
+  /^(Connection terminated unexpectedly|received invalid response|There was an error establishing an SSL)/;
+
+function isStrange(error: unknown): error is Error {
+  return error instanceof Error && !isServerMessage(error) && STRANGE.test(error.message);
+}
+
+function strangeServer(host: Host, cause: Error): Error {
+  const message = `${nameOf(host)} does not answer as a database: ${cause.message}; is it another service, or is it starting?`;
+  return new Error(message, { cause });
+}
+
+function nameOf({ address }: Host): string {
+  return address === '' ? 'the server' : address;
 }

@@ -4,7 +4,7 @@
 
 import type { StatementRequest } from '../connection/request.js';
 import { OptionError } from '../errors.js';
-import { checkNames } from '../options.js';
+import { booleanOption, checkNames, stringsOption } from '../options/checks.js';
 import { sql } from '../sql/template.js';
 
 /** What a locking read does about rows that others have locked, and which tables it locks. */
@@ -63,11 +63,12 @@ export function withLocks<T>(promise: Promise<T>, request: StatementRequest): Lo
 
 function lockTail(options: LockOptions): string {
   checkNames('lock', options, ['skipLocked', 'noWait', 'of']);
-  const { skipLocked = false, noWait = false, of = [] } = options;
+  const skipLocked = booleanOption('skipLocked', options.skipLocked) ?? false;
+  const noWait = booleanOption('noWait', options.noWait) ?? false;
   if (skipLocked && noWait) throw new OptionError('noWait', 'not together with skipLocked');
-  const tables = (typeof of === 'string' ? [of] : of).map(
-    (name) => sql.identifier(name).compile().text,
-  );
+  const { of } = options;
+  const named = typeof of === 'string' ? [of] : stringsOption('of', of);
+  const tables = (named ?? []).map((name) => sql.identifier(name).compile().text);
   const only = tables.length > 0 ? ` OF ${tables.join(', ')}` : '';
   return `${only}${skipLocked ? ' SKIP LOCKED' : ''}${noWait ? ' NOWAIT' : ''}`;
 }

@@ -10,8 +10,8 @@ import type { Copyable } from '../copy/methods.js';
 import { makeCopyMethods } from '../copy/methods.js';
 import type { RunCopy } from '../copy/work.js';
 import { DatabaseError } from '../errors.js';
-import type { QueryOptions } from '../options.js';
-import { joinOptions, readQueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
+import { joinOptions, readQueryOptions } from '../options/index.js';
 import type { Features } from '../server.js';
 import type { InsertOptions, RowValues, TableLike } from '../sql/builders.js';
 import {

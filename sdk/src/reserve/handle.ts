@@ -2,7 +2,7 @@
  * The handle of a reserved connection.
  */
 
-import type { QueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
 import type { Queryable } from '../query/queryable.js';
 
 /**

@@ -6,6 +6,13 @@
  */
 
 import { UsageError } from '../errors.js';
+import {
+  checkNames,
+  checkRow,
+  choiceOption,
+  nameOption,
+  stringsOption,
+} from '../options/checks.js';
 import type { Features } from '../server.js';
 import type { Parameter } from './parameters.js';
 import type { AnyRow } from './template.js';
@@ -84,8 +91,10 @@ export function table<Row extends object = AnyRow>(
   name: string | readonly [string, ...string[]],
   options: { readonly key?: readonly (keyof Row & string)[] } = {},
 ): Table<Row> {
-  const parts: readonly [string, ...string[]] = typeof name === 'string' ? [name] : name;
-  return Object.freeze({ name: parts, key: Object.freeze([...(options.key ?? [])]) });
+  const parts = nameOption('name', name);
+  checkNames('table', options, ['key']);
+  const key = (stringsOption('key', options.key) ?? []) as readonly (keyof Row & string)[];
+  return Object.freeze({ name: parts, key: Object.freeze([...key]) });
 }
 
 /** The INSERT statements for rows: more than one if their values are too many for one. */
@@ -94,7 +103,9 @@ export function insertStatements<Row extends object>(
   rows: readonly RowValues<Row>[],
   options: InsertOptions = {},
 ): Sql[] {
-  const tail = options.onConflict === 'nothing' ? sql` ON CONFLICT DO NOTHING` : sql.empty;
+  checkNames('insert', options, ['onConflict']);
+  const onConflict = choiceOption('onConflict', options.onConflict, ['nothing']);
+  const tail = onConflict === 'nothing' ? sql` ON CONFLICT DO NOTHING` : sql.empty;
   return rowStatements('INSERT', target, rows, () => tail);
 }
 
@@ -175,11 +186,15 @@ const DEFAULT = sql`DEFAULT`;
 
 function columnsOf(rows: readonly object[]): string[] {
   const columns = new Set<string>();
-  for (const row of rows) for (const column of Object.keys(row)) columns.add(column);
+  for (const [index, row] of rows.entries()) {
+    checkRow(row, `row ${index + 1}`);
+    for (const column of Object.keys(row)) columns.add(column);
+  }
   return [...columns];
 }
 
 function entriesOf(values: object, place: string): [string, Parameter | Sql][] {
+  checkRow(values, place);
   return Object.entries(values).map(([column, value]: [string, unknown]) => {
     if (value === undefined) {
       throw new TypeError(

@@ -8,7 +8,7 @@
  * Does not send anything, and does not know SQL's grammar.
  */
 
-import { checkNames } from '../options.js';
+import { checkNames } from '../options/checks.js';
 import type { Parameter } from './parameters.js';
 import { checkParameter } from './parameters.js';
 import type { TypeParsers } from './parsers.js';
@@ -66,11 +66,13 @@ export class Sql<Row extends object = AnyRow> {
     values: readonly unknown[],
   ): Sql<Row> {
     const text = values.some((value) => Sql.isSql(value)) ? undefined : textOf(strings);
-    if (text !== undefined && values.length === strings.length - 1) {
-      const checked = values.map((value, index) => checkParameter(value, index + 1));
-      return new Sql(undefined, strings, Object.freeze({ text, values: Object.freeze(checked) }));
-    }
-    return new Sql(chunksOfTemplate(strings, values));
+    return naming(strings, () => {
+      if (text !== undefined && values.length === strings.length - 1) {
+        const checked = checkAll(values);
+        return new Sql(undefined, strings, Object.freeze({ text, values: Object.freeze(checked) }));
+      }
+      return new Sql(chunksOfTemplate(strings, values));
+    });
   }
 
   /** Builds a piece from text and pieces that are known to be right. */
@@ -110,7 +112,7 @@ export class Sql<Row extends object = AnyRow> {
   ): Sql<Row> {
     if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
     checkCount(values.length);
-    const checked = values.map((value, index) => checkParameter(value, index + 1));
+    const checked = naming([text], () => checkAll(values));
     const chunks = checked.length === 0 ? [{ text }] : undefined;
     const compiled = { ...options, text, values: Object.freeze(checked) };
     return new Sql(chunks, undefined, Object.freeze(compiled));
@@ -174,6 +176,24 @@ function chunksOfTemplate(
     if (index < values.length) append(chunks, values[index], index + 1);
   });
   return chunks;
+}
+
+function checkAll(values: readonly unknown[]): Parameter[] {
+  return values.map((value, index) => checkParameter(value, index + 1));
+}
+
+/** Characters of a statement that an error about a value shows. */
+const SHOWN_MAX = 200;
+
+/** Makes a piece; an error about one of its values shows the text, as it stands in the source code. */
+function naming<T>(strings: readonly string[], make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const text = strings.join('${…}').replace(/\s+/g, ' ').slice(0, SHOWN_MAX);
+    throw new TypeError(`${error.message}; text: ${text}`);
+  }
 }
 
 function append(chunks: Chunk[], value: unknown, place: number): void {

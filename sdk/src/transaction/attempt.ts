@@ -19,8 +19,8 @@ import { LEFT } from '../copy/work.js';
 import type { QueryTrace } from '../diagnostics.js';
 import { isTraced, queries, traceOf } from '../diagnostics.js';
 import { attachRollbackError, DatabaseError, isRetryable, UsageError } from '../errors.js';
-import type { QueryOptions } from '../options.js';
-import { joinOptions, readQueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
+import { joinOptions, readQueryOptions } from '../options/index.js';
 import { withLocks } from '../query/locking.js';
 import type { AwaitedCall, Executor } from '../query/queryable.js';
 import { makeQueryable } from '../query/queryable.js';
@@ -92,7 +92,8 @@ export class TransactionAttempt {
     const { signal } = this.#settings;
     // It may return a write, which is no promise but can be awaited like one.
     const work = Promise.resolve(fn(this.#handle(this.#root, { signal })));
-    const value = await untilAborted(work, signal);
+    const { closed } = this.#settings.context;
+    const value = await untilAborted(untilAborted(work, signal), closed);
     if (this.#level !== this.#root) throw new UsageError('a nested transaction was not awaited');
     if (this.#copying !== undefined)
       throw new UsageError('a COPY was not awaited, or not read to its end');
@@ -246,7 +247,12 @@ export class TransactionAttempt {
       });
       return pick(lastResult(await request.results));
     };
-    return withLocks(answer(), request);
+    const answered = answer();
+    // Reported by the transaction, which fails: a promise that nobody holds must not end the process.
+    request.results.catch(() => {
+      answered.catch(ignore);
+    });
+    return withLocks(answered, request);
   }
 
   async #copy(level: TransactionLevel, work: CopyWork): Promise<DriverResult> {

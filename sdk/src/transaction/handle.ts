@@ -3,7 +3,7 @@
  */
 
 import type { Lockable } from '../query/locking.js';
-import type { QueryOptions } from '../options.js';
+import type { QueryOptions } from '../options/index.js';
 import type { Queryable, QueryResult } from '../query/queryable.js';
 import type { Statement, ToSqlQuery } from '../sql/foreign.js';
 import type { Parameter } from '../sql/parameters.js';

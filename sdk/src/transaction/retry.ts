@@ -10,7 +10,7 @@
 import { ignore } from '../abort.js';
 import { publishRetry } from '../diagnostics.js';
 import { RetriesExhaustedError, runsAgain } from '../errors.js';
-import type { RetryEvent, TransactionSettings } from '../options.js';
+import type { RetryEvent, TransactionSettings } from '../options/index.js';
 import type { Scheduler } from '../scheduler.js';
 
 /** Attempts that keep their locks start at once this often: others wait for these locks. */

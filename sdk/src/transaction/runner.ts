@@ -39,7 +39,7 @@ import {
   isRetryable,
   SerializationError,
 } from '../errors.js';
-import type { TransactionSettings } from '../options.js';
+import type { TransactionSettings } from '../options/index.js';
 import { settlesWithin } from '../scheduler.js';
 import { TransactionAttempt } from './attempt.js';
 import { resolveCommit } from './commit-outcome.js';

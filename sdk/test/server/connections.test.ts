@@ -1,12 +1,10 @@
 /** How connections are made, chosen, replaced and ended. */
 
-import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { describe, expect, inject, it } from 'vitest';
@@ -25,6 +23,7 @@ import {
 } from '../../src/index.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer, slowStatement, socketCount } from '../targets.js';
+import { startStandIn } from '../tikv-store.js';
 
 const never = new Promise<never>(() => undefined);
 
@@ -254,23 +253,13 @@ onEachServer('connections', ({ url }) => {
   });
 });
 
-/** Starts the stand-in for TiKV; its URL, and what ends it. */
-async function startStore(program: string): Promise<{ url: string } & Disposable> {
-  const child = spawn(program, [], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const url = await new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout }).once('line', resolve);
-    child.once('error', reject);
-  });
-  return { url, [Symbol.dispose]: () => void child.kill('SIGKILL') };
-}
-
 describe.skipIf(inject('braidBinary') === undefined)('gateways that are restarted', () => {
   // Two servers of their own stand for gateways of one store where the stand-in is not built.
   // A gateway that is killed leaves COMMITs behind that only another gateway of its store can explain.
   const ways = inject('standIn') === undefined ? (['stop'] as const) : (['stop', 'kill'] as const);
   it.each(ways)('by %s cost no call that could be repeated', async (how) => {
     const standIn = inject('standIn');
-    using store = standIn === undefined ? undefined : await startStore(standIn);
+    using store = standIn === undefined ? undefined : await startStandIn(standIn);
     const more = store === undefined ? [] : ['--store', store.url];
     const args = ['--shutdown-timeout', '2s', ...more];
     const binary = inject('braidBinary') ?? '';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { ConnectOptions } from '../../src/index.js';
 import { connect, detectServer } from '../../src/index.js';
-import { readConnectOptions, readTransactionOptions } from '../../src/options.js';
+import { readConnectOptions, readTransactionOptions } from '../../src/options/index.js';
 import { HostList, readHosts } from '../../src/pool/hosts.js';
 import { systemScheduler } from '../../src/scheduler.js';
 

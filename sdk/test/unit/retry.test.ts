@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { RetryEvent } from '../../src/index.js';
 import { ConnectionError, SerializationError } from '../../src/index.js';
-import { readTransactionOptions } from '../../src/options.js';
+import { readTransactionOptions } from '../../src/options/index.js';
 import { backoffMs, retrying } from '../../src/transaction/retry.js';
 import type { Scheduler } from '../../src/scheduler.js';
 

@@ -20,6 +20,12 @@ import type { DatabaseSource } from './source.js';
 /** Gives a lock back. */
 type Release = () => Promise<void>;
 
+/**
+ * For each database the end of the migrator that came last. Migrators that wait in the database would
+ * take all connections of the pool, and the one that has the lock needs one as well.
+ */
+const turns = new WeakMap<Database, Promise<void>>();
+
 /** The adapter of the dialect; it leads from a Kysely instance to its database. */
 export class BraidAdapter extends PostgresAdapter {
   readonly source: DatabaseSource;
@@ -37,7 +43,17 @@ export class BraidAdapter extends PostgresAdapter {
     options: MigrationLockOptions,
   ): Promise<void> {
     const database = await this.source.get();
-    this.#locks.set(db, await lockRow(database, options, this.#lockTimeoutMs));
+    const before = turns.get(database);
+    let next = (): void => undefined;
+    turns.set(database, new Promise((resolve) => (next = resolve)));
+    await before;
+    try {
+      const release = await lockRow(database, options, this.#lockTimeoutMs);
+      this.#locks.set(db, () => release().finally(next));
+    } catch (error) {
+      next();
+      throw error;
+    }
   }
 
   override async releaseMigrationLock(db: Kysely<unknown>): Promise<void> {

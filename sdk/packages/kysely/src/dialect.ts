@@ -3,11 +3,14 @@
 import { OptionError } from '@braiddb/sdk';
 import type {
   DatabaseIntrospector,
+  DatabaseMetadataOptions,
   Dialect,
   DialectAdapter,
   Driver,
   Kysely,
   QueryCompiler,
+  SchemaMetadata,
+  TableMetadata,
 } from 'kysely';
 import { PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 
@@ -15,6 +18,20 @@ import { BraidAdapter } from './adapter.js';
 import { BraidDriver } from './driver.js';
 import type { DatabaseGiven } from './source.js';
 import { DatabaseSource } from './source.js';
+
+/** The schema of BraidDB's own views, which every database has. */
+const INTERNAL = 'braid_internal';
+
+/** Tables and schemas as Kysely reads them, without those of the server. */
+class BraidIntrospector extends PostgresIntrospector {
+  override async getSchemas(): Promise<SchemaMetadata[]> {
+    return (await super.getSchemas()).filter(({ name }) => name !== INTERNAL);
+  }
+
+  override async getTables(options?: DatabaseMetadataOptions): Promise<TableMetadata[]> {
+    return (await super.getTables(options)).filter(({ schema }) => schema !== INTERNAL);
+  }
+}
 
 /** Options of {@link BraidDialect}. */
 export interface BraidDialectOptions {
@@ -91,6 +108,6 @@ export class BraidDialect implements Dialect {
   }
 
   createIntrospector(db: Kysely<unknown>): DatabaseIntrospector {
-    return new PostgresIntrospector(db);
+    return new BraidIntrospector(db);
   }
 }

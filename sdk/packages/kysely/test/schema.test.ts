@@ -79,13 +79,12 @@ onEachServer('schemas', ({ url }) => {
   });
 
   it('migrate once where several migrators start together', async () => {
-    const starts = [1, 2, 3].map(() => migrator({ a: first, b: second }).migrateToLatest());
+    // More of them than the pool has connections: one needs a connection beside that of its lock.
+    const starts = Array.from({ length: 25 }, () =>
+      migrator({ a: first, b: second }).migrateToLatest(),
+    );
     const done = (await Promise.all(starts)).map(names);
-    expect(done.toSorted((a, b) => b.length - a.length)).toEqual([
-      ['Up a Success', 'Up b Success'],
-      [],
-      [],
-    ]);
+    expect(done.filter(({ length }) => length > 0)).toEqual([['Up a Success', 'Up b Success']]);
   });
 
   it('roll a failed migration back, and free the lock', async () => {
@@ -122,6 +121,7 @@ onEachServer('schemas', ({ url }) => {
   it('are described to Kysely', async () => {
     expect(names(await migrator({ a: first, b: second }).migrateToLatest())).toHaveLength(2);
     const tables = await kysely.introspection.getTables();
+    expect(tables.some((table) => table.schema === 'braid_internal')).toBe(false);
     const city = tables.find((table) => table.schema === schema && table.name === 'city');
     expect(city?.isView).toBe(false);
     const columns = city?.columns.map(({ name, dataType, isNullable }) => {

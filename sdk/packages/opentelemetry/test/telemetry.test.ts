@@ -221,7 +221,7 @@ onEachServer('telemetry', ({ url }) => {
   });
 
   it('counts calls that get no connection in time', async () => {
-    await using other = await connect(url, { connectionsMax: 1, acquireTimeoutMs: 20 });
+    await using other = await connect(url, { connectionsMax: 1, acquireTimeoutMs: 500 });
     await using held = await other.reserve();
     await expect(other.query`SELECT 1`).rejects.toThrow('acquireTimeoutMs');
     expect((await metrics()).get('db.client.connection.timeouts')?.dataPoints[0]?.value).toBe(1);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Database } from '@braiddb/sdk';
 import { connect } from '@braiddb/sdk';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 
 import { freshName } from '../../../test/targets.js';
 import type { JobQueue, QueueOptions, QueueSettings } from '../src/index.js';
@@ -30,14 +30,19 @@ export interface Bench {
   ) => { queue: JobQueue<Record<string, Note>>; name: string };
 }
 
-/** Makes a schema before the tests of a file, and drops it after them. */
+/**
+ * Makes a schema before the tests of a file, and drops it after them. Over TiKV every other queue is
+ * opened on the second gateway.
+ */
 export function bench(url: string): Bench {
   const schema = freshName('queue');
   const opened: JobQueue<Record<string, Note>>[] = [];
   const errors: unknown[] = [];
   const state = { db: undefined as unknown as Database, schema, errors };
+  let second: Database | undefined;
+  const next = (): Database => (opened.length % 2 === 1 ? (second ?? state.db) : state.db);
   const open: Bench['open'] = (settings = {}, { name = freshName('q'), on, ...options } = {}) => {
-    const queue = openQueue<Record<string, Note>>(on ?? state.db, {
+    const queue = openQueue<Record<string, Note>>(on ?? next(), {
       ...{ schema, pollMs: 100, upkeepMs: 200, onError: (error) => errors.push(error) },
       ...options,
       queues: { [name]: { backoffBaseMs: 20, backoffMaxMs: 100, ...settings } },
@@ -47,6 +52,8 @@ export function bench(url: string): Bench {
   };
   beforeAll(async () => {
     state.db = await connect(url, { connectionsMax: 30 });
+    const other = url === inject('braidUrl') ? inject('secondBraidUrl') : undefined;
+    if (other !== undefined) second = await connect(other, { connectionsMax: 30 });
     const { queue } = open();
     await Promise.all([queue.migrate(), queue.migrate(), queue.migrate()]);
     await state.db.script(`CREATE TABLE "${schema}".done (n INT4 NOT NULL, who TEXT)`);
@@ -54,7 +61,7 @@ export function bench(url: string): Bench {
   afterAll(async () => {
     await Promise.all(opened.map((queue) => queue.close({ timeoutMs: 1_000 })));
     await state.db.script(`DROP SCHEMA "${schema}" CASCADE`);
-    await state.db.close();
+    await Promise.all([state.db.close(), second?.close()]);
   });
   return Object.assign(state, { open });
 }

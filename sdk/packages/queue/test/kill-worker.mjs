@@ -9,7 +9,7 @@ import { connect } from '@braiddb/sdk';
 const { QUEUE_TEST_URL: url = '', QUEUE_TEST_SCHEMA: schema = '' } = process.env;
 
 async function main() {
-  const db = await connect(url, { connectTimeoutMs: 2_000, graceMs: 500 });
+  const db = await connect(url, { connectTimeoutMs: 2_000, graceMs: 500, loadBalance: 'random' });
   const settings = { maxAttempts: 10_000, backoffBaseMs: 20, backoffMaxMs: 200 };
   const queue = openQueue(db, {
     ...{ schema, pollMs: 200 },

@@ -1,8 +1,14 @@
 /**
  * Workers and the server are killed (SIGKILL) in the middle of the work, at random, again and again.
  *
- * QUEUE_JOBS is the number of jobs, QUEUE_KILLS that of kills. The seed is printed; QUEUE_SEED makes
- * the same choices again.
+ * | variable | default | meaning |
+ * |---|---|---|
+ * | QUEUE_JOBS | 100 | jobs of each of four queues |
+ * | QUEUE_KILLS | 6 | kills |
+ * | QUEUE_PAUSE_MS | 600 | milliseconds between two kills at most |
+ * | QUEUE_SEED | random, and printed | makes the same choices again |
+ *
+ * Over TiKV (BRAID_TEST_STORE) there are two gateways, and either may be killed.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -19,6 +25,7 @@ import { connect } from '@braiddb/sdk';
 import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
 
+import type { RunningServer } from '../../../../examples/iot-worker/server.mjs';
 import { startServer } from '../../../../examples/iot-worker/server.mjs';
 import type {} from '../../../test/setup.js';
 import type { JobQueue } from '../src/index.js';
@@ -32,9 +39,14 @@ const WORKERS = 3;
 const NAMES = ['short', 'batch', 'long', 'keyed'] as const;
 /** Jobs of one call of `enqueueMany`. */
 const GROUP = Math.max(20, Math.ceil(JOBS / 200));
-const PAUSE_MAX_MS = 600;
+const PAUSE_MAX_MS = Number(process.env.QUEUE_PAUSE_MS ?? 600);
+/** Jobs of a queue from which on progress is printed, and how often in milliseconds. */
+const SHOWN_FROM = 10_000;
+const SHOW_MS = 10_000;
 
 const binary = inject('braidBinary');
+const store = inject('braidStore');
+const GATEWAYS = store === undefined ? 1 : 2;
 const program = fileURLToPath(new URL('kill-worker.mjs', import.meta.url));
 const isBuilt = existsSync(new URL('../dist/index.js', import.meta.url));
 const isMissing = binary === undefined || !isBuilt;
@@ -74,17 +86,77 @@ async function enqueueAll(queue: JobQueue<Record<string, Note>>): Promise<void> 
   }
 }
 
-/** How many rows each job of a queue has left: `0` and more than one are faults. */
+/** What is wrong with the rows that the jobs of each queue have left: one for each job is right. */
 async function faults(db: Database): Promise<string[]> {
-  const { rows } = await db.query<{ queue: string; n: number; times: number }>`
-    SELECT queue, n, count(*)::int4 AS times FROM kill_effect GROUP BY queue, n`;
-  const found = rows
-    .filter(({ times }) => times !== 1)
-    .map(({ queue, n, times }) => {
-      return `${queue} ${n}: ${times} times`;
-    });
-  if (rows.length !== JOBS * NAMES.length) found.push(`${rows.length} jobs have left a row`);
-  return found;
+  const { rows } = await db.query<{ queue: string; rows: number; jobs: number }>`
+    SELECT queue, count(*)::int4 AS rows, count(DISTINCT n)::int4 AS jobs
+    FROM kill_effect GROUP BY queue`;
+  const counts = new Map(rows.map((row) => [row.queue, row]));
+  return NAMES.flatMap((name) => {
+    const { rows: left = 0, jobs = 0 } = counts.get(name) ?? {};
+    return left === JOBS && jobs === JOBS ? [] : [`${name}: ${left} rows of ${jobs} jobs`];
+  });
+}
+
+/** The servers under test: one, or the gateways of one store. */
+class Servers {
+  readonly #folders: string[] = [];
+  readonly #servers: RunningServer[] = [];
+  readonly #args: string[];
+  kills = 0;
+
+  constructor() {
+    const name = `kill-${Date.now().toString(36)}`;
+    this.#args = store === undefined ? [] : ['--store', `${store}?prefix=${name}/`];
+  }
+
+  /** Starts all of them; a URL that names them all. */
+  async start(): Promise<string> {
+    for (let at = 0; at < GATEWAYS; at++) {
+      const folder = await mkdtemp(join(tmpdir(), 'braid-queue-'));
+      this.#folders.push(folder);
+      this.#servers.push(await startServer(binary ?? '', { folder, args: this.#args }));
+    }
+    const hosts = this.#servers.map(({ url }) => new URL(url).host);
+    return `postgresql://root@${hosts.join(',')}/defaultdb`;
+  }
+
+  /** Kills one of them, and starts it again at the same address. */
+  async kill(at: number): Promise<void> {
+    const [server, folder] = [this.#servers[at], this.#folders[at]];
+    if (server === undefined || folder === undefined) throw new Error(`there is no server ${at}`);
+    this.kills++;
+    await server.kill();
+    const listen = new URL(server.url).host;
+    this.#servers[at] = await startServer(binary ?? '', { folder, listen, args: this.#args });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop()));
+    for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Prints how far a long run is; the returned function ends it. */
+function showProgress(db: Database): () => void {
+  if (JOBS < SHOWN_FROM) return () => undefined;
+  const startMs = performance.now();
+  let before = { n: 0, seconds: 0 };
+  const timer = setInterval(() => {
+    const count = db.one<{ n: number }>`SELECT count(*)::int4 AS n FROM kill_effect`;
+    count.then(
+      ({ n }) => {
+        const seconds = (performance.now() - startMs) / 1000;
+        const rate = (n - before.n) / (seconds - before.seconds);
+        before = { n, seconds };
+        process.stdout.write(`${seconds.toFixed()} s: ${n} jobs, ${rate.toFixed()} a second\n`);
+      },
+      () => undefined,
+    );
+  }, SHOW_MS);
+  return () => {
+    clearInterval(timer);
+  };
 }
 
 describe.skipIf(isMissing)('killing workers and the server', () => {
@@ -95,16 +167,15 @@ describe.skipIf(isMissing)('killing workers and the server', () => {
       process.stdout.write(`QUEUE_SEED=${SEED}\n`);
       const choices = fc.sample(
         fc.record({
-          victim: fc.integer({ min: 0, max: WORKERS }),
+          victim: fc.integer({ min: 0, max: WORKERS + GATEWAYS - 1 }),
           ms: fc.integer({ min: 20, max: PAUSE_MAX_MS }),
         }),
         { numRuns: KILLS, seed: SEED },
       );
-      const folder = await mkdtemp(join(tmpdir(), 'braid-queue-'));
-      let server = await startServer(binary ?? '', { folder });
-      const { url } = server;
-      const listen = new URL(url).host;
-      const db = await connect(url, { connectTimeoutMs: 2_000, graceMs: 500 });
+      const servers = new Servers();
+      const url = await servers.start();
+      const options = { connectTimeoutMs: 2_000, graceMs: 500, loadBalance: 'random' } as const;
+      const db = await connect(url, options);
       await db.script('CREATE TABLE kill_effect (queue TEXT NOT NULL, n INT4 NOT NULL)');
       const queue = openQueue<Record<string, Note>>(db, {
         schema: 'kill',
@@ -115,16 +186,13 @@ describe.skipIf(isMissing)('killing workers and the server', () => {
       await queue.migrate();
       const workers = Array.from({ length: WORKERS }, () => startWorker(url));
       const enqueueing = enqueueAll(queue);
-      let serverKills = 0;
+      const stopShowing = showProgress(db);
       try {
         for (const { victim, ms } of choices) {
           await sleep(ms);
           const worker = workers[victim];
-          if (worker === undefined) {
-            serverKills++;
-            await server.kill();
-            server = await startServer(binary ?? '', { folder, listen });
-          } else {
+          if (worker === undefined) await servers.kill(victim - WORKERS);
+          else {
             await kill(worker);
             workers[victim] = startWorker(url);
           }
@@ -140,14 +208,14 @@ describe.skipIf(isMissing)('killing workers and the server', () => {
         expect(await faults(db)).toEqual([]);
         for (const name of NAMES) expect(await queue.dead(name)).toEqual([]);
         process.stdout.write(
-          `${serverKills} kills of the server, ${KILLS - serverKills} of workers\n`,
+          `${servers.kills} kills of servers, ${KILLS - servers.kills} of workers\n`,
         );
       } finally {
+        stopShowing();
         await Promise.all(workers.map(kill));
         await queue.close();
         await db.close({ timeoutMs: 1_000 });
-        await server.stop();
-        await rm(folder, { recursive: true, force: true });
+        await servers.stop();
       }
     },
   );

@@ -3,6 +3,14 @@
  */
 
 import { OptionError } from '../errors.js';
+import {
+  booleanOption,
+  checkNames,
+  choiceOption,
+  functionOption,
+  numberOption,
+  stringsOption,
+} from './checks.js';
 
 /** What a batcher does with its rows. */
 export type BatchMode = 'insert' | 'upsert' | 'delete';
@@ -61,7 +69,10 @@ export interface BatcherOptions {
    * `rowsMax` and `inFlightMax`. Default `true`; `false` uses the two as they are.
    */
   readonly adaptive?: boolean | undefined;
-  /** Rows that may wait before `add` does. Default 50 000; 1 to 10 000 000. */
+  /**
+   * Rows that may wait before `add` does. An `add` that is not awaited fails when twenty times as
+   * many wait. Default 50 000; 1 to 10 000 000.
+   */
   readonly waitingRowsMax?: number | undefined;
   /** Bytes that may wait before `add` does. Default 64 MiB; 1 KiB to 4 GiB. */
   readonly waitingBytesMax?: number | undefined;
@@ -115,61 +126,36 @@ const KNOWN = [
 
 /** Checks batcher options and fills in the defaults. */
 export function readBatcherOptions(options: BatcherOptions): BatcherSettings {
-  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
-    throw new OptionError('batcher', 'must be an object');
-  }
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.includes(name)) {
-      throw new OptionError(name, `is not known; known are ${KNOWN.join(', ')}`);
-    }
-  }
-  const mode = options.mode ?? 'insert';
-  if (!['insert', 'upsert', 'delete'].includes(mode)) {
-    throw new OptionError('mode', 'must be one of "insert", "upsert", "delete"');
-  }
-  const onConflict = options.onConflict ?? 'error';
-  if (!['error', 'nothing'].includes(onConflict)) {
-    throw new OptionError('onConflict', 'must be one of "error", "nothing"');
-  }
+  checkNames('batcher', options, KNOWN);
+  const mode = choiceOption('mode', options.mode, ['insert', 'upsert', 'delete']) ?? 'insert';
+  const onConflict =
+    choiceOption('onConflict', options.onConflict, ['error', 'nothing']) ?? 'error';
   if (onConflict === 'nothing' && mode !== 'insert') {
     throw new OptionError('onConflict', 'is for mode "insert" only');
   }
+  const whole = (name: keyof typeof NUMBERS): number => {
+    return numberOption(name, options[name], { ...NUMBERS[name], isWhole: true });
+  };
   return {
     mode,
     onConflict,
     key: readKey(options.key),
-    rowsMax: whole(options, 'rowsMax'),
-    bytesMax: whole(options, 'bytesMax'),
-    delayMs: whole(options, 'delayMs'),
-    inFlightMax: whole(options, 'inFlightMax'),
-    adaptive: options.adaptive ?? true,
-    waitingRowsMax: whole(options, 'waitingRowsMax'),
-    waitingBytesMax: whole(options, 'waitingBytesMax'),
-    attemptsMax: whole(options, 'attemptsMax'),
-    deadlineMs: whole(options, 'deadlineMs'),
-    onBatch: callback('onBatch', options.onBatch),
-    onAdapt: callback('onAdapt', options.onAdapt),
+    rowsMax: whole('rowsMax'),
+    bytesMax: whole('bytesMax'),
+    delayMs: whole('delayMs'),
+    inFlightMax: whole('inFlightMax'),
+    adaptive: booleanOption('adaptive', options.adaptive) ?? true,
+    waitingRowsMax: whole('waitingRowsMax'),
+    waitingBytesMax: whole('waitingBytesMax'),
+    attemptsMax: whole('attemptsMax'),
+    deadlineMs: whole('deadlineMs'),
+    onBatch: functionOption('onBatch', options.onBatch),
+    onAdapt: functionOption('onAdapt', options.onAdapt),
   };
 }
 
 function readKey(key: readonly string[] | undefined): readonly string[] | undefined {
-  if (key === undefined) return undefined;
-  const right =
-    Array.isArray(key) && key.length > 0 && key.every((name: unknown) => typeof name === 'string');
-  if (!right) throw new OptionError('key', 'must be a list of one or more column names');
-  return [...key];
-}
-
-function whole(options: BatcherOptions, name: keyof typeof NUMBERS): number {
-  const { initial, min, max } = NUMBERS[name];
-  const value: unknown = options[name] ?? initial;
-  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max) {
-    throw new OptionError(name, `must be a whole number from ${min} to ${max}`);
-  }
-  return value as number;
-}
-
-function callback<Callback>(name: string, value: Callback): Callback {
-  if (value === undefined || typeof value === 'function') return value;
-  throw new OptionError(name, 'must be a function');
+  const names = stringsOption('key', key);
+  if (names?.length === 0) throw new OptionError('key', 'must have one or more column names');
+  return names === undefined ? undefined : [...names];
 }

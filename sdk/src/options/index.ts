@@ -1,5 +1,5 @@
 /**
- * Every option of the SDK: its type, unit, default and limits, and the checks at run time.
+ * Options of `connect`, transactions, statements, streams and `close`: type, unit, default and limits.
  *
  * A wrong option is an {@link OptionError} at once, not a surprise later. Unknown names are refused
  * too: a misspelt option is worse than none.
@@ -7,9 +7,20 @@
 
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
 
-import { OptionError } from './errors.js';
-import type { Scheduler } from './scheduler.js';
-import { systemScheduler } from './scheduler.js';
+import { OptionError } from '../errors.js';
+import type { Scheduler } from '../scheduler.js';
+import { systemScheduler } from '../scheduler.js';
+import type { NumberRange } from './checks.js';
+import {
+  booleanOption,
+  checkNames,
+  choiceOption,
+  functionOption,
+  numberOption,
+  signalOption,
+  stringOption,
+  stringsOption,
+} from './checks.js';
 
 /** How values of some types reach JavaScript. */
 export interface ParserOptions {
@@ -158,16 +169,10 @@ export interface StreamOptions extends QueryOptions {
   readonly batchRows?: number | undefined;
 }
 
-interface Range {
-  readonly initial: number;
-  readonly min: number;
-  readonly max: number;
-}
-
 /** The defaults and limits of all numbers, in one table. */
 const NUMBERS = {
   attemptsMax: { initial: 10, min: 1, max: 1000 },
-  batchRows: { initial: 1000, min: 1, max: 100_000 },
+  batchRows: { initial: 1000, min: 1, max: 100_000, isWhole: true },
   acquireTimeoutMs: { initial: 30_000, min: 1, max: 600_000 },
   backoffBaseMs: { initial: 10, min: 0, max: 60_000 },
   backoffMaxMs: { initial: 1000, min: 0, max: 600_000 },
@@ -178,7 +183,7 @@ const NUMBERS = {
   idleTimeoutMs: { initial: 30_000, min: 0, max: 86_400_000 },
   lifetimeMs: { initial: 1_800_000, min: 0, max: 86_400_000 },
   timeoutMs: { initial: 86_400_000, min: 0, max: 86_400_000 },
-} as const satisfies Record<string, Range>;
+} as const satisfies Record<string, NumberRange>;
 
 const POOL_OPTIONS = [
   'connectionsMax',
@@ -245,17 +250,18 @@ export function readConnectOptions(options: ConnectOptions, ownPool: boolean): S
     connectTimeoutMs: number(options, 'connectTimeoutMs'),
     acquireTimeoutMs: number(options, 'acquireTimeoutMs'),
     lifetimeMs: number(options, 'lifetimeMs'),
-    hosts: strings('hosts', options.hosts),
-    loadBalance: choice('loadBalance', options.loadBalance, ['ordered', 'random']) ?? 'ordered',
+    hosts: stringsOption('hosts', options.hosts),
+    loadBalance:
+      choiceOption('loadBalance', options.loadBalance, ['ordered', 'random']) ?? 'ordered',
     password: readPassword(options.password),
     tls: readTls(options.tls),
     idleTimeoutMs: number(options, 'idleTimeoutMs'),
-    applicationName: string('applicationName', options.applicationName) ?? 'braiddb-sdk',
-    onConnectionLost: callback('onConnectionLost', options.onConnectionLost),
-    prepare: boolean('prepare', options.prepare) ?? false,
+    applicationName: stringOption('applicationName', options.applicationName) ?? 'braiddb-sdk',
+    onConnectionLost: functionOption('onConnectionLost', options.onConnectionLost),
+    prepare: booleanOption('prepare', options.prepare) ?? false,
     parsers: readParserOptions(options.parsers ?? {}),
     transaction: readTransactionOptions(options.transaction ?? {}),
-    commitTokens: boolean('commitTokens', options.commitTokens) ?? true,
+    commitTokens: booleanOption('commitTokens', options.commitTokens) ?? true,
     graceMs: number(options, 'graceMs'),
     scheduler: readScheduler(options.scheduler ?? {}),
   };
@@ -273,22 +279,24 @@ export function readTransactionOptions(
   const isolations = ['serializable', 'repeatable read', 'read committed', 'server'] as const;
   return {
     isolation:
-      choice('isolation', options.isolation, isolations) ?? defaults?.isolation ?? 'serializable',
-    readOnly: boolean('readOnly', options.readOnly) ?? defaults?.readOnly ?? false,
+      choiceOption('isolation', options.isolation, isolations) ??
+      defaults?.isolation ??
+      'serializable',
+    readOnly: booleanOption('readOnly', options.readOnly) ?? defaults?.readOnly ?? false,
     attemptsMax: number(options, 'attemptsMax', defaults?.attemptsMax),
     deadlineMs: number(options, 'deadlineMs', defaults?.deadlineMs),
     deadlineGiven: options.deadlineMs !== undefined || defaults?.deadlineGiven === true,
     backoffBaseMs: number(options, 'backoffBaseMs', defaults?.backoffBaseMs),
     backoffMaxMs: number(options, 'backoffMaxMs', defaults?.backoffMaxMs),
-    onRetry: callback('onRetry', options.onRetry) ?? defaults?.onRetry,
-    signal: readSignal(options.signal) ?? defaults?.signal,
+    onRetry: functionOption('onRetry', options.onRetry) ?? defaults?.onRetry,
+    signal: signalOption(options.signal) ?? defaults?.signal,
   };
 }
 
 /** Checks the options of a statement. */
 export function readQueryOptions(options: QueryOptions): QueryOptions {
   checkNames('query', options, ['signal']);
-  return Object.freeze({ signal: readSignal(options.signal) });
+  return Object.freeze({ signal: signalOption(options.signal) });
 }
 
 /** The options of a handle with those of a call laid over them; signals add up. */
@@ -305,21 +313,20 @@ export function readStreamOptions(
 ): QueryOptions & { readonly batchRows: number } {
   checkNames('stream', options, ['signal', 'batchRows']);
   const batchRows = number(options, 'batchRows');
-  if (!Number.isInteger(batchRows)) throw new OptionError('batchRows', 'must be a whole number');
-  return Object.freeze({ signal: readSignal(options.signal), batchRows });
+  return Object.freeze({ signal: signalOption(options.signal), batchRows });
 }
 
 function readParserOptions(options: ParserOptions): ParserOptions {
   checkNames('parsers', options, ['int8', 'numeric', 'date', 'timestamp', 'custom']);
-  choice('parsers.int8', options.int8, ['bigint', 'string', 'number']);
-  choice('parsers.numeric', options.numeric, ['string', 'number']);
-  choice('parsers.date', options.date, ['string', 'Date']);
-  choice('parsers.timestamp', options.timestamp, ['Date', 'string']);
+  choiceOption('parsers.int8', options.int8, ['bigint', 'string', 'number']);
+  choiceOption('parsers.numeric', options.numeric, ['string', 'number']);
+  choiceOption('parsers.date', options.date, ['string', 'Date']);
+  choiceOption('parsers.timestamp', options.timestamp, ['Date', 'string']);
   for (const [oid, parse] of Object.entries(options.custom ?? {})) {
     if (!/^\d+$/.test(oid)) {
       throw new OptionError('parsers.custom', `"${oid}" is not the number of a type`);
     }
-    callback(`parsers.custom[${oid}]`, parse);
+    functionOption(`parsers.custom[${oid}]`, parse);
   }
   return options;
 }
@@ -332,7 +339,7 @@ function readPassword(password: ConnectOptions['password']): Settings['password'
 
 function readTls(tls: ConnectOptions['tls']): ConnectOptions['tls'] {
   const isObject = typeof tls === 'object' && (tls as unknown) !== null;
-  return isObject ? tls : boolean('tls', tls);
+  return isObject ? tls : booleanOption('tls', tls);
 }
 
 /** Checks the options of `close`: milliseconds, undefined for as long as it takes. */
@@ -343,25 +350,8 @@ export function readCloseOptions(options: CloseOptions): number | undefined {
 
 function readScheduler(options: Partial<Scheduler>): Scheduler {
   checkNames('scheduler', options, ['now', 'random', 'sleep']);
-  for (const [name, value] of Object.entries(options)) callback(`scheduler.${name}`, value);
+  for (const [name, value] of Object.entries(options)) functionOption(`scheduler.${name}`, value);
   return { ...systemScheduler, ...options };
-}
-
-function readSignal(value: AbortSignal | undefined): AbortSignal | undefined {
-  if (value === undefined || (value as unknown) instanceof AbortSignal) return value;
-  throw new OptionError('signal', 'must be an AbortSignal');
-}
-
-/** Refuses options that are not known. */
-export function checkNames(where: string, options: object, known: readonly string[]): void {
-  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
-    throw new OptionError(where, 'must be an object');
-  }
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw new OptionError(name, `is not known; known are ${known.join(', ')}`);
-    }
-  }
 }
 
 function number<Name extends keyof typeof NUMBERS>(
@@ -369,44 +359,5 @@ function number<Name extends keyof typeof NUMBERS>(
   name: Name,
   initial?: number,
 ): number {
-  const range: Range = NUMBERS[name];
-  const value: unknown = options[name] ?? initial ?? range.initial;
-  if (typeof value !== 'number' || !(value >= range.min && value <= range.max)) {
-    throw new OptionError(name, `must be a number from ${range.min} to ${range.max}`);
-  }
-  return value;
-}
-
-function boolean(name: string, value: unknown): boolean | undefined {
-  if (value === undefined || typeof value === 'boolean') return value;
-  throw new OptionError(name, 'must be true or false');
-}
-
-function string(name: string, value: unknown): string | undefined {
-  if (value === undefined || typeof value === 'string') return value;
-  throw new OptionError(name, 'must be a string');
-}
-
-function strings(name: string, value: unknown): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
-  throw new OptionError(name, 'must be an array of strings');
-}
-
-function callback<Callback>(name: string, value: Callback): Callback {
-  if (value === undefined || typeof value === 'function') return value;
-  throw new OptionError(name, 'must be a function');
-}
-
-function choice<Value extends string>(
-  name: string,
-  value: unknown,
-  known: readonly Value[],
-): Value | undefined {
-  if (value === undefined) return undefined;
-  const found = known.find((candidate) => candidate === value);
-  if (found === undefined) {
-    throw new OptionError(name, `must be one of ${known.map((one) => `"${one}"`).join(', ')}`);
-  }
-  return found;
+  return numberOption(name, options[name], NUMBERS[name], initial);
 }

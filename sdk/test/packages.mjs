@@ -1,0 +1,33 @@
+/** Runs the tests of npm packages. Uses nothing but Node. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { run } from '../../examples/iot-worker/steps.mjs';
+
+/**
+ * The tests of one npm package, against a server binary; their sums in words.
+ *
+ * @param {string} folder
+ * @param {string} binary
+ * @param {Record<string, string>} [env] further variables, such as `BRAID_TEST_STORE`
+ */
+export async function packageTests(folder, binary, env = {}) {
+  const scratch = await mkdtemp(join(tmpdir(), 'braid-tests-'));
+  const report = join(scratch, 'report.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  try {
+    const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters], {
+      env: { BRAID_BINARY: binary, ...env },
+      prefix: `${folder}${env.BRAID_TEST_STORE === 'tikv' ? ' over TiKV' : ''} | `,
+    });
+    const found = JSON.parse(await readFile(report, 'utf8'));
+    const { numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped } = found;
+    const text = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+    if (code !== 0) throw new Error(text);
+    return text;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
