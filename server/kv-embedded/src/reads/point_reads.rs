@@ -1,107 +1,115 @@
 //! Many keys at once. Keys that lie close together in the store are read by walking from one to
 //! the next: a step costs a tenth of a search. Rows that an index gives in the order of their
-//! primary keys are such keys.
+//! primary keys are such keys, and so are the keys of new rows, none of which is there.
 //!
 //! ```text
 //!   wanted     a     c  d        m           a search each, or
 //!   store      a b   c  d  e f … m           a walk: a, b, c, d, e, f, …; then a search for m
 //! ```
+//!
+//! Whether it pays shows on the way: each key that a walk reaches earns some steps, and every step
+//! is paid for. Without credit the rest is searched for, so that keys far apart cost little more.
 
 use super::view::View;
 use crate::files::{decode_value, storage_error};
-use braid_kv::{Key, Result, Value};
+use braid_kv::{Key, Result, Value, key_after};
 use fjall::Readable;
 
 /// Fewer keys are searched for one by one: finding out whether they are close costs more than it
 /// saves.
-const KEYS_MIN: usize = 32;
+const KEYS_MIN: usize = 64;
 /// Entries that a walk passes on its way to the next key before it gives up.
-const STEPS: usize = 6;
-/// A walk that has given fewer keys than this was not worth opening. Then the rest is searched for.
-const WALK_MIN: usize = 16;
+const STEPS: i64 = 24;
+/// The steps that a search takes the time of.
+const SEARCH_STEPS: i64 = 8;
+/// The steps that opening an iterator takes the time of.
+const OPEN_STEPS: i64 = 10;
+/// The steps that may be lost before the rest is searched for.
+const LOSS_MAX: i64 = 64;
 
 /// An iterator on its way through keys in ascending order.
 struct Walk {
     entries: fjall::Iter,
     /// The entry that was read last.
     ahead: Option<(fjall::UserKey, fjall::UserValue)>,
-    given: usize,
-}
-
-/// What a walk knows of a key.
-enum Step {
-    Found(Option<Value>),
-    TooFar,
+    is_at_end: bool,
 }
 
 impl View {
     /// The values of keys, in their order.
     pub(crate) fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
-        if keys.len() >= KEYS_MIN {
-            if keys.is_sorted() {
-                return self.read_sorted(keys.iter());
-            }
-            if keys.is_sorted_by(|a, b| a >= b) {
-                let mut values = self.read_sorted(keys.iter().rev())?;
-                values.reverse();
-                return Ok(values);
-            }
-        }
-        keys.iter().map(|key| self.read(key)).collect()
-    }
-
-    fn read_sorted<'k>(
-        &self,
-        keys: impl DoubleEndedIterator<Item = &'k Key> + ExactSizeIterator + Clone,
-    ) -> Result<Vec<Option<Value>>> {
-        let mut values = Vec::with_capacity(keys.len());
-        let Some(last) = keys.clone().next_back() else { return Ok(values) };
-        let mut walk: Option<Walk> = None;
-        let mut is_worth_it = true;
-        for key in keys {
-            if is_worth_it {
-                let open = walk.get_or_insert_with(|| self.walk(key, last));
-                if let Step::Found(value) = open.step_to(self, key)? {
-                    values.push(value);
-                    continue;
-                }
-                is_worth_it = open.given >= WALK_MIN;
-                walk = None;
-            }
-            values.push(self.read(key)?);
-        }
+        let mut values = vec![None; keys.len()];
+        self.visit_all(keys, |at, _, value| values[at] = Some(Value::copy_from_slice(value)))?;
         Ok(values)
     }
 
-    fn walk(&self, first: &Key, last: &Key) -> Walk {
-        let bounds = first.as_slice()..=last.as_slice();
-        let entries = self.snapshot.range(&self.files.data, bounds);
-        Walk { entries, ahead: None, given: 0 }
+    /// Calls `found` for each key that has a value: with its place, its commit number and the
+    /// value.
+    pub(crate) fn visit_all<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        mut found: impl FnMut(usize, u64, &[u8]),
+    ) -> Result<()> {
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        if keys.len() >= KEYS_MIN {
+            order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
+        }
+        let last = order.last().filter(|_| keys.len() >= KEYS_MIN);
+        let end = last.map(|last| key_after(keys[*last].as_ref()));
+        let mut walk: Option<Walk> = None;
+        let mut credit = 0;
+        for at in order {
+            let key = keys[at].as_ref();
+            if let Some(end) = end.as_ref().filter(|_| credit > -LOSS_MAX) {
+                let open = walk.get_or_insert_with(|| {
+                    credit -= OPEN_STEPS;
+                    Walk::open(self, key, end)
+                });
+                if open.step_to(key, &mut credit)? {
+                    credit = (credit + SEARCH_STEPS).min(LOSS_MAX);
+                    open.visit(self, key, |number, value| found(at, number, value))?;
+                    continue;
+                }
+                walk = None;
+            }
+            self.visit(key, |number, value| found(at, number, value))?;
+        }
+        Ok(())
     }
 }
 
 impl Walk {
-    /// Goes on to a key that is not before the one asked for last.
-    fn step_to(&mut self, view: &View, key: &Key) -> Result<Step> {
+    fn open(view: &View, first: &[u8], end: &[u8]) -> Walk {
+        let entries = view.snapshot.range(&view.files.data, first..end);
+        Walk { entries, ahead: None, is_at_end: false }
+    }
+
+    /// Goes on to a key that is not before the one asked for last; false if it is too far away.
+    fn step_to(&mut self, key: &[u8], credit: &mut i64) -> Result<bool> {
         let mut steps = 0;
-        while self.ahead.as_ref().is_none_or(|(ahead, _)| **ahead < **key) {
+        while !self.is_at_end && self.ahead.as_ref().is_none_or(|(ahead, _)| **ahead < *key) {
             if steps == STEPS {
-                return Ok(Step::TooFar);
+                return Ok(false);
             }
             steps += 1;
-            let Some(entry) = self.entries.next() else {
-                // Nothing is left up to the last key.
-                self.ahead = None;
-                return Ok(Step::Found(None));
+            *credit -= 1;
+            self.ahead = match self.entries.next() {
+                Some(entry) => Some(entry.into_inner().map_err(storage_error)?),
+                None => None,
             };
-            self.ahead = Some(entry.into_inner().map_err(storage_error)?);
+            self.is_at_end = self.ahead.is_none();
         }
-        self.given += 1;
-        let Some((_, stored)) = self.ahead.as_ref().filter(|(ahead, _)| **ahead == **key) else {
-            return Ok(Step::Found(None));
-        };
-        let (number, value) = decode_value(stored)?;
-        let is_hidden = !view.tombstones.is_empty() && number < view.tombstones.number_over(key);
-        Ok(Step::Found((!is_hidden).then(|| Value::copy_from_slice(value))))
+        Ok(true)
+    }
+
+    /// Calls `found` if the entry that was reached is that of a key, and no tombstone hides it.
+    fn visit(&self, view: &View, key: &[u8], found: impl FnOnce(u64, &[u8])) -> Result<()> {
+        if let Some((_, stored)) = self.ahead.as_ref().filter(|(ahead, _)| **ahead == *key) {
+            let (number, value) = decode_value(stored)?;
+            if view.tombstones.is_empty() || number >= view.tombstones.number_over(key) {
+                found(number, value);
+            }
+        }
+        Ok(())
     }
 }

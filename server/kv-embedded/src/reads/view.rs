@@ -10,22 +10,9 @@ use crate::{
     files::{Files, decode_value, storage_error},
     tombstones::TombstoneIndex,
 };
-use braid_kv::{Key, Result, Span, Value, key_after};
+use braid_kv::{Key, Result, Span, Value};
 use fjall::Readable;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// Fewer keys than this are looked for one by one.
-const WALKED_KEYS_MIN: usize = 64;
-/// Keys of the first walk; each walk is twice as long as the one before it.
-const WALKED_FIRST: usize = 64;
-/// The most keys of a walk.
-const WALKED_MAX: usize = 4_096;
-/// A walk that takes longer for each key is the last one: looking for the keys one by one takes
-/// about that long.
-const WALKED_KEY_TIME: Duration = Duration::from_micros(1);
+use std::sync::Arc;
 
 /// The store as it was after one commit.
 pub(crate) struct View {
@@ -59,7 +46,11 @@ impl View {
     }
 
     /// What is made of a key's commit number and value, if it has one.
-    fn visit<T>(&self, key: &[u8], make: impl FnOnce(u64, &[u8]) -> T) -> Result<Option<T>> {
+    pub(crate) fn visit<T>(
+        &self,
+        key: &[u8],
+        make: impl FnOnce(u64, &[u8]) -> T,
+    ) -> Result<Option<T>> {
         let stored = self.snapshot.get(&self.files.data, key).map_err(storage_error)?;
         let Some(stored) = stored else { return Ok(None) };
         let (number, value) = decode_value(&stored)?;
@@ -73,78 +64,6 @@ impl View {
     pub(crate) fn read(&self, key: &[u8]) -> Result<Option<Value>> {
         // A copy: fjall's slice would keep a whole block in memory.
         self.visit(key, |_, value| Value::copy_from_slice(value))
-    }
-
-    /// The values of many keys.
-    pub(crate) fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
-        let mut values = vec![None; keys.len()];
-        self.visit_all(keys, |at, _, value| values[at] = Some(Value::copy_from_slice(value)))?;
-        Ok(values)
-    }
-
-    /// Calls `found` for each key that has a value: with its place, its commit number and the
-    /// value.
-    ///
-    /// Many keys are often neighbours, and often none of them is there. So they are looked for side
-    /// by side with what is stored between them, as long as that is little.
-    pub(crate) fn visit_all<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        mut found: impl FnMut(usize, u64, &[u8]),
-    ) -> Result<()> {
-        if keys.len() < WALKED_KEYS_MIN {
-            return (0..keys.len()).try_for_each(|at| self.visit_one(keys, at, &mut found));
-        }
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
-        let (mut left, mut portion, mut is_quick) = (order.as_slice(), WALKED_FIRST, true);
-        while is_quick && !left.is_empty() {
-            let start = Instant::now();
-            let (now, later) = left.split_at(portion.min(left.len()));
-            self.walk(keys, now, &mut found)?;
-            is_quick = start.elapsed() <= WALKED_KEY_TIME * now.len() as u32;
-            portion = (portion * 2).min(WALKED_MAX);
-            left = later;
-        }
-        left.iter().try_for_each(|at| self.visit_one(keys, *at, &mut found))
-    }
-
-    fn visit_one<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        at: usize,
-        found: &mut impl FnMut(usize, u64, &[u8]),
-    ) -> Result<()> {
-        self.visit(keys[at].as_ref(), |number, value| found(at, number, value)).map(drop)
-    }
-
-    /// Looks for keys, in key order, among all that is stored from the first to the last of them.
-    fn walk<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        order: &[usize],
-        found: &mut impl FnMut(usize, u64, &[u8]),
-    ) -> Result<()> {
-        let mut wanted = order.iter().map(|at| (*at, keys[*at].as_ref())).peekable();
-        let (Some((_, first)), Some(last)) = (wanted.peek(), order.last()) else { return Ok(()) };
-        let end = key_after(keys[*last].as_ref());
-        for entry in self.snapshot.range(&self.files.data, *first..end.as_slice()) {
-            let (key, stored) = entry.into_inner().map_err(storage_error)?;
-            while wanted.next_if(|(_, wanted)| *wanted < &*key).is_some() {}
-            if wanted.peek().is_none() {
-                break;
-            }
-            let (number, value) = decode_value(&stored)?;
-            let is_hidden =
-                !self.tombstones.is_empty() && number < self.tombstones.number_over(&key);
-            // A key may be asked for several times.
-            while let Some((at, _)) = wanted.next_if(|(_, wanted)| *wanted == &*key) {
-                if !is_hidden {
-                    found(at, number, value);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// A key's number and value as they are stored, if it has any.

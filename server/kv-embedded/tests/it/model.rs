@@ -209,7 +209,7 @@ impl Run {
             Step::GetMany { from, every, order } => {
                 let (txn, seq) = self.txn();
                 let mut keys: Vec<Vec<u8>> =
-                    (from..=u8::MAX).step_by(every).take(48).map(key).collect();
+                    (from..=u8::MAX).step_by(every).take(80).map(key).collect();
                 match order {
                     0 => {}
                     1 => keys.reverse(),
