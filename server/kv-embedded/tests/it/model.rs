@@ -20,7 +20,7 @@ enum Step {
     Delete(u8),
     DeleteSpan(u8, u8),
     Get(u8),
-    /// Many keys at once: every so many of those that can be, from one on, and in which order.
+    /// Many keys at once: those from one on with a distance between them, in some order.
     GetMany {
         from: u8,
         every: usize,

@@ -26,7 +26,7 @@ pub(crate) enum Numbering {
     Uuid,
     Date,
     Moment,
-    /// No prefix tells values of the type apart.
+    /// Values of the type have no prefix.
     Unknown,
 }
 

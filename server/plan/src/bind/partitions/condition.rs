@@ -6,7 +6,7 @@ use braid_catalog::partitions::{Bound, End};
 use braid_catalog::{KeyPart, PartitionMap, Table};
 use braid_types::{Datum, Error, Result, SqlType};
 
-use super::leaves::place_in;
+use super::leaves::{place_in, slots_by_name};
 use crate::bind::Binder;
 use crate::bind::expr::operators::compare_exprs;
 use crate::bind::expr::scalar::call_function;
@@ -41,20 +41,6 @@ pub(crate) fn keys_over(
         });
     }
     Ok(keys)
-}
-
-/// The slots of a table's columns in the row of another table, whose columns have these slots.
-pub(crate) fn slots_by_name(
-    binder: &mut Binder<'_>,
-    upper: &Table,
-    (table, slots): (&Table, &[Slot]),
-) -> Vec<Slot> {
-    let mut mapped = Vec::with_capacity(upper.columns.len());
-    for column in &upper.columns {
-        let place = place_in(table, &column.name);
-        mapped.push(place.map_or_else(|| binder.slot(), |place| slots[place]));
-    }
-    mapped
 }
 
 /// The condition of a partition over its row; `None` for a table that is none.

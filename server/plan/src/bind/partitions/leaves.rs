@@ -6,7 +6,8 @@ use braid_catalog::{KeyPart, PartitionMap, Table};
 use braid_types::{Error, Result};
 
 use crate::bind::Binder;
-use crate::tree::node::{KeyedLevel, ScannedPartition};
+use crate::tree::expr::Slot;
+use crate::tree::node::{KeyedLevel, Node, ScannedPartition};
 
 /// A partition with rows.
 pub(crate) struct Leaf {
@@ -76,4 +77,29 @@ impl Leaf {
 /// The place of a column of that name; keys of indexes that are expressions have none.
 pub(crate) fn place_in(table: &Table, name: &str) -> Option<usize> {
     table.column_by_name(name).filter(|place| !table.columns[*place].is_key_expr)
+}
+
+/// The slots of a table's columns in the row of another table, whose columns have these slots.
+pub(crate) fn slots_by_name(
+    binder: &mut Binder<'_>,
+    upper: &Table,
+    (table, slots): (&Table, &[Slot]),
+) -> Vec<Slot> {
+    let mut mapped = Vec::with_capacity(upper.columns.len());
+    for column in &upper.columns {
+        let place = place_in(table, &column.name);
+        mapped.push(place.map_or_else(|| binder.slot(), |place| slots[place]));
+    }
+    mapped
+}
+
+/// The slots of a table's columns over a scan of its partitions. Keys of indexes are not among the
+/// scanned rows.
+pub(crate) fn appended_slots(binder: &mut Binder<'_>, table: &Table, scan: &Node) -> Vec<Slot> {
+    let mut given = scan.slots().into_iter();
+    let mut slot_of = |is_hidden: bool, binder: &mut Binder<'_>| {
+        let given = if is_hidden { None } else { given.next() };
+        given.unwrap_or_else(|| binder.slot())
+    };
+    table.columns.iter().map(|column| slot_of(column.is_key_expr, binder)).collect()
 }

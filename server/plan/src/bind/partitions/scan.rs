@@ -39,16 +39,6 @@ pub(crate) fn append_scan(
     Ok((Node::Append(Box::new(append)), scope))
 }
 
-/// The slots of a table's columns over such a scan; keys of indexes are not among its rows.
-pub(crate) fn appended_slots(binder: &mut Binder<'_>, table: &Table, scan: &Node) -> Vec<Slot> {
-    let mut given = scan.slots().into_iter();
-    let mut slot_of = |is_hidden: bool, binder: &mut Binder<'_>| {
-        let given = if is_hidden { None } else { given.next() };
-        given.unwrap_or_else(|| binder.slot())
-    };
-    table.columns.iter().map(|column| slot_of(column.is_key_expr, binder)).collect()
-}
-
 /// The rows of a partition with the columns and slots of the table above.
 fn leaf_rows(
     binder: &mut Binder<'_>,

@@ -109,3 +109,15 @@ pub(crate) fn parse_index_key(cursor: &mut Cursor<'_>) -> Result<IndexKey> {
     };
     Ok(IndexKey { expr, collation, opclass, descending, nulls_first, span })
 }
+
+/// `[WITH (…)] [USING INDEX TABLESPACE name]` of a key constraint.
+pub(super) fn parse_index_placement(cursor: &mut Cursor<'_>) -> Result<()> {
+    if cursor.is("with") && *cursor.peek_nth(1) == Token::LParen {
+        cursor.advance();
+        parse_options(cursor)?;
+    }
+    if cursor.take_all(&["using", "index", "tablespace"]) {
+        parse_tablespace(cursor)?;
+    }
+    Ok(())
+}

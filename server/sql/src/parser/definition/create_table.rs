@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::create_index::{parse_index_key, parse_nulls_not_distinct};
+use super::create_index::{parse_index_key, parse_index_placement, parse_nulls_not_distinct};
 use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
@@ -577,18 +577,6 @@ fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<
             return Ok(());
         }
     }
-}
-
-/// `[WITH (…)] [USING INDEX TABLESPACE name]` of a key constraint.
-fn parse_index_placement(cursor: &mut Cursor<'_>) -> Result<()> {
-    if cursor.is("with") && *cursor.peek_nth(1) == Token::LParen {
-        cursor.advance();
-        parse_options(cursor)?;
-    }
-    if cursor.take_all(&["using", "index", "tablespace"]) {
-        parse_tablespace(cursor)?;
-    }
-    Ok(())
 }
 
 fn parse_on_commit(cursor: &mut Cursor<'_>) -> Result<&'static str> {
