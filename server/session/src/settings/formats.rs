@@ -99,6 +99,17 @@ pub(super) fn parse_bool(value: &str) -> Option<bool> {
     }
 }
 
+/// The number that a text says, in a setting's unit.
+fn number_in(setting: &Setting, value: &str, unit: Option<Unit>) -> Result<f64> {
+    units::parse(value, unit).map_err(|suffix| {
+        let error = invalid(setting, value);
+        match unit {
+            Some(unit) if suffix => error.hint(unit.hint()),
+            _ => error,
+        }
+    })
+}
+
 fn integer(
     setting: &Setting,
     value: &str,
@@ -106,13 +117,7 @@ fn integer(
     max: i64,
     unit: Option<Unit>,
 ) -> Result<String> {
-    let number = units::parse(value, unit).map_err(|suffix| {
-        let error = invalid(setting, value);
-        match unit {
-            Some(unit) if suffix => error.hint(unit.hint()),
-            _ => error,
-        }
-    })?;
+    let number = number_in(setting, value, unit)?;
     let rounded = number.round_ties_even();
     if rounded < min as f64 || rounded > max as f64 {
         let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.as_str()));
@@ -133,13 +138,7 @@ fn real(
     (min, max): (f64, f64),
     unit: Option<Unit>,
 ) -> Result<String> {
-    let number = units::parse(value, unit).map_err(|suffix| {
-        let error = invalid(setting, value);
-        match unit {
-            Some(unit) if suffix => error.hint(unit.hint()),
-            _ => error,
-        }
-    })?;
+    let number = number_in(setting, value, unit)?;
     if number < min || number > max {
         let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.as_str()));
         return Err(Error::new(
