@@ -50,20 +50,23 @@ impl View {
         keys: &[K],
         mut found: impl FnMut(usize, u64, &[u8]),
     ) -> Result<()> {
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        if keys.len() >= KEYS_MIN {
-            order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
+        if keys.len() < KEYS_MIN {
+            return keys.iter().enumerate().try_for_each(|(at, key)| {
+                self.visit(key.as_ref(), |number, value| found(at, number, value)).map(drop)
+            });
         }
-        let last = order.last().filter(|_| keys.len() >= KEYS_MIN);
-        let end = last.map(|last| key_after(keys[*last].as_ref()));
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
+        let Some(last) = order.last() else { return Ok(()) };
+        let end = key_after(keys[*last].as_ref());
         let mut walk: Option<Walk> = None;
         let mut credit = 0;
         for at in order {
             let key = keys[at].as_ref();
-            if let Some(end) = end.as_ref().filter(|_| credit > -LOSS_MAX) {
+            if credit > -LOSS_MAX {
                 let open = walk.get_or_insert_with(|| {
                     credit -= OPEN_STEPS;
-                    Walk::open(self, key, end)
+                    Walk::open(self, key, &end)
                 });
                 if open.step_to(key, &mut credit)? {
                     credit = (credit + SEARCH_STEPS).min(LOSS_MAX);

@@ -57,8 +57,7 @@ pub fn apply(mut node: Node, catalog: &Catalog) -> Node {
 fn few_keys(join: &Join, catalog: &Catalog) -> Option<Vec<(Slot, SqlType)>> {
     let (left, right) = (join.left.slots(), join.right.slots());
     let mut keys = Vec::with_capacity(join.on.len());
-    let mut leads = false;
-    let values = estimate::rows(&join.right, catalog);
+    let mut led: Vec<(&Scan, usize)> = Vec::new();
     for e in &join.on {
         let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
         let (Expr::Column(a, a_type), Expr::Column(b, b_type)) = (&**a, &**b) else { return None };
@@ -71,12 +70,11 @@ fn few_keys(join: &Join, catalog: &Catalog) -> Option<Vec<(Slot, SqlType)>> {
             return None;
         }
         keys.push((key, a_type.clone()));
-        leads |= scan_with(&join.left, outer).is_some_and(|(scan, place)| {
-            let rows = estimate::table_rows(&scan.table, catalog);
-            values * ROWS_A_VALUE <= rows && begins_with(scan, place)
-        });
+        led.extend(scan_with(&join.left, outer).filter(|(scan, place)| begins_with(scan, *place)));
     }
-    leads.then_some(keys)
+    let rows = led.iter().map(|(scan, _)| estimate::table_rows(&scan.table, catalog));
+    let most = rows.reduce(f64::max)?;
+    (estimate::rows(&join.right, catalog) * ROWS_A_VALUE <= most).then_some(keys)
 }
 
 /// The scan below filters and inner joins that gives a slot, and the column's place in its table.

@@ -12,8 +12,8 @@
 
 use crate::rules::push_filters::substitute;
 use crate::rules::walk;
-use crate::tree::expr::Expr;
-use crate::tree::node::{Limit, Node, Project, Sort};
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Limit, Node, Project};
 
 /// Moves such values in a plan and in its subqueries.
 pub fn apply(node: Node) -> Node {
@@ -22,52 +22,38 @@ pub fn apply(node: Node) -> Node {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = apply(taken);
     });
-    match node {
-        Node::Limit(limit) if is_late(&limit) => late(*limit),
-        node => node,
-    }
-}
-
-fn sorted_project(limit: &Limit) -> Option<(&Sort, &Project)> {
-    let Node::Sort(sort) = &limit.input else { return None };
-    let Node::Project(project) = &sort.input else { return None };
-    Some((sort, project))
+    move_up(&mut node);
+    node
 }
 
 fn has_subquery(e: &Expr) -> bool {
     e.any(&mut |e| matches!(e, Expr::Subquery(_)))
 }
 
-fn is_late(limit: &Limit) -> bool {
-    let Some((sort, project)) = sorted_project(limit) else { return false };
-    let values = || project.exprs.iter().map(|(_, e)| e);
-    let keys = sort.keys.iter().map(|key| &key.expr).chain(&limit.ties);
+/// Whether values can be computed behind a sort by these keys, and are worth it.
+fn are_late<'k>(values: &[(Slot, Expr)], mut keys: impl Iterator<Item = &'k Expr>) -> bool {
     let is_known = |key: &Expr| {
         let mut key = key.clone();
-        substitute(&mut key, &project.exprs);
+        substitute(&mut key, values);
         !has_subquery(&key)
     };
-    limit.limit.is_some()
-        && values().any(has_subquery)
-        && !values().any(Expr::is_volatile)
-        && keys.into_iter().all(is_known)
+    values.iter().any(|(_, e)| has_subquery(e))
+        && !values.iter().any(|(_, e)| e.is_volatile())
+        && keys.all(is_known)
 }
 
-fn late(mut limit: Limit) -> Node {
-    let mut sort = match std::mem::replace(&mut limit.input, Node::one_row()) {
-        Node::Sort(sort) => *sort,
-        input => return Node::Limit(Box::new(Limit { input, ..limit })),
-    };
-    let project = match std::mem::replace(&mut sort.input, Node::one_row()) {
-        Node::Project(project) => *project,
-        input => {
-            limit.input = Node::Sort(Box::new(Sort { input, ..sort }));
-            return Node::Limit(Box::new(limit));
-        }
-    };
+/// Puts the projection below a limit and its sort above them, if its values are late ones.
+fn move_up(node: &mut Node) {
+    let Node::Limit(limit) = node else { return };
+    let Limit { input: Node::Sort(sort), limit: Some(_), ties, .. } = &mut **limit else { return };
+    let Node::Project(project) = &mut sort.input else { return };
+    if !are_late(&project.exprs, sort.keys.iter().map(|key| &key.expr).chain(&*ties)) {
+        return;
+    }
+    let exprs = std::mem::take(&mut project.exprs);
     let keys = sort.keys.iter_mut().map(|key| &mut key.expr);
-    keys.chain(&mut limit.ties).for_each(|key| substitute(key, &project.exprs));
-    sort.input = project.input;
-    limit.input = Node::Sort(Box::new(sort));
-    Node::Project(Box::new(Project { input: Node::Limit(Box::new(limit)), exprs: project.exprs }))
+    keys.chain(ties).for_each(|key| substitute(key, &exprs));
+    sort.input = std::mem::replace(&mut project.input, Node::one_row());
+    let input = std::mem::replace(node, Node::one_row());
+    *node = Node::Project(Box::new(Project { input, exprs }));
 }
