@@ -59,8 +59,8 @@ pub struct Binder<'a> {
     pub(crate) computed: Vec<(Slot, Expr)>,
     /// An expression of the statement has read the target of the change being bound.
     pub(super) reads_target: Cell<bool>,
-    /// The statement is the query of a view that is being defined: it is not run, and no policies
-    /// are added to it.
+    /// The statement is the query of a view that is being defined: it is not run, needs no
+    /// privileges on what it reads, and no policies are added to it.
     pub(super) is_definition: bool,
     /// The tables whose policies are being bound, the innermost last.
     pub(super) secured: Vec<Id>,

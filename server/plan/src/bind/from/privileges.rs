@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, Object, Table};
+use braid_catalog::{ColumnId, Id, Object, ROOT, Table};
 use braid_types::Result;
 
 use crate::bind::Binder;
@@ -59,7 +59,7 @@ pub(crate) fn check_column(
     column: ColumnId,
     privilege: &str,
 ) -> Result<()> {
-    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    let role = reader_of(binder);
     let privileges = binder.cx.catalog.privileges();
     match privileges.has_on_column(role, object, column, privilege) {
         true => Ok(()),
@@ -73,7 +73,7 @@ pub(crate) fn check_some_column(
     object: Object<'_>,
     privilege: &str,
 ) -> Result<()> {
-    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    let role = reader_of(binder);
     let privileges = binder.cx.catalog.privileges();
     match privileges.has_on_some_column(role, object, privilege) {
         true => Ok(()),
@@ -84,7 +84,7 @@ pub(crate) fn check_some_column(
 /// Notes the columns of a relation in FROM, each of which is looked at when it is read, unless the
 /// role may read all of them.
 pub(crate) fn narrow(binder: &mut Binder<'_>, object: Object<'_>, relation: Id, scope: &Scope) {
-    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
+    let role = reader_of(binder);
     if !binder.cx.catalog.privileges().has(role, object, "SELECT") {
         let columns = scope.columns.iter().filter(|column| column.origin.0 == relation);
         binder.narrowed.extend(columns.map(|column| (column.slot, column.origin)));
@@ -93,9 +93,17 @@ pub(crate) fn narrow(binder: &mut Binder<'_>, object: Object<'_>, relation: Id, 
 
 /// 42501 unless the session's user has the privilege.
 pub(crate) fn check_select(binder: &Binder<'_>, object: Object<'_>, privilege: &str) -> Result<()> {
-    // A view reads its tables with its owner's privileges.
-    let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
-    binder.cx.catalog.privileges().check(role, object, privilege)
+    binder.cx.catalog.privileges().check(reader_of(binder), object, privilege)
+}
+
+/// The role that needs the privileges: the owner of the view around, else the session's user. The
+/// query of a view that is being defined needs none before somebody reads the view.
+pub(crate) fn reader_of(binder: &Binder<'_>) -> Id {
+    match (binder.is_definition, binder.view_owner) {
+        (true, _) => ROOT,
+        (false, Some(owner)) => owner,
+        (false, None) => role_of(binder),
+    }
 }
 
 /// The session's user.
