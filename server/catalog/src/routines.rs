@@ -69,17 +69,15 @@ impl<'c> Routines<'c> {
         if here.is_empty() {
             return here;
         }
+        let names = self.catalog.names();
         let schemas: Vec<&str> = match schema {
             Some(schema) => vec![schema],
             // A temporary one is found only with its schema.
-            None => {
-                let names = self.catalog.names();
-                path.names(true).filter(|schema| !names.is_temporary_schema(schema)).collect()
-            }
+            None => path.names(true).filter(|schema| !names.is_temporary_schema(schema)).collect(),
         };
         let mut visible: Vec<&'c Arc<Routine>> = Vec::new();
-        for schema in schemas {
-            let Some(schema) = self.catalog.names().schema(path.database, schema) else { continue };
+        for schema in schemas.into_iter().filter(|schema| names.may_search(path, schema)) {
+            let Some(schema) = names.schema(path.database, schema) else { continue };
             for found in here.iter().filter(|found| found.schema == schema.id) {
                 if !visible.iter().any(|known| known.has_types(found.types())) {
                     visible.push(found);

@@ -378,6 +378,7 @@ fn derive(shared: &Shared, database: u32, name: &str) -> Derived {
         database_name: name.to_owned(),
         schemas: active.search_path.clone(),
         user: user.to_string(),
+        is_stored: false,
     };
     let key =
         PlanKey { database, user: user.clone(), settings: PLANNING_SETTINGS.map(get).join("\n") };

@@ -59,7 +59,7 @@ pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Re
     let lookup = env.lookup();
     let only = || split_identifier(name).filter(|parts| parts.len() == 1)?.pop();
     Ok(match to {
-        SqlType::Regclass => lookup.relation_oid(name),
+        SqlType::Regclass => lookup.relation_oid(name)?,
         SqlType::Regtype => return type_oid(name, lookup),
         SqlType::Regnamespace => only().and_then(|name| lookup.schema_oid(&name)),
         SqlType::Regrole => only().and_then(|name| lookup.role_oid(&name)),

@@ -174,7 +174,7 @@ fn row_type_named(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
     let relation = |last: &str| {
         let names: Vec<String> =
             schema.iter().map(String::as_str).chain([last]).map(braid_sql::quote_ident).collect();
-        let oid = lookup.relation_oid(&names.join("."))?;
+        let oid = lookup.relation_oid(&names.join(".")).ok().flatten()?;
         lookup.has_row_type(oid).then_some(oid)
     };
     let whole = relation(last).map(row_type);

@@ -287,8 +287,9 @@ pub struct PartitionTree {
 
 /// Names and definitions of catalog objects; implemented by `catalog`.
 pub trait Lookup: Send + Sync {
-    /// The oid of a relation by its (possibly qualified, possibly quoted) name.
-    fn relation_oid(&self, name: &str) -> Option<u32>;
+    /// The oid of a relation by its (possibly qualified, possibly quoted) name. 42501 for a schema
+    /// that the user may not use.
+    fn relation_oid(&self, name: &str) -> Result<Option<u32>>;
     /// A relation's name as `regclass` prints it: qualified only if not on the search path.
     fn relation_name(&self, oid: u32) -> Option<String>;
     /// The type of users with that name, which may be qualified; its arrays have one, too.

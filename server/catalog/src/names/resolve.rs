@@ -10,8 +10,8 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Named;
 use crate::{
-    Catalog, Composite, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table,
-    View, VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
+    Catalog, Composite, Database, Id, Index, Object, PG_CATALOG, PG_TEMP, Role, Schema, Sequence,
+    Table, View, VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
     virtual_table_by_oid,
 };
 
@@ -90,8 +90,11 @@ pub struct SearchPath {
     pub database_name: String,
     /// The schemas as `search_path` lists them, `"$user"` included.
     pub schemas: Vec<String>,
-    /// The user that `"$user"` stands for.
+    /// The user that `"$user"` stands for, and who has to have USAGE on the schemas.
     pub user: String,
+    /// The names stand in a stored text, and were looked for when it was written: USAGE is not
+    /// asked for again.
+    pub is_stored: bool,
 }
 
 impl SearchPath {
@@ -102,6 +105,7 @@ impl SearchPath {
             database_name: database_name.to_owned(),
             schemas: vec!["$user".to_owned(), "public".to_owned()],
             user: user.to_owned(),
+            is_stored: false,
         }
     }
 
@@ -127,7 +131,7 @@ impl View {
         if !is_temporary(self.id) && schemas.iter().all(|schema| schema != PG_TEMP) {
             schemas.push(PG_TEMP.to_owned());
         }
-        SearchPath { schemas, ..session.clone() }
+        SearchPath { schemas, is_stored: true, ..session.clone() }
     }
 }
 
@@ -205,16 +209,40 @@ impl<'c> Names<'c> {
     }
 
     /// The relation that a name of one to three parts means; `None` if there is none.
-    /// 0A000 for a foreign database, 42601 for too many parts.
+    /// 0A000 for a foreign database, 42601 for too many parts, 42501 for a schema that the user of
+    /// the path may not use.
     pub fn resolve(self, path: &SearchPath, name: &[String]) -> Result<Option<Relation>> {
         match name {
-            [name] => Ok(path
-                .names(true)
-                .find_map(|schema| self.relation_in(path.database, schema, name))),
+            [name] => Ok(path.names(true).find_map(|schema| {
+                // Most schemas do not have the name, so their privileges need not be known.
+                let found = self.relation_in(path.database, schema, name)?;
+                self.may_search(path, schema).then_some(found)
+            })),
             _ => {
                 let (schema, name) = split_qualified(path, name)?;
+                self.check_usage(path, schema)?;
                 Ok(self.relation_in(path.database, schema, name))
             }
+        }
+    }
+
+    /// Whether the user of the path may look for names in a schema, if there is one of that name.
+    pub fn may_search(self, path: &SearchPath, schema: &str) -> bool {
+        path.is_stored
+            || self.schema(path.database, schema).is_none_or(|schema| {
+                let privileges = self.catalog.privileges();
+                let may_use = |role: Id| privileges.has(role, Object::Schema(schema), "USAGE");
+                self.role(&path.user).is_none_or(|role| may_use(role.id))
+            })
+    }
+
+    /// 42501 unless the user of the path may look for names in the schema.
+    pub fn check_usage(self, path: &SearchPath, schema: &str) -> Result<()> {
+        match self.schema(path.database, schema) {
+            Some(found) if !self.may_search(path, schema) => {
+                Err(self.catalog.privileges().denied(Object::Schema(found)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -273,8 +301,10 @@ impl<'c> Names<'c> {
                 if virtual_schema(schema).is_some() {
                     return Err(denied(schema, name));
                 }
-                if let Some(schema) = self.schema(path.database, schema) {
-                    return Ok((schema.id, name));
+                if let Some(found) = self.schema(path.database, schema)
+                    && self.may_search(path, schema)
+                {
+                    return Ok((found.id, name));
                 }
             }
             let message = "no schema has been selected to create in";
@@ -296,9 +326,8 @@ impl<'c> Names<'c> {
     /// Whether the unqualified name of a relation finds it.
     pub fn is_visible(self, path: &SearchPath, relation: &Relation) -> bool {
         let name = relation.name();
-        let found =
-            path.names(true).find_map(|schema| self.relation_in(path.database, schema, name));
-        found.is_some_and(|found| found.oid() == relation.oid())
+        let found = self.resolve(path, std::slice::from_ref(&name.to_owned()));
+        found.ok().flatten().is_some_and(|found| found.oid() == relation.oid())
     }
 
     /// Whether a schema of that name is, or would be, the session's temporary one.
@@ -325,18 +354,26 @@ impl<'c> Names<'c> {
 }
 
 /// What a name of one to three parts means: the first that is found in the schemas of the path, by
-/// the schema's id and the last part. 0A000 for a foreign database, 42601 for too many parts.
+/// the schema's id and the last part. 0A000 for a foreign database, 42601 for too many parts,
+/// 42501 for a schema that the user of the path may not use.
 pub(crate) fn searched<T>(
     catalog: &Catalog,
     path: &SearchPath,
     name: &[String],
     find: impl Fn(Id, &str) -> Option<T>,
 ) -> Result<Option<T>> {
-    let find =
-        |schema: &str, name: &str| find(catalog.names().schema(path.database, schema)?.id, name);
+    let names = catalog.names();
+    let find = |schema: &str, name: &str| find(names.schema(path.database, schema)?.id, name);
     match name {
-        [name] => Ok(path.names(true).find_map(|schema| find(schema, name))),
-        _ => split_qualified(path, name).map(|(schema, name)| find(schema, name)),
+        [name] => Ok(path.names(true).find_map(|schema| {
+            let found = find(schema, name)?;
+            names.may_search(path, schema).then_some(found)
+        })),
+        _ => {
+            let (schema, name) = split_qualified(path, name)?;
+            names.check_usage(path, schema)?;
+            Ok(find(schema, name))
+        }
     }
 }
 

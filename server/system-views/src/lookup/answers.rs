@@ -39,8 +39,10 @@ fn has_column(relation: &Relation, name: &str) -> bool {
 }
 
 impl Lookup for CatalogLookup {
-    fn relation_oid(&self, name: &str) -> Option<u32> {
-        self.find(name).map(|relation| relation.oid())
+    fn relation_oid(&self, name: &str) -> Result<Option<u32>> {
+        let Ok(parts) = split_name(name) else { return Ok(None) };
+        let found = self.catalog.names().resolve(&self.path, &parts)?;
+        Ok(found.map(|relation| relation.oid()))
     }
 
     fn relation_name(&self, oid: u32) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use braid_catalog::names::split_name;
 use braid_catalog::{Catalog, CatalogNames, Domain, DomainCheck, Relation, SearchPath};
 
 /// A catalog and the search path of a session.
@@ -20,24 +19,23 @@ impl CatalogLookup {
         CatalogLookup { catalog, path: path.into() }
     }
 
-    /// The schemas of the search path that exist; `implicit` adds `pg_catalog`.
+    /// The schemas of the search path that exist and may be used; `implicit` adds `pg_catalog`.
     pub fn schemas(&self, implicit: bool) -> Vec<String> {
         let CatalogLookup { catalog, path } = self;
         let existing = |name: &str| match braid_catalog::is_virtual_schema(name) {
             true => Some(name.to_owned()),
             // `pg_temp` goes by its own name.
-            false => catalog.names().schema(path.database, name).map(|schema| schema.name.clone()),
+            false => catalog
+                .names()
+                .schema(path.database, name)
+                .filter(|_| catalog.names().may_search(path, name))
+                .map(|schema| schema.name.clone()),
         };
         path.names(implicit).filter_map(existing).collect()
     }
 
     pub(super) fn names(&self) -> CatalogNames<'_> {
         CatalogNames { catalog: &self.catalog, path: Some(&self.path) }
-    }
-
-    pub(super) fn find(&self, name: &str) -> Option<Relation> {
-        let parts = split_name(name).ok()?;
-        self.catalog.names().resolve(&self.path, &parts).ok().flatten()
     }
 
     pub(super) fn relation_comment(&self, oid: u32, column: i32) -> Option<String> {

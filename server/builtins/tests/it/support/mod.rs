@@ -95,8 +95,8 @@ impl Environment for TestEnvironment {
 struct TestLookup;
 
 impl Lookup for TestLookup {
-    fn relation_oid(&self, name: &str) -> Option<u32> {
-        matches!(name, "pg_class" | "pg_catalog.pg_class").then_some(1259)
+    fn relation_oid(&self, name: &str) -> braid_types::Result<Option<u32>> {
+        Ok(matches!(name, "pg_class" | "pg_catalog.pg_class").then_some(1259))
     }
     fn relation_name(&self, oid: u32) -> Option<String> {
         (oid == 1259).then(|| "pg_class".to_owned())

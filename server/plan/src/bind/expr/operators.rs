@@ -546,7 +546,8 @@ fn constant_relation(binder: &Binder<'_>, expr: &Expr) -> Option<Id> {
     match expr {
         Expr::Const(Datum::Int(id), _) => Id::try_from(*id).ok(),
         Expr::Const(Datum::Text(name), _) => {
-            name.parse().ok().or_else(|| binder.cx.env.lookup().relation_oid(name))
+            let named = || binder.cx.env.lookup().relation_oid(name).ok().flatten();
+            name.parse().ok().or_else(named)
         }
         Expr::Cast(cast) => constant_relation(binder, &cast.expr),
         _ => None,

@@ -63,6 +63,9 @@ pub(crate) fn bind_routine(
     function: &Function,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
+    if let [schema, _] = name_parts(&function.name).as_slice() {
+        binder.cx.catalog.names().check_usage(binder.cx.path, schema)?;
+    }
     let is_plain = matches!(function.args, FunctionArguments::List(_)) && function.over.is_none();
     if !is_plain || (!binder.is_call && routines_named(binder, &function.name).is_empty()) {
         return Ok(None);
