@@ -4,6 +4,7 @@
 //!   gateways       who is there: leases, fast periods, duties, the announcement of a schema change
 //!   commit_tokens  the outcome of a transaction whose client lost the answer to COMMIT
 //!   notifications  the rows by which NOTIFY reaches the listeners of every gateway
+//!   session_locks  advisory locks of the sessions of all gateways
 //!   system_keys    where all this stands in the store
 //! ```
 //!
@@ -21,6 +22,7 @@ mod commit_tokens;
 mod gateways;
 mod notifications;
 pub mod records;
+mod session_locks;
 mod system_keys;
 
 pub use commit_tokens::{
@@ -31,4 +33,5 @@ pub use notifications::{
     NOTIFICATION_RETENTION, NotificationRow, append_notifications, newest_notification,
     notification_rows, remove_old_notifications,
 };
+pub use session_locks::SharedLocks;
 pub use system_keys::{Token, statistics_stamp_key, system_table_name, token_key};

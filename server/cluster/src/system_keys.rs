@@ -8,6 +8,7 @@
 //!                  /6/4         a number that changes with the stored statistics
 //! 8  notification  /8/1/number  notifications of a transaction, in the order of commits
 //!                  /8/2         a lock: its holder has the next number
+//! 10 advisory lock /10/1/lock   the sessions that hold an advisory lock, as JSON
 //! ```
 //!
 //! The other numbers below 100 belong to the crate `catalog`.
@@ -22,6 +23,7 @@ pub type Token = [u8; 16];
 const COMMITS: u32 = 5;
 const GATEWAYS: u32 = 6;
 const NOTIFICATIONS: u32 = 8;
+const ADVISORY_LOCKS: u32 = 10;
 
 /// The name of a system table of this crate; `None` if that number is none.
 pub fn system_table_name(table: u32) -> Option<&'static str> {
@@ -29,6 +31,7 @@ pub fn system_table_name(table: u32) -> Option<&'static str> {
         COMMITS => "system.commit",
         GATEWAYS => "system.gateway",
         NOTIFICATIONS => "system.notification",
+        ADVISORY_LOCKS => "system.advisory_lock",
         _ => return None,
     })
 }
@@ -84,6 +87,25 @@ pub(crate) fn notifications_after(number: u64) -> Span {
 /// What is locked before a number is taken.
 pub(crate) fn notification_lock_key() -> Key {
     key::index_prefix(NOTIFICATIONS, 2)
+}
+
+/// Where the record of a lock stands that sessions hold; `lock` is what is locked.
+pub(crate) fn lock_record_key(lock: &[u8]) -> Key {
+    let mut out = key::index_prefix(ADVISORY_LOCKS, 1);
+    key::encode(&mut out, &Datum::bytes(lock), &SqlType::Bytes, false);
+    out
+}
+
+/// What is locked by the record with a key of [`lock_record_key`].
+pub(crate) fn lock_of_record_key(key: &[u8]) -> Option<Key> {
+    let mut column = key.strip_prefix(key::index_prefix(ADVISORY_LOCKS, 1).as_slice())?;
+    let lock = key::decode(&mut column, &SqlType::Bytes, false).ok()?;
+    lock.as_bytes().map(<[u8]>::to_vec)
+}
+
+/// The records of all locks that sessions hold.
+pub(crate) fn lock_records_span() -> Span {
+    Span::prefix(key::index_prefix(ADVISORY_LOCKS, 1))
 }
 
 fn of_gateway(index: u16, gateway: u64) -> Key {

@@ -1,6 +1,8 @@
 //! The way in: a store with its counters, from which transactions begin.
 
-use crate::{KvMetrics, Result, SchemaLease, Store, StoreMetrics, TxnId, metrics::Counters};
+use crate::{
+    KvMetrics, Result, SchemaLease, SessionLocks, Store, StoreMetrics, TxnId, metrics::Counters,
+};
 use std::{
     sync::{
         Arc, OnceLock,
@@ -35,6 +37,7 @@ pub(crate) struct DatabaseInner {
     pub(crate) options: DatabaseOptions,
     pub(crate) counters: Counters,
     pub(crate) schema_lease: OnceLock<Arc<dyn SchemaLease>>,
+    session_locks: OnceLock<Arc<dyn SessionLocks>>,
     next_txn: AtomicU64,
 }
 
@@ -47,9 +50,14 @@ pub struct Database {
 impl Database {
     /// A database over `store`.
     pub fn new(store: Arc<dyn Store>, options: DatabaseOptions) -> Database {
-        let counters = Counters::default();
-        let (schema_lease, next_txn) = (OnceLock::new(), AtomicU64::new(1));
-        let inner = DatabaseInner { store, options, counters, schema_lease, next_txn };
+        let inner = DatabaseInner {
+            store,
+            options,
+            counters: Counters::default(),
+            schema_lease: OnceLock::new(),
+            session_locks: OnceLock::new(),
+            next_txn: AtomicU64::new(1),
+        };
         Database { inner: Arc::new(inner) }
     }
 
@@ -67,6 +75,19 @@ impl Database {
     /// the first one counts.
     pub fn set_schema_lease(&self, lease: Arc<dyn SchemaLease>) {
         let _ = self.inner.schema_lease.set(lease);
+    }
+
+    /// What keeps the locks of sessions if the store does not. Only the first one counts.
+    pub fn set_session_locks(&self, locks: Arc<dyn SessionLocks>) {
+        let _ = self.inner.session_locks.set(locks);
+    }
+
+    /// What keeps the locks of sessions; `None` if nothing does.
+    pub fn session_locks(&self) -> Option<&dyn SessionLocks> {
+        match self.inner.session_locks.get() {
+            Some(locks) => Some(locks.as_ref()),
+            None => self.inner.store.session_locks(),
+        }
     }
 
     /// The store below.

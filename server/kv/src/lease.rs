@@ -41,6 +41,26 @@ pub trait CommitFence: Send + Sync + 'static {
     fn before(&self) -> Timestamp;
 }
 
+/// A commit that is bound to two points of time takes place before both.
+struct Both(Arc<dyn CommitFence>, Arc<dyn CommitFence>);
+
+impl CommitFence for Both {
+    fn before(&self) -> Timestamp {
+        self.0.before().min(self.1.before())
+    }
+}
+
+/// What binds a commit that each of these binds.
+pub(crate) fn both(
+    one: Option<Arc<dyn CommitFence>>,
+    other: Option<Arc<dyn CommitFence>>,
+) -> Option<Arc<dyn CommitFence>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Arc::new(Both(one, other))),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Says when a commit need not prove that the schema is unchanged.
 pub trait SchemaLease: Send + Sync + 'static {
     /// No schema change takes effect between `since` and the commit, if that is below the fence.

@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use braid_kv::TxnId;
+use braid_types::{Error, SqlState};
 use parking_lot::Mutex;
 
-use crate::entry::SessionEntry;
+use crate::entry::{SessionEnded, SessionEntry};
 
 /// The sessions of one process.
 pub struct SessionRegistry {
@@ -63,6 +65,25 @@ impl SessionRegistry {
         {
             entry.cancel_running();
         }
+    }
+
+    /// Ends the session that keeps its advisory locks under this number and has lost them; false if
+    /// it ends already, or there is none.
+    pub fn end_loser_of_locks(&self, number: TxnId) -> bool {
+        let is_loser = |entry: &Arc<SessionEntry>| {
+            entry.view().is_some_and(|view| view.advisory().session() == number)
+        };
+        let Some(entry) = self.entries().into_iter().find(is_loser) else { return false };
+        if entry.is_ending() {
+            return false;
+        }
+        let message = "terminating connection because its advisory locks were lost";
+        let error = Error::new(SqlState::AdminShutdown, message)
+            .detail("The server could not renew its lease in time, so others may hold the locks.")
+            .hint("Connect again and run the work under the locks again.");
+        entry.end_with(error.clone());
+        entry.cancel.stop(error.caused_by(SessionEnded));
+        true
     }
 
     /// Asks every session to end as soon as its statement is done.

@@ -472,7 +472,9 @@ impl RuntimeInfo for Shared {
         let views: Vec<_> =
             entries.iter().filter_map(|entry| Some((entry.pid, entry.view()?))).collect();
         let mut shown = Vec::new();
-        for info in self.engine.kv.store().locks() {
+        let kv = &self.engine.kv;
+        let of_sessions = kv.session_locks().map_or_else(Vec::new, |locks| locks.shown());
+        for info in kv.store().locks().into_iter().chain(of_sessions) {
             let Some(key) = AdvisoryKey::decode(&info.span.start) else {
                 shown.push(LockEntry { pid: pid_of(info.txn.0), info });
                 continue;

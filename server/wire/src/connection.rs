@@ -12,7 +12,9 @@
 
 use std::time::Duration;
 
-use braid_session::{Client, ConnectionLost, Session, SessionEnded, SessionTerminator};
+use braid_session::{
+    Client, ConnectionLost, Session, SessionEnded, SessionTerminator, locks_given_back,
+};
 use braid_types::{Error, Result, SqlState};
 
 use crate::backend;
@@ -251,6 +253,7 @@ async fn notify(channel: &mut Channel, session: &Session) -> Result<bool> {
 }
 
 async fn ready(channel: &mut Channel, session: &mut Session) -> Result<Next> {
+    locks_given_back(session).await;
     session.report_settings(channel);
     if !notify(channel, session).await? {
         return Ok(Next::End);

@@ -7,7 +7,7 @@
  *  releaseMigrationLock ─► COMMIT: the next migrator gets the row, and reads what has been done
  * ```
  *
- * A row lock works on every store; an advisory lock does not over TiKV.
+ * A row lock ends with its transaction, so no unlock can be forgotten.
  */
 
 import type { Database } from '@braiddb/sdk';

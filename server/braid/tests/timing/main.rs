@@ -1,6 +1,7 @@
 //! Tests of moments and time limits: leases that end, gateways that pause or die, statements that
 //! compute beside others. No other test runs beside them; the rest is in `it`.
 
+mod advisory_locks;
 mod clusters;
 mod dead_gateway;
 mod disturbed;

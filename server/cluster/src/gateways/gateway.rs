@@ -32,7 +32,7 @@ pub struct Gateways {
     pub(super) version: String,
     pub(super) started: i64,
     /// `None` over a store that is this gateway's alone.
-    pub(super) shared: Option<SharedStore>,
+    pub(crate) shared: Option<SharedStore>,
     pub(super) state: Mutex<State>,
     /// The keeper has something to do.
     pub(super) wake: Arc<Notify>,
@@ -44,7 +44,7 @@ pub struct Gateways {
 }
 
 /// A store that several gateways may use.
-pub(super) struct SharedStore {
+pub(crate) struct SharedStore {
     pub kv: Kv,
     pub clock: StoreClock,
 }
@@ -233,6 +233,16 @@ impl Gateways {
             }
         };
         roster.records.iter().map(info).collect()
+    }
+
+    /// The lease of this gateway, unless it has ended.
+    pub(crate) fn lease(&self) -> Option<Arc<Lease>> {
+        self.state.lock().lease.clone()
+    }
+
+    /// Whether this is still the lease of this gateway, as far as it knows.
+    pub(crate) fn keeps(&self, lease: &Arc<Lease>) -> bool {
+        self.state.lock().lease.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, lease))
     }
 
     /// Waits until another gateway may have stored statistics.

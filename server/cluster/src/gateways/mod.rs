@@ -48,4 +48,5 @@ mod record;
 
 pub use gateway::{ChangeUnderWay, Gateways, LEASE};
 pub use lease::Epoch;
+pub(crate) use lease::Lease;
 pub use record::{GatewayInfo, GatewayMode};

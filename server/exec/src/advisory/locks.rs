@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_codec::key::AdvisoryKey;
 use braid_kv::{
-    Database, Error as Kv, LockStrength, LockWait, Seq, SessionLock, Transaction, TxnId,
+    Answer, Database, Error as Kv, LockStrength, LockWait, Seq, SessionLock, Transaction, TxnId,
 };
 use braid_types::{Error, Result, SqlState};
 use parking_lot::{Mutex, MutexGuard};
@@ -22,6 +22,8 @@ pub struct AdvisoryLocks {
     is_used: AtomicBool,
     held: Mutex<Held>,
     warnings: Mutex<Vec<Error>>,
+    /// Locks on their way back to others.
+    leaving: Mutex<Vec<Answer<'static, ()>>>,
 }
 
 #[derive(Default)]
@@ -44,11 +46,6 @@ pub(crate) struct Wanted {
     pub no_wait: bool,
 }
 
-fn unsupported() -> Error {
-    Error::unsupported("an advisory lock over TiKV")
-        .hint("Lock a row instead, for example with SELECT … FOR UPDATE.")
-}
-
 impl AdvisoryLocks {
     /// None yet, of a session of this database.
     pub fn new(kv: Database) -> AdvisoryLocks {
@@ -59,6 +56,7 @@ impl AdvisoryLocks {
             is_used: AtomicBool::new(false),
             held: Mutex::default(),
             warnings: Mutex::default(),
+            leaving: Mutex::default(),
         }
     }
 
@@ -90,10 +88,10 @@ impl AdvisoryLocks {
             wait: LockWait::SkipLocked,
         };
         let mut given_up = GivenUp { locks: self, key, is_over: false };
-        let answer = txn.locks().take_for_session(lock).await.map_err(&shown)?;
-        let is_granted = answer.ok_or_else(unsupported)?;
+        let is_granted = txn.locks().take_for_session(lock).await.map_err(&shown)?;
         if !is_granted {
             if wanted.no_wait {
+                given_up.is_over = true;
                 return Ok(false);
             }
             lock.wait = LockWait::Block;
@@ -248,7 +246,8 @@ impl AdvisoryLocks {
     /// The session ends.
     pub fn end_session(&self) {
         if let Some(mut held) = self.used() {
-            *held = Held { is_over: true, ..Held::default() };
+            let before = std::mem::replace(&mut *held, Held { is_over: true, ..Held::default() });
+            before.granted.keys().for_each(|key| self.keep(*key, None));
             drop(self.kv.store().release(self.session));
         }
     }
@@ -279,8 +278,21 @@ impl AdvisoryLocks {
     }
 
     fn keep(&self, key: AdvisoryKey, strength: Option<LockStrength>) {
-        if let Some(locks) = self.kv.store().session_locks() {
-            locks.keep(self.session, &key.encode(), strength);
+        if let Some(locks) = self.kv.session_locks() {
+            let answer = locks.keep(self.session, &key.encode(), strength);
+            if matches!(answer, Answer::Wait(_)) {
+                self.leaving.lock().push(answer);
+            }
+        }
+    }
+
+    /// Waits until others can have what was given back.
+    pub async fn given_back(&self) {
+        if self.is_used.load(Ordering::Acquire) {
+            let leaving = std::mem::take(&mut *self.leaving.lock());
+            for answer in leaving {
+                answer.await;
+            }
         }
     }
 }
@@ -290,7 +302,7 @@ impl AdvisoryLocks {
 struct GivenUp<'a> {
     locks: &'a AdvisoryLocks,
     key: AdvisoryKey,
-    /// It was granted.
+    /// It was granted, or refused at once.
     is_over: bool,
 }
 

@@ -2,7 +2,9 @@
 
 use super::wait::LockManager;
 use crate::locks::{Request, Target};
-use braid_kv::{Answer, LockStrength, LockWait, Result, SessionLock, SessionLocks, TxnId};
+use braid_kv::{
+    Answer, CommitFence, LockStrength, LockWait, Result, SessionLock, SessionLocks, TxnId,
+};
 use std::{sync::Arc, time::Duration};
 
 impl LockManager {
@@ -22,8 +24,9 @@ impl LockManager {
 }
 
 impl SessionLocks for LockManager {
-    fn join(&self, session: TxnId, txn: TxnId) {
+    fn join(&self, session: TxnId, txn: TxnId) -> Option<Arc<dyn CommitFence>> {
         self.with_table(|table| table.pairs.join(session, txn));
+        None
     }
 
     fn take<'a>(
@@ -34,7 +37,13 @@ impl SessionLocks for LockManager {
         Answer::wait(self.take_for_session(lock, timeout))
     }
 
-    fn keep(&self, session: TxnId, key: &[u8], strength: Option<LockStrength>) {
+    fn keep(
+        &self,
+        session: TxnId,
+        key: &[u8],
+        strength: Option<LockStrength>,
+    ) -> Answer<'static, ()> {
         self.with_table(|table| table.keep(session, &Arc::from(key), strength));
+        Answer::ready(())
     }
 }

@@ -1,14 +1,16 @@
 //! Locks that belong to a session, not to a transaction: advisory locks.
 //!
-//! Here: what a store offers for them. Not here: how often a session has taken each lock, and when
-//! it gives one back; `exec` counts that.
+//! Here: what keeps them. An embedded store keeps them itself; over a store that several gateways
+//! share, the crate `cluster` does. Not here: how often a session has taken each lock, and when it
+//! gives one back; `exec` counts that.
 //!
 //! Rules: a lock is held until it is given back or the session is released, whatever becomes of
 //! transactions. While a transaction is joined to its session, the search for deadlocks takes both
-//! for one.
+//! for one. A lock that can be lost binds the commits of joined transactions to the time in which
+//! it cannot.
 
-use crate::{Answer, LockStrength, LockWait, Result, TxnId};
-use std::time::Duration;
+use crate::{Answer, CommitFence, LockInfo, LockStrength, LockWait, Result, TxnId};
+use std::{sync::Arc, time::Duration};
 
 /// A request for one lock of a session.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +25,11 @@ pub struct SessionLock<'a> {
     pub wait: LockWait,
 }
 
-/// A store with locks of sessions.
+/// What keeps the locks of sessions.
 pub trait SessionLocks: Send + Sync {
     /// Makes the session and this transaction one for the search for deadlocks, until the
-    /// transaction releases its locks.
-    fn join(&self, session: TxnId, txn: TxnId);
+    /// transaction releases its locks. A fence that is returned binds the transaction's commit.
+    fn join(&self, session: TxnId, txn: TxnId) -> Option<Arc<dyn CommitFence>>;
 
     /// Takes a lock; false if another session holds it and the request does not wait.
     fn take<'a>(
@@ -36,6 +38,17 @@ pub trait SessionLocks: Send + Sync {
         timeout: Option<Duration>,
     ) -> Answer<'a, Result<bool>>;
 
-    /// Leaves the session with a lock of this strength on the key, or with none.
-    fn keep(&self, session: TxnId, key: &[u8], strength: Option<LockStrength>);
+    /// Leaves the session with a lock of this strength on the key, or with none. That goes its way
+    /// whether or not the answer is waited for, and with the answer others can have the lock.
+    fn keep(
+        &self,
+        session: TxnId,
+        key: &[u8],
+        strength: Option<LockStrength>,
+    ) -> Answer<'static, ()>;
+
+    /// Locks held and awaited now that [`crate::Store::locks`] does not show.
+    fn shown(&self) -> Vec<LockInfo> {
+        Vec::new()
+    }
 }

@@ -6,6 +6,7 @@ use super::{
     snapshots::Snapshots,
     writes::Writes,
 };
+use crate::lease::both;
 use crate::{
     Check, CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result,
     RetryReason, Snapshot, Timestamp,
@@ -115,6 +116,7 @@ impl End<'_> {
         let checks = std::mem::take(&mut state.checks);
         let mut checks: Vec<Check> = checks.into_iter().map(|c| c.check).collect();
         let fence = state.fence.take().or_else(|| self.spare_schema(&mut checks));
+        let fence = both(fence, state.session_fence.clone());
         Ok(CommitRequest {
             txn: self.0.id,
             reads: if self.0.keeps_reads() { state.reads.segments() } else { Vec::new() },

@@ -60,6 +60,8 @@ pub(super) struct State {
     pub met_newer: bool,
     /// What the commit is bound to.
     pub fence: Option<Arc<dyn CommitFence>>,
+    /// What the locks of its session bind the commit to.
+    pub session_fence: Option<Arc<dyn CommitFence>>,
     /// Who is told of the commit.
     pub observer: Option<Arc<dyn CommitObserver>>,
     pub first_read: FirstRead,
@@ -105,6 +107,7 @@ impl Core {
                 lock_timeout,
                 met_newer: false,
                 fence: None,
+                session_fence: None,
                 observer: None,
                 first_read: FirstRead::None,
             }),

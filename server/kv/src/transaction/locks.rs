@@ -179,25 +179,27 @@ impl Locks<'_> {
     /// Makes the session and this transaction one for the search for deadlocks.
     pub fn join_session(self, session: TxnId) -> Result<()> {
         let mut state = self.0.active()?;
-        if let Some(locks) = self.0.store().session_locks() {
+        if let Some(locks) = self.0.database.session_locks() {
             // The release at the transaction's end parts them.
             state.has_locks = true;
-            locks.join(session, self.0.id);
+            state.session_fence = locks.join(session, self.0.id);
         }
         Ok(())
     }
 
-    /// Takes a lock for the session in which this transaction runs; `None` if the store has no
-    /// such locks.
-    pub async fn take_for_session(self, lock: SessionLock<'_>) -> Result<Option<bool>> {
-        let Some(locks) = self.0.store().session_locks() else { return Ok(None) };
+    /// Takes a lock for the session in which this transaction runs; false if another session holds
+    /// it and the request does not wait.
+    pub async fn take_for_session(self, lock: SessionLock<'_>) -> Result<bool> {
+        let Some(locks) = self.0.database.session_locks() else {
+            return Err(Error::Storage("nothing keeps locks of sessions".into()));
+        };
         self.join_session(lock.session)?;
         let timeout = self.0.active()?.lock_timeout;
         let granted = crate::metrics::lock_wait(locks.take(lock, timeout)).await?;
         // Another task may have ended the transaction meanwhile.
         match self.0.has_ended() {
             true => Err(Error::Finished),
-            false => Ok(Some(granted)),
+            false => Ok(granted),
         }
     }
 }

@@ -4,6 +4,7 @@ mod commit_tokens;
 mod garbage;
 mod left_over;
 mod notifications;
+mod session_locks;
 mod start;
 mod statistics;
 mod unfinished;

@@ -79,6 +79,11 @@ impl Session {
     }
 }
 
+/// Waits until others can have the advisory locks that the session has given back.
+pub async fn locks_given_back(session: &Session) {
+    session.shared.advisory.given_back().await;
+}
+
 /// Whether notifications may be given to the client: not inside a transaction.
 fn takes_notifications(session: &Session) -> bool {
     session.block == Block::None && session.open.is_none()

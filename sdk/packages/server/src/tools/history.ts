@@ -43,7 +43,7 @@ export class History {
     await db.transaction(
       (tx) => tx.query`INSERT INTO ${this.#lock} VALUES (1) ON CONFLICT DO NOTHING`,
     );
-    // A row lock works on every store; an advisory lock does not over TiKV.
+    // A row lock ends with its transaction, so no unlock can be forgotten.
     await using connection = await db.reserve();
     await connection.script(`BEGIN ISOLATION LEVEL READ COMMITTED;
       SET LOCAL lock_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = 0`);

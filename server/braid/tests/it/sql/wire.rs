@@ -26,10 +26,6 @@ test_each_file::test_each_path! { in "./server/braid/tests/wire" as on_braid => 
 test_each_file::test_each_path! { in "./server/braid/tests/wire" as on_postgres => on_postgres }
 
 fn on_braid(path: &Path) {
-    if braid_testkit::store::is_tikv() && path.ends_with("wire/advisory_locks") {
-        println!("skipped: there are no advisory locks over TiKV");
-        return;
-    }
     let is_recording = std::env::var_os("UPDATE_GOLDENFILES").is_some();
     if is_recording && std::env::var_os("POSTGRES_URL").is_some() {
         return;

@@ -324,29 +324,11 @@ fn the_lock_table_has_a_limit() {
 
 const ADVISORY: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
 
-/// Over TiKV taking an advisory lock is refused; giving back what is not there is not.
-async fn advisory_locks_are_refused(server: &Server) -> bool {
-    if !braid_testkit::store::is_tikv() {
-        return false;
-    }
-    let client = connect(server.sql_url(), None).await;
-    for call in ["pg_advisory_lock(1)", "pg_try_advisory_xact_lock_shared(1, 2)"] {
-        let error = client.batch_execute(&format!("SELECT {call}")).await.expect_err("is refused");
-        assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
-    }
-    let sql = "SELECT pg_advisory_unlock(1), pg_advisory_unlock_all()";
-    client.batch_execute(sql).await.expect("has nothing to do");
-    true
-}
-
 #[test]
 fn advisory_locks_end_with_their_session() {
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
-        if advisory_locks_are_refused(&server).await {
-            return;
-        }
         let holder = connect(server.sql_url(), None).await;
         holder.batch_execute("SELECT pg_advisory_lock(1)").await.expect("is free");
         let takes = "SELECT pg_advisory_lock(2), pg_advisory_lock_shared(3)";
@@ -393,9 +375,6 @@ fn an_advisory_lock_keeps_others_out() {
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
-        if advisory_locks_are_refused(&server).await {
-            return;
-        }
         let forms = [
             ("SELECT pg_advisory_lock(7)", "BEGIN", "COMMIT", "SELECT pg_advisory_unlock(7)"),
             ("BEGIN", "SELECT pg_advisory_xact_lock(7)", "SELECT 1", "COMMIT"),

@@ -1,0 +1,216 @@
+//! Who holds a lock and who waits for it: what stands in the store, and the rules by which it
+//! changes. Pure functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use braid_kv::LockStrength;
+use serde::{Deserialize, Serialize};
+
+/// A session of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub gateway: u64,
+    pub session: u64,
+}
+
+/// An owner that holds the lock or waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub owner: Owner,
+    pub exclusive: bool,
+}
+
+impl Entry {
+    pub(super) fn new(owner: Owner, strength: LockStrength) -> Entry {
+        Entry { owner, exclusive: strength == LockStrength::Exclusive }
+    }
+
+    pub(super) fn strength(self) -> LockStrength {
+        if self.exclusive { LockStrength::Exclusive } else { LockStrength::Shared }
+    }
+
+    fn conflicts(self, other: Entry) -> bool {
+        self.owner != other.owner && (self.exclusive || other.exclusive)
+    }
+}
+
+/// The record of one lock. Without entries there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LockRecord {
+    pub holders: Vec<Entry>,
+    /// In the order in which they came. Who waits for a short time only is not among them.
+    pub waiters: Vec<Entry>,
+}
+
+impl LockRecord {
+    pub(super) fn is_empty(&self) -> bool {
+        self.holders.is_empty() && self.waiters.is_empty()
+    }
+
+    /// The gateways of its entries, each once.
+    pub(super) fn gateways(&self) -> BTreeSet<u64> {
+        self.holders.iter().chain(&self.waiters).map(|entry| entry.owner.gateway).collect()
+    }
+
+    /// Without what gateways that are gone have left.
+    pub(super) fn without(mut self, gone: &[u64]) -> LockRecord {
+        self.holders.retain(|entry| !gone.contains(&entry.owner.gateway));
+        self.waiters.retain(|entry| !gone.contains(&entry.owner.gateway));
+        self
+    }
+
+    fn place(&self, owner: Owner) -> Option<usize> {
+        self.holders.iter().position(|entry| entry.owner == owner)
+    }
+
+    /// Whom this request has to wait for. Who holds nothing also waits for exclusive requests that
+    /// came before, so that these are not passed for ever.
+    fn ahead_of(&self, request: Entry) -> impl Iterator<Item = Owner> {
+        let holders = self.holders.iter().filter(move |held| held.conflicts(request));
+        let is_new = self.place(request.owner).is_none();
+        let before = self.waiters.iter().take_while(move |one| one.owner != request.owner);
+        let before = before.filter(move |one| is_new && one.exclusive && one.conflicts(request));
+        holders.chain(before).map(|entry| entry.owner)
+    }
+
+    /// Grants the request if nobody stands in its way. A weaker lock than the held one changes
+    /// nothing.
+    pub(super) fn grant(&mut self, request: Entry) -> bool {
+        if self.ahead_of(request).next().is_some() {
+            return false;
+        }
+        self.waiters.retain(|entry| entry.owner != request.owner);
+        match self.place(request.owner) {
+            Some(place) => self.holders[place].exclusive |= request.exclusive,
+            None => self.holders.push(request),
+        }
+        true
+    }
+
+    /// Notes that the request waits.
+    pub(super) fn wait(&mut self, request: Entry) {
+        if !self.waiters.contains(&request) {
+            self.waiters.retain(|entry| entry.owner != request.owner);
+            self.waiters.push(request);
+        }
+    }
+
+    /// Leaves the owner with a lock of this strength, or with none, and without a request.
+    pub(super) fn keep(&mut self, owner: Owner, strength: Option<LockStrength>) {
+        self.waiters.retain(|entry| entry.owner != owner);
+        let Some(place) = self.place(owner) else { return };
+        match strength {
+            Some(strength) => self.holders[place] = Entry::new(owner, strength),
+            None => drop(self.holders.remove(place)),
+        }
+    }
+}
+
+/// One step of a circle: who waits, for whom, for which of the locks, and how strong a one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub waiter: Entry,
+    pub holder: Owner,
+    pub lock: usize,
+}
+
+/// The circle of waits through `victim`, if it is the greatest of the owners in it: one of them
+/// gives way, and all see the same records. A depth-first search.
+pub(super) fn circle(locks: &[LockRecord], victim: Owner) -> Option<Vec<Wait>> {
+    let mut waits: BTreeMap<Owner, Vec<Wait>> = BTreeMap::new();
+    for (lock, record) in locks.iter().enumerate() {
+        for waiter in &record.waiters {
+            let steps =
+                record.ahead_of(*waiter).map(|holder| Wait { waiter: *waiter, holder, lock });
+            waits.entry(waiter.owner).or_default().extend(steps);
+        }
+    }
+    let mut seen = BTreeSet::from([victim]);
+    let mut path: Vec<Wait> = Vec::new();
+    let mut open: Vec<Vec<Wait>> = vec![waits.get(&victim).cloned().unwrap_or_default()];
+    while let Some(steps) = open.last_mut() {
+        let Some(step) = steps.pop() else {
+            open.pop();
+            path.pop();
+            continue;
+        };
+        if step.holder == victim {
+            path.push(step);
+            return Some(path);
+        }
+        // Circles with a greater owner are that owner's to break.
+        if step.holder < victim && seen.insert(step.holder) {
+            path.push(step);
+            open.push(waits.get(&step.holder).cloned().unwrap_or_default());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braid_kv::LockStrength::{Exclusive, Shared};
+
+    fn owner(session: u64) -> Owner {
+        Owner { gateway: session % 2, session }
+    }
+
+    fn ask(session: u64, strength: LockStrength) -> Entry {
+        Entry::new(owner(session), strength)
+    }
+
+    #[test]
+    fn shared_locks_stand_beside_each_other() {
+        let mut lock = LockRecord::default();
+        assert!(lock.grant(ask(1, Shared)) && lock.grant(ask(2, Shared)));
+        assert!(!lock.grant(ask(3, Exclusive)));
+        assert!(!lock.grant(ask(1, Exclusive)), "the other shared lock stands in its way");
+        lock.keep(owner(2), None);
+        assert!(lock.grant(ask(1, Exclusive)));
+        assert!(!lock.grant(ask(2, Shared)));
+        lock.keep(owner(1), Some(Shared));
+        assert!(lock.grant(ask(2, Shared)));
+    }
+
+    #[test]
+    fn an_exclusive_request_that_waits_is_not_passed_by_new_ones() {
+        let mut lock = LockRecord::default();
+        assert!(lock.grant(ask(1, Shared)));
+        lock.wait(ask(2, Exclusive));
+        assert!(!lock.grant(ask(3, Shared)));
+        assert!(lock.grant(ask(1, Shared)), "who holds it has it already");
+        lock.keep(owner(1), None);
+        assert!(lock.grant(ask(2, Exclusive)));
+        assert!(lock.waiters.is_empty());
+    }
+
+    #[test]
+    fn what_dead_gateways_have_left_does_not_count() {
+        let mut lock = LockRecord::default();
+        assert!(lock.grant(ask(1, Exclusive)));
+        assert_eq!(lock.gateways(), BTreeSet::from([1]));
+        let mut lock = lock.without(&[1]);
+        assert!(lock.is_empty());
+        assert!(lock.grant(ask(2, Exclusive)));
+    }
+
+    #[test]
+    fn the_greatest_of_a_circle_gives_way() {
+        let mut locks = vec![LockRecord::default(); 3];
+        for (lock, session) in (1..=3).enumerate() {
+            assert!(locks[lock].grant(ask(session, Exclusive)));
+        }
+        locks[1].wait(ask(1, Exclusive));
+        locks[2].wait(ask(2, Shared));
+        assert_eq!(circle(&locks, owner(3)), None, "it does not wait");
+        locks[0].wait(ask(3, Exclusive));
+        let victim = [1, 2, 3].map(owner).into_iter().max().unwrap();
+        for session in 1..=3 {
+            let found = circle(&locks, owner(session));
+            assert_eq!(found.is_some(), owner(session) == victim);
+            let steps = found.unwrap_or_default();
+            assert!(steps.is_empty() || steps.len() == 3);
+        }
+    }
+}
