@@ -32,6 +32,7 @@ export const SIDEBAR = [
     items: pages('', {
       'get-started': 'Get started',
       'coming-from-postgresql': 'Coming from PostgreSQL',
+      'own-suites': 'Own suites of tools',
       'examples/iot-worker': 'Example: IoT worker',
       'examples/fastify-kysely': 'Example: shop',
       benchmarks: 'Benchmarks',

@@ -96,6 +96,15 @@ pub struct OutputColumn {
     pub table_oid: Id,
     /// The column's number there, 0 if it is an expression or the table's whole row.
     pub column_number: u16,
+    /// The modifier of a type of times: of the table's column, or of the cast that it is.
+    pub modifier: Option<i32>,
+}
+
+impl OutputColumn {
+    /// A column that comes from no table and whose type has no modifier of times.
+    pub fn computed(name: impl Into<String>, ty: SqlType) -> Self {
+        OutputColumn { name: name.into(), ty, table_oid: 0, column_number: 0, modifier: None }
+    }
 }
 
 /// What kind of statement a plan is, for its command tag.

@@ -27,12 +27,14 @@ pub struct ResultColumn {
     pub table_oid: u32,
     /// Its number in that table, 0 if none or if it is the table's whole row.
     pub column_number: i16,
+    /// The modifier of a type of times.
+    pub modifier: Option<i32>,
 }
 
 impl ResultColumn {
     /// A column that comes from no table.
     pub fn computed(name: impl Into<String>, ty: SqlType) -> ResultColumn {
-        ResultColumn { name: name.into(), ty, table_oid: 0, column_number: 0 }
+        ResultColumn { name: name.into(), ty, table_oid: 0, column_number: 0, modifier: None }
     }
 
     /// The number of its type as clients see it. A table's whole row has the table's row type;

@@ -40,6 +40,7 @@ pub use deparse::{
     using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
+pub use lex::escapes::with_escape_strings;
 pub use lex::keywords::keywords;
 pub use lex::strings::{fold, quote_ident, quote_literal};
 pub use normalize::{Constants, NORMALIZED_BYTES_MAX, Normalized, normalize};

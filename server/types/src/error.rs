@@ -303,6 +303,7 @@ states! {
     InvalidTextRepresentation = "22P02",
     InvalidBinaryRepresentation = "22P03",
     UntranslatableCharacter = "22P05",
+    NonstandardUseOfEscapeCharacter = "22P06",
     DuplicateJsonObjectKey = "22030",
     InvalidArgumentForJsonDatetime = "22031",
     InvalidJsonText = "22032",

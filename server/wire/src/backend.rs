@@ -100,7 +100,8 @@ pub(crate) fn row_description(out: &mut Vec<u8>, columns: &[ResultColumn], forma
         let ty = if column.ty == SqlType::Unknown { &SqlType::Text } else { &column.ty };
         out.extend_from_slice(&column.type_oid().to_be_bytes());
         out.extend_from_slice(&braid_types::sql_type::length(ty).to_be_bytes());
-        out.extend_from_slice(&ty.typmod().to_be_bytes());
+        let modifier = column.modifier.unwrap_or_else(|| ty.typmod());
+        out.extend_from_slice(&modifier.to_be_bytes());
         out.extend_from_slice(&u16::from(formats.is_binary(i)).to_be_bytes());
     }
     end(out, at);

@@ -24,6 +24,10 @@ pub struct Index {
     /// `INITIALLY DEFERRED`: when the transaction ends, unless SET CONSTRAINTS says otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub initially_deferred: bool,
+    /// `PRIMARY KEY … DEFERRABLE`: a secondary index of a table whose rows are stored under the
+    /// hidden key, because two rows may have equal keys for a while.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_late_primary: bool,
     /// `NULLS NOT DISTINCT`: a unique key treats NULLs as equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nulls_not_distinct: bool,
@@ -76,6 +80,7 @@ impl Index {
             unique: false,
             deferrable: false,
             initially_deferred: false,
+            is_late_primary: false,
             nulls_not_distinct: false,
             exclusion: None,
             is_hash: false,

@@ -263,6 +263,17 @@ impl Table {
             && index.keys.iter().all(|key| self.column(key.column).is_some_and(|c| c.hidden))
     }
 
+    /// Whether this is the primary key that was declared.
+    pub fn is_primary_key(&self, index: &Index) -> bool {
+        let stores_rows = index.number == self.primary.number && !self.is_hidden_key(index);
+        stores_rows || index.is_late_primary
+    }
+
+    /// The primary key that was declared.
+    pub fn primary_key(&self) -> Option<&Index> {
+        self.all_indexes().find(|index| self.is_primary_key(index))
+    }
+
     /// The index of that number.
     pub fn index(&self, number: IndexNumber) -> Option<&Index> {
         self.all_indexes().find(|index| index.number == number)

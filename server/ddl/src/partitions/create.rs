@@ -136,12 +136,12 @@ fn add_keys(
         |table: &Table, id| Ok::<_, Error>(table.columns[table.place_of(id)?].name.clone());
     copy_indexes(cx, table, parent, true)?;
     for (id, own) in behind {
-        if let Some(name) = &own.primary {
-            if !table.primary.keys.is_empty() {
+        if let Some((name, rules)) = &own.primary {
+            if table.primary_key().is_some() {
                 return Err(multiple_primary_keys(&table.name));
             }
-            let columns = vec![name_of(table, *id)?];
-            add_key(cx, table, &KeySpec::constraint(name.clone(), true, columns))?;
+            let spec = KeySpec::constraint(name.clone(), true, vec![name_of(table, *id)?]);
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
     }
     let is_primary =

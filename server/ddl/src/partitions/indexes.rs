@@ -24,7 +24,7 @@ pub(crate) fn spec_like(
     let name_of = |id: ColumnId| Ok(source.columns[source.place_of(id)?].name.clone());
     Ok(KeySpec {
         name: None,
-        primary: index.number == source.primary.number,
+        primary: source.is_primary_key(index),
         unique: index.declares_unique(),
         rules: UniqueRules {
             nulls_not_distinct: index.nulls_not_distinct,
@@ -143,7 +143,7 @@ pub(crate) async fn join_index(
         add_primary_key(cx, table.clone(), spec).await?;
         let Some(changed) = cx.catalog().table(table.id).cloned() else { return Ok(1) };
         let mut changed = Table::clone(&changed);
-        let number = changed.primary.number;
+        let number = changed.primary_key().map_or(1, |key| key.number);
         mark(&mut changed, number, Some(index.id));
         cx.draft()?.put(changed);
         return Ok(number);
@@ -161,7 +161,7 @@ pub(crate) async fn join_index(
 
 /// Whether an index is what a spec describes.
 pub(crate) fn is_like(table: &Table, index: &Index, spec: &KeySpec) -> bool {
-    let is_primary = index.number == table.primary.number;
+    let is_primary = table.is_primary_key(index);
     let names = |id: &ColumnId| table.column(*id).map(|column| column.label().to_owned());
     let same_keys = index.keys.len() == spec.keys.len()
         && index.keys.iter().zip(&spec.keys).all(|(own, wanted)| {

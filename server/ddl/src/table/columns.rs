@@ -33,7 +33,7 @@ pub(crate) struct Behind<'s> {
     /// Its generation expression.
     pub(crate) generated: Option<&'s Expr>,
     /// PRIMARY KEY, with its name.
-    pub(crate) primary: Option<Option<String>>,
+    pub(crate) primary: Option<(Option<String>, UniqueRules)>,
     /// UNIQUE constraints, with their names.
     pub(crate) unique: Vec<(Option<String>, UniqueRules)>,
     /// CHECK constraints.
@@ -164,8 +164,8 @@ fn read_one<'s>(
                 return Err(twice("default values"));
             }
         }
-        ColumnConstraintKind::PrimaryKey => {
-            if behind.primary.replace(name).is_some() {
+        ColumnConstraintKind::PrimaryKey(rules) => {
+            if behind.primary.replace((name, *rules)).is_some() {
                 return Err(multiple_primary_keys(table));
             }
         }

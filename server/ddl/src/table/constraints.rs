@@ -175,12 +175,14 @@ pub(crate) fn add_key(
         true => Some(cx.draft()?.allocate_id(table.id)),
         false => None,
     };
-    let number = if spec.primary { 1 } else { table.next_index };
+    let stores_rows = spec.stores_rows();
+    let number = if stores_rows { 1 } else { table.next_index };
     let index = Index {
         id,
         unique: spec.unique && !spec.rules.deferrable,
         deferrable: spec.rules.deferrable,
         initially_deferred: spec.rules.initially_deferred,
+        is_late_primary: spec.primary && !stores_rows,
         nulls_not_distinct: spec.rules.nulls_not_distinct,
         exclusion,
         is_hash: spec.is_hash,
@@ -196,6 +198,8 @@ pub(crate) fn add_key(
                 column.nullable = false;
             }
         }
+    }
+    if stores_rows {
         table.primary = index;
     } else {
         table.next_index += 1;
@@ -238,11 +242,12 @@ pub(crate) fn add_table_constraint(
 ) -> Result<()> {
     let name = constraint.name.as_ref().map(fold);
     match &constraint.kind {
-        TableConstraintKind::PrimaryKey { columns, storing } => {
-            if !table.primary.keys.is_empty() {
+        TableConstraintKind::PrimaryKey { columns, storing, rules } => {
+            if table.primary_key().is_some() {
                 return Err(multiple_primary_keys(&table.name));
             }
-            add_key(cx, table, &KeySpec::written(name, true, columns, storing))?;
+            let spec = KeySpec::written(name, true, columns, storing);
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);

@@ -166,13 +166,15 @@ fn foreign_key_columns(
     key: &ast::ForeignKey,
 ) -> Result<(Vec<ColumnId>, IndexNumber)> {
     if key.ref_columns.is_empty() {
-        if parent.primary.keys.is_empty() || parent.is_hidden_key(&parent.primary) {
+        let Some(index) = parent.primary_key() else {
             let message =
                 format!("there is no primary key for referenced table \"{}\"", parent.name);
             return Err(Error::new(SqlState::UndefinedObject, message));
+        };
+        if index.deferrable {
+            return Err(is_deferrable("primary key", parent));
         }
-        let columns = parent.primary.keys.iter().map(|key| key.column).collect();
-        return Ok((columns, parent.primary.number));
+        return Ok((index.keys.iter().map(|key| key.column).collect(), index.number));
     }
     let columns = referencing(parent, &folded(&key.ref_columns))?;
     let mut rest = columns.iter();
@@ -190,12 +192,16 @@ fn foreign_key_columns(
         Error::new(SqlState::InvalidForeignKey, message)
     })?;
     if index.deferrable {
-        let name = &parent.name;
-        let message =
-            format!("cannot use a deferrable unique constraint for referenced table \"{name}\"");
-        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+        return Err(is_deferrable("unique constraint", parent));
     }
     Ok((columns, index.number))
+}
+
+/// 55000: a foreign key cannot refer to a key that may be broken for a while.
+fn is_deferrable(what: &str, parent: &Table) -> Error {
+    let message =
+        format!("cannot use a deferrable {what} for referenced table \"{}\"", parent.name);
+    Error::new(SqlState::ObjectNotInPrerequisiteState, message)
 }
 
 /// Adds a foreign key to the descriptors of table and parent; rows are not checked.

@@ -82,6 +82,12 @@ impl KeySpec {
         KeySpec { name, primary, unique: true, constraint: true, keys, storing, ..Self::default() }
     }
 
+    /// Whether it is the key under which the rows are stored. Two rows may have the same deferrable
+    /// key for a while, so it cannot be.
+    pub(crate) fn stores_rows(&self) -> bool {
+        self.primary && !self.rules.deferrable
+    }
+
     /// What messages call it.
     pub(crate) fn what(&self) -> &'static str {
         match (self.primary, self.constraint) {

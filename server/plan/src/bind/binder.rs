@@ -13,6 +13,7 @@ use super::scope::context::{OuterQuery, SharedSubquery};
 use super::scope::lock_clause::LockClause;
 use super::scope::notes::Notes;
 use super::scope::text_places::Places;
+use super::scope::untyped::Untyped;
 use super::scope::windows::NamedWindows;
 use crate::context::PlanContext;
 use crate::tree::expr::{Expr, Slot};
@@ -33,8 +34,8 @@ pub struct Binder<'a> {
     expr_depth: usize,
     /// How many local values are around what is being bound.
     pub(super) locals: u32,
-    /// The next select is a branch of a set operation, which decides the types of its literals.
-    pub(super) keep_unknown: bool,
+    /// What types the literals and parameters of the next select list that have none.
+    pub(super) untyped: Untyped,
     /// The WINDOW clause of the select being bound.
     pub(super) windows: NamedWindows,
     pub(super) has_sequence_calls: bool,
@@ -127,7 +128,7 @@ impl<'a> Binder<'a> {
             domain_depth: 0,
             expr_depth: 0,
             locals: 0,
-            keep_unknown: false,
+            untyped: Untyped::default(),
             windows: NamedWindows::new(),
             has_sequence_calls: false,
             from_locks: Vec::new(),

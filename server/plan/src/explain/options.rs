@@ -51,14 +51,10 @@ impl ExplainOptions {
 
     /// The only column of the explanation.
     pub fn columns(&self) -> Vec<OutputColumn> {
-        vec![OutputColumn {
-            name: "QUERY PLAN".to_owned(),
-            ty: match self.format {
-                ExplainFormat::Json => SqlType::Json,
-                _ => SqlType::Text,
-            },
-            table_oid: 0,
-            column_number: 0,
-        }]
+        let ty = match self.format {
+            ExplainFormat::Json => SqlType::Json,
+            _ => SqlType::Text,
+        };
+        vec![OutputColumn::computed("QUERY PLAN", ty)]
     }
 }

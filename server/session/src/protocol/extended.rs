@@ -6,16 +6,15 @@
 
 use std::sync::Arc;
 
-use braid_types::encoding::{Encoding, decode, is_text_in_binary};
-use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
+use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use crate::client::{Client, Formats, Target};
 use crate::clock::now_micros;
 use crate::protocol::between::note_idle;
 use crate::protocol::cursors::with_cursor_columns;
-use crate::protocol::text::utf8_without_nul;
+use crate::protocol::text::{as_standard, binary_value, utf8_without_nul};
 use crate::retry::batch::finish_batch;
-use crate::retry::deadline::{begin_request, end_request};
+use crate::retry::deadline::{begin_request, check_request, end_request};
 use crate::retry::reason::{is_injected, is_retryable};
 use crate::retry::replay::{execute_again, remember_step};
 use crate::session::Session;
@@ -39,7 +38,8 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         begin_request(self);
-        let prepared = prepare_text(self, name, sql, types).await?;
+        let sql = as_standard(self, sql)?;
+        let prepared = prepare_text(self, name, &sql, types).await?;
         keep_prepared(self, prepared);
         send_notices(self, client);
         Ok(())
@@ -55,6 +55,7 @@ impl Session {
         result_formats: &[i16],
     ) -> Result<()> {
         begin_request(self);
+        check_request(self)?;
         let prepared =
             self.prepared.get(statement).cloned().ok_or_else(|| unknown_statement(statement))?;
         let prepared = with_cursor_columns(self, prepared);
@@ -106,7 +107,7 @@ impl Session {
             // PostgreSQL shows no values here either, unless it is told to.
             let shown = if matches!(text, Some(Ok(_))) { " = '...'" } else { "" };
             let value = match text {
-                None => binary_parameter(ty, bytes, active.client_encoding),
+                None => binary_value(ty, bytes, active.client_encoding),
                 Some(_) if ty.innermost().is_reg() => reg_parameter(self, ty, bytes).await,
                 Some(text) => text.and_then(|text| text::parse(ty, text, &active.format, micros)),
             };
@@ -118,6 +119,7 @@ impl Session {
 
     /// Describe.
     pub fn describe(&mut self, target: Target<'_>, client: &mut dyn Client) -> Result<()> {
+        check_request(self)?;
         let name = match target {
             Target::Portal(name) => return describe_portal(self, name, client),
             Target::Statement(name) => name,
@@ -252,12 +254,4 @@ fn formats_of(codes: &[i16]) -> Result<Formats> {
     Formats::from_codes(codes.iter().copied()).map_err(|code| {
         Error::new(SqlState::InvalidParameterValue, format!("unsupported format code: {code}"))
     })
-}
-
-/// A parameter in binary format, whose text is in the client's encoding.
-fn binary_parameter(ty: &SqlType, bytes: &[u8], encoding: &'static Encoding) -> Result<Datum> {
-    if encoding.converts() && is_text_in_binary(ty) {
-        return binary::decode(ty, decode(encoding, bytes)?.as_bytes());
-    }
-    binary::decode(ty, bytes)
 }

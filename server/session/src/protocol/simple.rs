@@ -12,6 +12,7 @@ use braid_types::{Error, Result};
 use crate::client::{Client, Formats, Mark};
 use crate::groups::ParallelStatements;
 use crate::protocol::between::note_idle;
+use crate::protocol::text::as_standard;
 use crate::retry::batch::finish_batch;
 use crate::retry::commit::commit_before_tag;
 use crate::retry::deadline::{begin_request, end_request, pause};
@@ -59,6 +60,8 @@ impl Session {
 }
 
 async fn run_text(session: &mut Session, sql: &str, client: &mut dyn Client) -> Result<()> {
+    let sql = &*as_standard(session, sql)?;
+    send_notices(session, client);
     if let Some(prepared) = shared_query(session, sql).await
         && run_shared(session, prepared, client).await?
     {

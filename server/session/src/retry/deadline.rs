@@ -28,6 +28,15 @@ pub(crate) fn begin_request(session: &mut Session) {
     session.requested.get_or_insert_with(Instant::now);
 }
 
+/// 57014 for the next message of a request whose time is over: a slow client uses it up too.
+pub(crate) fn check_request(session: &mut Session) -> Result<()> {
+    if session.requested.is_none() {
+        return Ok(());
+    }
+    let is_late = deadline_of(session).is_some_and(|at| at <= Instant::now());
+    if is_late { Err(session.engine.statement_timeout()) } else { Ok(()) }
+}
+
 /// What the client has asked for has been answered.
 pub(crate) fn end_request(session: &mut Session) {
     session.requested = None;

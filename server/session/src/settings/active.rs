@@ -51,6 +51,10 @@ pub struct Active {
     pub range_delete: bool,
     /// `inject_retry_errors_enabled`
     pub inject_retry_errors: bool,
+    /// `standard_conforming_strings`
+    pub standard_strings: bool,
+    /// `escape_string_warning`
+    pub warns_of_escapes: bool,
     /// `share_plans`
     pub share_plans: bool,
     /// `max_parallel_statements`
@@ -96,12 +100,7 @@ impl Active {
                 time_zone_name,
                 date_style,
                 date_order,
-                interval_style: match text("intervalstyle").as_str() {
-                    "postgres_verbose" => IntervalStyle::PostgresVerbose,
-                    "sql_standard" => IntervalStyle::SqlStandard,
-                    "iso_8601" => IntervalStyle::Iso8601,
-                    _ => IntervalStyle::Postgres,
-                },
+                interval_style: interval_style(&text("intervalstyle")),
                 extra_float_digits: signed("extra_float_digits"),
                 bytea_escape: text("bytea_output") == "escape",
             },
@@ -122,6 +121,8 @@ impl Active {
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             range_delete: parse_bool(&text("range_delete")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
+            standard_strings: text("standard_conforming_strings") != "off",
+            warns_of_escapes: text("escape_string_warning") != "off",
             share_plans: parse_bool(&text("share_plans")).unwrap_or(true),
             parallel_statements_max: number("max_parallel_statements") as usize,
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,
@@ -135,5 +136,14 @@ impl Active {
                 _ => Some(Severity::Debug),
             },
         }
+    }
+}
+
+fn interval_style(text: &str) -> IntervalStyle {
+    match text {
+        "postgres_verbose" => IntervalStyle::PostgresVerbose,
+        "sql_standard" => IntervalStyle::SqlStandard,
+        "iso_8601" => IntervalStyle::Iso8601,
+        _ => IntervalStyle::Postgres,
     }
 }

@@ -48,8 +48,9 @@ fn refuse_unsupported(name: &str, value: &str) -> Result<()> {
             SqlState::FeatureNotSupported,
             "tables declared WITH OIDS are not supported",
         )),
-        ("standard_conforming_strings" | "array_nulls", "off")
-        | ("transform_null_equals", "on") => Err(Error::unsupported(format!("{lower} = {value}"))),
+        ("array_nulls", "off") | ("transform_null_equals", "on") => {
+            Err(Error::unsupported(format!("{lower} = {value}")))
+        }
         ("default_tablespace", "" | "pg_default") => Ok(()),
         ("default_tablespace", _) => invalid("Tablespace"),
         ("default_table_access_method", "heap") => Ok(()),
@@ -367,7 +368,7 @@ mod tests {
             ("timezone", "Mars/Olympus", "22023"),
             ("client_encoding", "MULE_INTERNAL", "0A000"),
             ("client_encoding", "foo", "22023"),
-            ("standard_conforming_strings", "off", "0A000"),
+            ("array_nulls", "off", "0A000"),
         ] {
             assert_eq!(set(name, value).unwrap_err().state().code(), code, "{name} {value}");
         }

@@ -143,7 +143,7 @@ const SETTINGS: &[Setting] = &[
         "escape_string_warning",
         Kind::Bool,
         "on",
-        "Accepted for PostgreSQL's sake; has no effect.",
+        "Whether a backslash in a plain string is warned of, if it is an escape.",
     ),
     user("extra_float_digits", int(-15, 3), "1", "Digits of floats beyond the usual ones."),
     user(
@@ -348,7 +348,7 @@ const SETTINGS: &[Setting] = &[
         "standard_conforming_strings",
         Kind::Bool,
         "on",
-        "Backslashes in plain strings are literal: always.",
+        "Whether backslashes in plain strings are literal.",
     ),
     user(
         "statement_memory_limit",

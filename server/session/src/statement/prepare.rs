@@ -95,7 +95,12 @@ async fn types_by_oid(session: &mut Session, oids: &[u32]) -> Result<Vec<SqlType
     }
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
-    let type_of = |oid: &u32| match catalog.enums().type_of(*oid) {
+    let (enums, rows, domains) = (catalog.enums(), catalog.names().row_types(), catalog.domains());
+    let of_user = |oid: u32| {
+        let domain = || domains.get(oid).map(|domain| domains.base(domain));
+        enums.type_of(oid).or_else(|| rows.type_of(oid)).or_else(domain)
+    };
+    let type_of = |oid: &u32| match of_user(*oid) {
         Some(ty) => Ok(vec![ty]),
         None => hint_types(&[*oid]),
     };

@@ -169,7 +169,7 @@ pub enum ColumnConstraintKind {
     /// `DEFAULT expr`.
     Default(Expr),
     /// `PRIMARY KEY`.
-    PrimaryKey,
+    PrimaryKey(UniqueRules),
     /// `UNIQUE`.
     Unique(UniqueRules),
     /// `CHECK (expr)`.
@@ -233,6 +233,8 @@ pub enum TableConstraintKind {
         columns: Vec<KeyColumn>,
         /// `INCLUDE` or `STORING`.
         storing: Vec<Ident>,
+        /// When equal keys are looked for.
+        rules: UniqueRules,
     },
     /// `UNIQUE (…)`.
     Unique {
@@ -249,6 +251,8 @@ pub enum TableConstraintKind {
         index: Ident,
         /// `PRIMARY KEY`, else `UNIQUE`.
         primary: bool,
+        /// When equal keys are looked for.
+        rules: UniqueRules,
     },
     /// `EXCLUDE …`.
     Exclude(Box<Exclusion>),

@@ -1,5 +1,6 @@
 //! Text to tokens: lexical rules, literals, names and keywords.
 
+pub(crate) mod escapes;
 pub(crate) mod keywords;
 pub(crate) mod source;
 pub(crate) mod strings;

@@ -35,20 +35,46 @@ pub(crate) struct Lexer<'a> {
     mark: Mark,
     ascii: bool,
     tokens: Vec<TokenWithSpan>,
+    /// Where backslashes in plain strings are escapes: the strings that have any.
+    escaped: Option<Vec<EscapedString>>,
 }
 
-/// Splits `text` into tokens.
-pub(crate) fn lex(text: &str) -> Result<Vec<TokenWithSpan>> {
-    let mut lexer = Lexer {
+/// A plain string with a backslash, where it is an escape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EscapedString {
+    /// Its place in the text, in bytes.
+    pub(crate) at: usize,
+    /// Its place in the text as errors have it.
+    pub(crate) position: u32,
+    /// What the first backslash escapes.
+    pub(crate) first: Option<char>,
+}
+
+/// A lexer at the beginning of a text.
+fn lexer(text: &str, escaped: Option<Vec<EscapedString>>) -> Lexer<'_> {
+    Lexer {
         text,
         bytes: text.as_bytes(),
         at: 0,
         mark: Mark::default(),
         ascii: text.is_ascii(),
         tokens: Vec::with_capacity((text.len() / 5).min(1 << 16)),
-    };
+        escaped,
+    }
+}
+
+/// Splits `text` into tokens.
+pub(crate) fn lex(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let mut lexer = lexer(text, None);
     lexer.run()?;
     Ok(lexer.tokens)
+}
+
+/// The plain strings with a backslash, which is an escape.
+pub(crate) fn escaped_strings(text: &str) -> Result<Vec<EscapedString>> {
+    let mut lexer = lexer(text, Some(Vec::new()));
+    lexer.run()?;
+    Ok(lexer.escaped.unwrap_or_default())
 }
 
 /// Whether a byte may start an unquoted name.
@@ -261,7 +287,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn plain_string(&mut self, start: usize) -> Result<()> {
-        let pieces = self.quoted(start, b'\'', false)?;
+        let escapes = self.escaped.is_some();
+        let pieces = self.quoted(start, b'\'', escapes)?;
+        let behind = |piece: &&str| piece.split_once('\\').map(|(_, rest)| rest.chars().next());
+        if escapes && let Some(first) = pieces.iter().find_map(behind) {
+            let position = u32::try_from(self.chars_before(start) + 1).unwrap_or(u32::MAX);
+            let found = EscapedString { at: start, position, first };
+            self.escaped.iter_mut().for_each(|escaped| escaped.push(found.clone()));
+        }
         self.push(Token::SingleQuotedString(strings::undouble(&pieces, '\'')), start)
     }
 
@@ -286,6 +319,13 @@ impl<'a> Lexer<'a> {
     /// `U&'…'` and `U&"…"`, with `UESCAPE` behind.
     fn unicode(&mut self, start: usize) -> Result<()> {
         let quote = self.peek(2);
+        if quote == b'\'' && self.escaped.is_some() {
+            let message = "unsafe use of string constant with Unicode escapes";
+            let detail = "String constants with Unicode escapes cannot be used when \
+                          standard_conforming_strings is off.";
+            let error = Error::new(SqlState::FeatureNotSupported, message).detail(detail);
+            return Err(self.at_literal(error, start));
+        }
         self.at += 2;
         let pieces = self.quoted(start, quote, false)?;
         let raw = strings::undouble(&pieces, char::from(quote));

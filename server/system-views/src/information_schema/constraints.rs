@@ -73,7 +73,7 @@ fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 ]);
             };
         for (_, index) in standard_keys(table) {
-            let (kind, nulls) = match index.number == table.primary.number {
+            let (kind, nulls) = match table.is_primary_key(index) {
                 true => ("PRIMARY KEY", Datum::Null),
                 false => ("UNIQUE", yes_no(!index.nulls_not_distinct)),
             };

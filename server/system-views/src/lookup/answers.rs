@@ -223,8 +223,9 @@ impl Lookup for CatalogLookup {
         }
         // Only columns of tables own sequences.
         let Relation::Table(table) = relation else { return Ok(None) };
-        let owned = table.column_by_name(column).and_then(|at| table.columns[at].owned_sequence);
-        let sequence = owned.and_then(|id| self.catalog.sequences().get(id));
+        let owner = table.column_by_name(column).map(|at| (table.id, table.columns[at].id));
+        let mut sequences = self.catalog.sequences().iter();
+        let sequence = sequences.find(|sequence| owner.is_some() && sequence.owned_by == owner);
         Ok(sequence
             .map(|sequence| qualified(&self.catalog.schema_name(sequence.schema), &sequence.name)))
     }

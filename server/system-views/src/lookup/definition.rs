@@ -167,8 +167,7 @@ pub fn key_definition(
 
 /// `PRIMARY KEY (…)` or `UNIQUE (…)`.
 fn unique_definition(table: &Table, index: &Index) -> String {
-    let is_primary = index.number == table.primary.number;
-    let word = match (is_primary, index.nulls_not_distinct) {
+    let word = match (table.is_primary_key(index), index.nulls_not_distinct) {
         (true, _) => "PRIMARY KEY",
         (false, false) => "UNIQUE",
         (false, true) => "UNIQUE NULLS NOT DISTINCT",
@@ -309,6 +308,7 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         // A constraint says it before its keys, an index behind them.
         let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
         let (word, nulls) = match (index.constraint, index.unique) {
+            _ if index.is_late_primary => (format!("CONSTRAINT {name} PRIMARY KEY"), ""),
             (Some(_), _) => (format!("CONSTRAINT {name} UNIQUE{nulls}"), ""),
             (None, true) => (format!("UNIQUE INDEX {name}"), nulls),
             (None, false) => (format!("INDEX {name}"), nulls),

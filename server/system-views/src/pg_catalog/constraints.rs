@@ -87,7 +87,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 count(index.keys.len()),
                 flag(index.declares_unique()),
                 flag(index.nulls_not_distinct),
-                flag(index.number == table.primary.number),
+                flag(table.is_primary_key(index)),
                 flag(index.exclusion.is_some()),
                 flag(!index.deferrable),
                 flag(index.state == IndexState::Public),
@@ -202,7 +202,7 @@ fn key_constraint(
     table: &Table,
     index: &Index,
 ) -> (&'static str, Constraint) {
-    let kind = match (index.number == table.primary.number, &index.exclusion) {
+    let kind = match (table.is_primary_key(index), &index.exclusion) {
         (true, _) => "p",
         (false, Some(_)) => "x",
         (false, None) => "u",

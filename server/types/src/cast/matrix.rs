@@ -35,7 +35,7 @@ pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
 
 /// Every type writes and reads itself as text.
 fn by_text(from: &SqlType, to: &SqlType) -> Option<CastContext> {
-    if matches!(from, SqlType::Void | SqlType::Any(_))
+    if matches!(from, SqlType::Any(_))
         || matches!(to, SqlType::Void | SqlType::Any(_))
         || matches!(to, SqlType::Record(row) if row.is_any_row())
     {

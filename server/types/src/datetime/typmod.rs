@@ -88,6 +88,7 @@ pub fn interval_suffix(typmod: i32) -> String {
 pub fn type_name(ty: &SqlType, typmod: i32) -> String {
     match ty {
         SqlType::Time => format!("time({typmod}) without time zone"),
+        SqlType::Timetz => format!("time({typmod}) with time zone"),
         SqlType::Timestamp => format!("timestamp({typmod}) without time zone"),
         SqlType::Timestamptz => format!("timestamp({typmod}) with time zone"),
         SqlType::Interval => format!("interval{}", interval_suffix(typmod)),

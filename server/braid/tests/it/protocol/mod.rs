@@ -1,4 +1,5 @@
-//! Protocol messages, sent and shown one by one.
+//! Protocol messages, sent and shown one by one, and what drivers say in them.
 
 pub mod connection;
 pub mod show;
+mod user_types;

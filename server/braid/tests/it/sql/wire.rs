@@ -6,15 +6,16 @@
 //!
 //! Commands send one message each and read nothing: `query`, `parse`, `bind`, `describe-statement`,
 //! `describe-portal`, `execute`, `close-statement`, `close-portal`, `sync`, `flush`, `copy-data`,
-//! `copy-hex`, `copy-done`, `copy-fail`, `terminate`, `raw` (hex). `receive` reads up to
-//! ReadyForQuery, `until` up to the message named, and shows what came. A prefix `b:` is another
-//! connection.
+//! `copy-hex`, `copy-done`, `copy-fail`, `terminate`, `raw` (hex). `pause` waits that many
+//! milliseconds. `receive` reads up to ReadyForQuery, `until` up to the message named, and shows
+//! what came. A prefix `b:` is another connection.
 
 #![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
+use std::time::Duration;
 
 use braid_testkit::server::{Config, Server};
 use braid_testkit::target::Target;
@@ -110,6 +111,10 @@ fn perform(connection: &mut Connection, command: &Command) -> Result<String, Box
         "copy-hex" => connection.copy_hex(args.next_pos().unwrap_or_default())?,
         "copy-done" => connection.message(b'c', &[])?,
         "copy-fail" => connection.text(b'f', args.next_pos().unwrap_or_default())?,
+        "pause" => {
+            let millis: u64 = args.next_pos().unwrap_or_default().parse()?;
+            std::thread::sleep(Duration::from_millis(millis));
+        }
         "raw" => connection.raw(args.next_pos().unwrap_or_default())?,
         "start" => {
             // Nothing: the connection is open, the script sends the startup packet itself.

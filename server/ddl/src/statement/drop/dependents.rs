@@ -8,6 +8,7 @@ use braid_types::sql_type::{row_name, row_type_oid};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
+use crate::statement::object::sequence::owned_sequences;
 use crate::statement::policy::{describe_policy, policies_using};
 use crate::table::expr_text::sequences_used;
 
@@ -156,7 +157,7 @@ pub(crate) struct Seen {
 /// Takes along the sequences of a table's columns, and its partitions with theirs.
 pub(crate) fn take_owned(catalog: &Catalog, id: Id, doomed: &mut Doomed) -> Vec<Id> {
     let Some(table) = catalog.table(id) else { return Vec::new() };
-    let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
+    let owned = owned_sequences(catalog, id, None);
     let mut taken: Vec<Id> = owned.filter(|sequence| doomed.relations.insert(*sequence)).collect();
     for partition in table.partitioning.iter().flat_map(|keys| &keys.partitions) {
         if doomed.relations.insert(*partition) {

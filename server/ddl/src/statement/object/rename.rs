@@ -13,6 +13,7 @@ use crate::names::owner::{check_new_owner, check_schema_name, schema_content};
 use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
 use crate::statement::object::database;
+use crate::statement::object::sequence::owned_sequences;
 use crate::statement::object::view::store_views;
 use crate::statement::policy;
 use crate::statement::routine;
@@ -307,8 +308,7 @@ fn set_schema(cx: &mut DdlContext<'_>, found: &Relation, schema: &str) -> Result
         Relation::Table(table) => {
             let mut changed = Table::clone(table);
             changed.schema = schema.id;
-            let sequences: Vec<Id> =
-                table.columns.iter().filter_map(|column| column.owned_sequence).collect();
+            let sequences: Vec<Id> = owned_sequences(&cx.catalog(), table.id, None).collect();
             cx.draft()?.put(changed);
             for id in sequences {
                 if let Some(sequence) = cx.catalog().sequences().get(id) {
@@ -362,7 +362,8 @@ pub(crate) fn set_table_owner(cx: &mut DdlContext<'_>, table: &Table, owner: Id)
     let mut changed = Table::clone(table);
     changed.owner = owner;
     cx.draft()?.put(changed);
-    for id in table.columns.iter().filter_map(|column| column.owned_sequence) {
+    let sequences: Vec<Id> = owned_sequences(&cx.catalog(), table.id, None).collect();
+    for id in sequences {
         if let Some(sequence) = cx.catalog().sequences().get(id) {
             let mut sequence = Sequence::clone(sequence);
             sequence.owner = owner;

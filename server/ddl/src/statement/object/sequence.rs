@@ -1,6 +1,10 @@
 //! CREATE and ALTER SEQUENCE, and the options that identity columns share with them.
 
-use braid_catalog::{DefaultKind, Object, Relation, Sequence, fresh_counter};
+use std::sync::Arc;
+
+use braid_catalog::{
+    Catalog, ColumnId, DefaultKind, Id, Object, Relation, Sequence, fresh_counter,
+};
 use braid_sql::ast::{AlterSequence, CreateSequence, ObjectName, ObjectNamePart, SequenceOption};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -218,4 +222,17 @@ fn own(cx: &mut DdlContext<'_>, sequence: &mut Sequence, owner: Option<&ObjectNa
     }
     sequence.owned_by = Some((table.id, found.id));
     Ok(())
+}
+
+/// The sequences that a table's columns own, or one of its columns.
+pub(crate) fn owned_sequences(
+    catalog: &Catalog,
+    table: Id,
+    column: Option<ColumnId>,
+) -> impl Iterator<Item = Id> + '_ {
+    let is_owner = move |(owner, own): (Id, ColumnId)| {
+        owner == table && column.is_none_or(|column| own == column)
+    };
+    let owned = move |sequence: &&Arc<Sequence>| sequence.owned_by.is_some_and(is_owner);
+    catalog.sequences().iter().filter(owned).map(|sequence| sequence.id)
 }

@@ -152,7 +152,8 @@ fn set_default(cx: &DdlContext<'_>, table: &mut Table, place: usize, expr: &Expr
 
 fn drop_not_null(table: &mut Table, place: usize) -> Result<()> {
     let column = &table.columns[place];
-    if table.primary.keys.iter().any(|key| key.column == column.id) {
+    let primary_key = table.primary_key().map_or(&[][..], |index| &index.keys);
+    if primary_key.iter().any(|key| key.column == column.id) {
         let message = format!("column \"{}\" is in a primary key", column.name);
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
     }

@@ -21,7 +21,6 @@ use crate::partitions::refuse::check_action;
 use crate::rows::delete::delete_index_entries;
 use crate::rows::domain_values::{checked, column_check, default_of};
 use crate::rows::messages::contains_nulls;
-use crate::rows::rewrite::fill_index;
 use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
 use crate::statement::object::rename::{change_owner, set_table_owner};
 use crate::statement::object::view::{alter_default, store_views};
@@ -29,15 +28,16 @@ use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
 use crate::statement::table::index_marks::{cluster_on, set_replica_identity};
-use crate::statement::table::key_from_index::{become_primary, usable_index, use_index};
+use crate::statement::table::key_from_index::{become_key, usable_index, use_index};
 use crate::statement::table::primary_key::{
-    add_primary_key, drop_primary_key, replace_primary_key,
+    add_primary_key, add_unique, drop_primary_key, replace_primary_key,
 };
 use crate::statement::trigger::set_state;
 use crate::statement::types::composites::refuse_composite;
 use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
-use crate::table::constraints::{add_check_constraint, add_key, set_family};
+use crate::table::constraint_names::multiple_primary_keys;
+use crate::table::constraints::{add_check_constraint, set_family};
 use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
 use crate::table::exprs::constant_default;
 use crate::table::foreign_keys::define_foreign_key;
@@ -129,6 +129,9 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         }
         AlterAction::Options(..) => Ok(()),
         AlterAction::AlterPrimaryKey(columns) => {
+            if table.all_indexes().any(|index| index.is_late_primary) {
+                return Err(multiple_primary_keys(&table.name));
+            }
             let spec = KeySpec::written(Some(table.primary.name.clone()), true, columns, &[]);
             replace_primary_key(cx, table, spec).await
         }
@@ -277,9 +280,9 @@ async fn constraints_behind(
         let found = cx.catalog().table(table.id).cloned();
         found.ok_or_else(|| Error::internal("a table has vanished"))
     };
-    if let Some(name) = &behind.primary {
+    if let Some((name, rules)) = &behind.primary {
         let spec = KeySpec::constraint(name.clone(), true, vec![column.to_owned()]);
-        add_primary_key(cx, current(cx)?, spec).await?;
+        add_primary_key(cx, current(cx)?, KeySpec { rules: *rules, ..spec }).await?;
     }
     for (name, rules) in &behind.unique {
         let spec = KeySpec::constraint(name.clone(), false, vec![column.to_owned()]);
@@ -292,17 +295,6 @@ async fn constraints_behind(
         let columns = vec![column.to_owned()];
         add_foreign_key(cx, current(cx)?, name.clone(), key, columns, true).await?;
     }
-    Ok(())
-}
-
-async fn add_unique(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -> Result<()> {
-    let mut changed = Table::clone(&table);
-    let number = add_key(cx, &mut changed, &spec)?;
-    let shape = Arc::new(changed.clone());
-    if let Some(index) = shape.index(number) {
-        fill_index(cx, &shape, index).await?;
-    }
-    cx.draft()?.put(changed);
     Ok(())
 }
 
@@ -354,8 +346,9 @@ async fn add_constraint(
     let name = constraint.name.as_ref().map(fold);
     let validate = !constraint.not_valid;
     match &constraint.kind {
-        TableConstraintKind::PrimaryKey { columns, storing } => {
-            add_primary_key(cx, table, KeySpec::written(name, true, columns, storing)).await
+        TableConstraintKind::PrimaryKey { columns, storing, rules } => {
+            let spec = KeySpec::written(name, true, columns, storing);
+            add_primary_key(cx, table, KeySpec { rules: *rules, ..spec }).await
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
@@ -365,12 +358,12 @@ async fn add_constraint(
             let spec = exclusion_spec(cx, &table, constraint.name.as_ref(), written)?;
             add_unique(cx, table, spec).await
         }
-        TableConstraintKind::UsingIndex { index, primary } => {
+        TableConstraintKind::UsingIndex { index, primary, rules } => {
             let place = braid_sql::offset_of(constraint.span);
             let found = usable_index(cx, &table, &fold(index), name.as_deref());
             let index = found.map_err(|error| error.position(place))?;
-            match primary {
-                true => become_primary(cx, table, index, name).await,
+            match *primary || rules.deferrable {
+                true => become_key(cx, table, index, name, (*primary, *rules)).await,
                 false => use_index(cx, &table, index.number, name),
             }
         }

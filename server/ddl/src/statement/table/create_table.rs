@@ -129,12 +129,12 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     let is_primary =
         |kind: &TableConstraintKind| matches!(kind, TableConstraintKind::PrimaryKey { .. });
     for (id, column) in &behind {
-        if let Some(name) = &column.primary {
-            if !table.primary.keys.is_empty() {
+        if let Some((name, rules)) = &column.primary {
+            if table.primary_key().is_some() {
                 return Err(multiple_primary_keys(&table.name));
             }
-            let columns = vec![column_name(table, *id)?];
-            add_key(cx, table, &KeySpec::constraint(name.clone(), true, columns))?;
+            let spec = KeySpec::constraint(name.clone(), true, vec![column_name(table, *id)?]);
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
     }
     for constraint in create.constraints.iter().filter(|c| is_primary(&c.kind)) {
@@ -273,7 +273,10 @@ async fn create_as(
         let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
         check_column_name(&table, name)?;
         check_column_type(name, &ty)?;
-        push_column(&mut table, name, ty, true)?;
+        let id = push_column(&mut table, name, ty, true)?;
+        if let Some(made) = table.columns.iter_mut().find(|made| made.id == id) {
+            made.modifier = column.modifier;
+        }
     }
     add_rowid(cx, &mut table)?;
     let name = qualified_name(cx, table.schema, &table.name);

@@ -1,8 +1,9 @@
 //! ALTER TABLE … DROP COLUMN.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Index, Object, Table};
+use braid_catalog::{Id, Index, Object, Table};
 use braid_sql::ast::DropBehavior;
 use braid_types::{Result, SqlState};
 
@@ -10,6 +11,9 @@ use crate::context::DdlContext;
 use crate::names::lookup::undefined_column;
 use crate::rows::delete::delete_index_entries;
 use crate::statement::drop::column_dependents::check_column_dependents;
+use crate::statement::drop::dependents::Doomed;
+use crate::statement::drop::relations::drop_all;
+use crate::statement::object::sequence::owned_sequences;
 use crate::statement::table::primary_key::drop_primary_key;
 use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
@@ -55,9 +59,6 @@ pub(crate) async fn drop_column(
     for key in gone {
         forget_reference(cx, &mut changed, key.parent)?;
     }
-    if let Some(sequence) = column.owned_sequence {
-        cx.draft()?.remove(sequence);
-    }
     if in_primary {
         drop_primary_key(cx, &table, changed.clone()).await?;
         let rewritten = cx.catalog().table(table.id).cloned();
@@ -67,5 +68,7 @@ pub(crate) async fn drop_column(
     changed.columns.retain(|other| other.id != column.id);
     cx.catalog().privileges().check_owner(cx.user(), Object::Table(&changed))?;
     cx.draft()?.put(changed);
-    Ok(())
+    let owned: BTreeSet<Id> = owned_sequences(&cx.catalog(), table.id, Some(column.id)).collect();
+    let doomed = Doomed { relations: owned.clone(), ..Doomed::default() };
+    drop_all(cx, doomed, &owned, behavior)
 }

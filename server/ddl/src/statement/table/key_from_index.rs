@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use braid_catalog::{ColumnId, Index, IndexKey, IndexNumber, Named, Table};
-use braid_sql::ast::DropBehavior;
+use braid_sql::ast::{DropBehavior, UniqueRules};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::rows::delete::delete_index_entries;
-use crate::statement::table::primary_key::add_primary_key;
+use crate::statement::table::primary_key::{add_primary_key, add_unique};
 use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::descriptor::free_index;
 use crate::table::key_spec::KeySpec;
@@ -83,27 +83,33 @@ pub(crate) fn use_index(
     Ok(())
 }
 
-/// `ADD PRIMARY KEY USING INDEX`. The primary key stores the rows, so a new one is built over the
-/// index's columns, and the index is dropped.
-pub(crate) async fn become_primary(
+/// `ADD PRIMARY KEY USING INDEX`, and `ADD UNIQUE USING INDEX … DEFERRABLE`. The primary key stores
+/// the rows, and the entries of a deferrable key differ from those of a unique index. So a new key
+/// is built over the index's columns, and the index is dropped.
+pub(crate) async fn become_key(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,
     index: Index,
     name: Option<String>,
+    (primary, rules): (bool, UniqueRules),
 ) -> Result<()> {
-    if !table.is_hidden_key(&table.primary) {
+    if primary && table.primary_key().is_some() {
         return Err(multiple_primary_keys(&table.name));
     }
     let name_of = |id: &ColumnId| Ok(table.columns[table.place_of(*id)?].name.clone());
     let columns: Vec<String> =
         index.keys.iter().map(|key| name_of(&key.column)).collect::<Result<_>>()?;
     let mut spec =
-        KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), true, columns);
+        KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), primary, columns);
+    spec.rules = UniqueRules { nulls_not_distinct: index.nulls_not_distinct, ..rules };
     spec.storing = index.storing.iter().map(name_of).collect::<Result<_>>()?;
     let mut changed = Table::clone(&table);
     free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
     changed.indexes.retain(|other| other.number != index.number);
     delete_index_entries(cx, &table, &index)?;
     cx.draft()?.put(changed.clone());
-    add_primary_key(cx, Arc::new(changed), spec).await
+    match primary {
+        true => add_primary_key(cx, Arc::new(changed), spec).await,
+        false => add_unique(cx, Arc::new(changed), spec).await,
+    }
 }

@@ -6,7 +6,7 @@ use braid_catalog::Table;
 use braid_types::{Datum, Error, Result};
 
 use crate::context::DdlContext;
-use crate::rows::rewrite::rewrite_rows;
+use crate::rows::rewrite::{fill_index, rewrite_rows};
 use crate::rows::validate::validate_not_null;
 use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::constraints::add_key;
@@ -21,10 +21,35 @@ pub(crate) async fn add_primary_key(
     table: Arc<Table>,
     spec: KeySpec,
 ) -> Result<()> {
-    if !table.is_hidden_key(&table.primary) {
+    if table.primary_key().is_some() {
         return Err(multiple_primary_keys(&table.name));
     }
-    replace_primary_key(cx, table, spec).await
+    if spec.stores_rows() {
+        return replace_primary_key(cx, table, spec).await;
+    }
+    let key_places: Vec<usize> = spec
+        .keys
+        .iter()
+        .filter_map(|key| table.columns.iter().position(|column| column.name == key.column))
+        .collect();
+    validate_not_null(cx, &table, &key_places).await?;
+    add_unique(cx, table, spec).await
+}
+
+/// Adds a key that is a secondary index, and checks the rows that are there.
+pub(crate) async fn add_unique(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    spec: KeySpec,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let number = add_key(cx, &mut changed, &spec)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(index) = shape.index(number) {
+        fill_index(cx, &shape, index).await?;
+    }
+    cx.draft()?.put(changed);
+    Ok(())
 }
 
 /// Rewrites the table under another primary key. The hidden `rowid` is dropped.

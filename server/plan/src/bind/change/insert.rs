@@ -9,7 +9,7 @@ use braid_sql::ast::{
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
 };
 use braid_sql::offset_of;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState};
 
 use super::arbiters::bind_arbiters;
 use super::assignment::{at_start, refuse_default_part};
@@ -30,10 +30,10 @@ use crate::bind::partitions::routes::bind_routes;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
 use crate::bind::query::output::set_nodes;
-use crate::bind::query::set_operation::type_literals;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::places::{bind_condition, start_of};
+use crate::bind::scope::untyped::Untyped;
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::{OutputColumn, StatementKind};
 use crate::tree::expr::{Expr, Slot};
@@ -385,23 +385,16 @@ fn insert_query(
     targets: Vec<Target>,
     query: &Query,
 ) -> Result<(Node, Vec<Expr>)> {
-    // Literals of a plain select list take the types of the columns.
-    binder.keep_unknown = matches!(&*query.body, SetExpr::Select(_))
-        && query.with.is_none()
-        && query.order_by.is_none();
+    let types = targets.iter().map(|target| match &target.part {
+        None => table.columns[target.place].ty.clone(),
+        Some(part) => part.wanted().clone(),
+    });
+    binder.untyped = Untyped::Columns(types.collect());
     let bound = bind_query(binder, query, None);
-    binder.keep_unknown = false;
-    let mut bound = bound?;
-    check_width(&insert.columns, targets.len(), bound.columns.len(), 0)?;
-    let types: Vec<SqlType> = targets
-        .iter()
-        .map(|target| match &target.part {
-            None => table.columns[target.place].ty.clone(),
-            Some(part) => part.wanted().clone(),
-        })
-        .collect();
+    binder.untyped = Untyped::default();
+    let bound = bound?;
     let width = bound.columns.len();
-    type_literals(binder, &mut bound, &types[..width])?;
+    check_width(&insert.columns, targets.len(), width, 0)?;
     let mut given = Vec::with_capacity(width);
     for (e, target) in bound.exprs().into_iter().zip(&targets) {
         let column = &table.columns[target.place];

@@ -5,7 +5,7 @@ use braid_catalog::{Id, is_temporary};
 use braid_types::cast::{CastContext, NoCast, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::common_type::{common_type, comparison_class};
+use super::common_type::{common_record, common_type, comparison_class};
 use super::data_type::compared_type;
 use super::literal::{depends_on_now, depends_on_zone, is_zoned_range};
 use super::modified::coerce_modified;
@@ -141,6 +141,8 @@ fn coerce_unchecked(
         }
         _ => {}
     }
+    let merges = common_record(&from, to).is_some_and(|record| record == *to);
+    let allowed = if merges { CastContext::Explicit } else { allowed };
     if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
         && items.len() == fields.len()
     {

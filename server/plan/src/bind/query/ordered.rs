@@ -60,7 +60,11 @@ fn query_with(
         return Err(Error::unsupported("this query clause"));
     }
     let pushed = std::mem::take(&mut binder.pushed_locks);
+    let untyped = std::mem::take(&mut binder.untyped);
     let ctes = with_queries(binder, query, parent)?;
+    if matches!(&*query.body, SetExpr::Select(_) | SetExpr::Query(_)) {
+        binder.untyped = untyped;
+    }
     let mut bound = query_body(binder, query, pushed, parent)?;
     if !ctes.is_empty() {
         bound.node = Node::With(Box::new(With { ctes, body: bound.node }));
@@ -302,12 +306,7 @@ fn bind_values(
             let e = std::mem::replace(&mut row[place], Expr::bool(true));
             row[place] = coerce(binder, e, &ty, CastContext::Implicit)?;
         }
-        columns.push(OutputColumn {
-            name: format!("column{}", place + 1),
-            ty,
-            table_oid: 0,
-            column_number: 0,
-        });
+        columns.push(OutputColumn::computed(format!("column{}", place + 1), ty));
     }
     let slots = columns.iter().map(|_| binder.slot()).collect();
     Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound, repeats: None }), columns })

@@ -17,6 +17,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::ordered::{BoundQuery, distinct, sorted};
 use crate::bind::Binder;
 use crate::bind::expr::operators::{check_equality, check_order, coerce};
+use crate::bind::scope::untyped::Untyped;
 use crate::bind::scope::windows::BoundWindow;
 use crate::context::OutputColumn;
 use crate::rules::walk;
@@ -49,8 +50,8 @@ pub(crate) struct Output {
     pub on: Option<Vec<Expr>>,
     /// Set-returning functions.
     pub sets: Vec<FunctionCall>,
-    /// Literals of the select list stay without a type.
-    pub keep_unknown: bool,
+    /// What types the literals and parameters of the select list that have none.
+    pub untyped: Untyped,
 }
 
 /// Select list, DISTINCT, ORDER BY, and away with the columns only they needed.
@@ -59,16 +60,13 @@ pub(crate) fn finish_select(
     node: Node,
     output: Output,
 ) -> Result<BoundQuery> {
-    let Output { items, mut keys, is_distinct, mut on, sets, keep_unknown } = output;
+    let Output { items, mut keys, is_distinct, mut on, sets, untyped } = output;
     let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(items.len());
     let mut columns = Vec::with_capacity(items.len());
-    for item in items {
-        let expr = match item.expr.ty() {
-            SqlType::Unknown if !keep_unknown => {
-                coerce(binder, item.expr, &SqlType::Text, CastContext::Implicit)?
-            }
-            _ => item.expr,
-        };
+    for (place, item) in items.into_iter().enumerate() {
+        let mut read = keys.iter().map(|key| &key.expr).chain(on.iter().flatten());
+        let is_compared = is_distinct || read.any(|e| is_output(e, item.slot, &item.expr));
+        let expr = typed(binder, item.expr, untyped.type_of(place, is_compared))?;
         if is_distinct {
             check_equality(&expr.ty())?;
         }
@@ -125,6 +123,22 @@ pub(crate) fn finish_select(
     Ok(BoundQuery { node, columns })
 }
 
+/// An item of the select list with that type, if it has none and is given one.
+fn typed(binder: &mut Binder<'_>, item: Expr, ty: Option<SqlType>) -> Result<Expr> {
+    match ty.filter(|_| item.ty() == SqlType::Unknown) {
+        Some(ty) => coerce(binder, item, &ty, CastContext::Assignment),
+        None => Ok(item),
+    }
+}
+
+/// Whether an expression of ORDER BY or DISTINCT ON is an item of the select list.
+fn is_output(e: &Expr, slot: Slot, item: &Expr) -> bool {
+    match e {
+        Expr::Column(read, _) if *read == slot => true,
+        e => item.alike(e),
+    }
+}
+
 /// Makes an expression of ORDER BY or DISTINCT ON a column of the projection.
 fn place_output(
     binder: &mut Binder<'_>,
@@ -132,11 +146,7 @@ fn place_output(
     exprs: &mut Vec<(Slot, Expr)>,
     is_distinct: bool,
 ) -> Result<()> {
-    let is_known = |slot: &Slot, known: &Expr| match &*e {
-        Expr::Column(read, _) if read == slot => true,
-        e => known.alike(e),
-    };
-    if let Some((slot, known)) = exprs.iter().find(|(slot, known)| is_known(slot, known)) {
+    if let Some((slot, known)) = exprs.iter().find(|(slot, known)| is_output(e, *slot, known)) {
         *e = Expr::Column(*slot, known.ty());
         return Ok(());
     }

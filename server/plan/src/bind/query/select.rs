@@ -19,6 +19,7 @@ use super::lock::lock_rows;
 use super::ordered::{BoundQuery, ordinal, sorted};
 use super::output::{Item, Output, finish_select, set_nodes, sets_below_windows, window_nodes};
 use crate::bind::Binder;
+use crate::bind::expr::data_type::{interval_modifier, time_modifier_of};
 use crate::bind::expr::function::sort_key;
 use crate::bind::expr::operators::{check_order, coerce};
 use crate::bind::expr::scalar::bind_expr;
@@ -62,7 +63,7 @@ fn bind_select_body(
     locks: SelectLocks,
     parent: Option<&Scopes<'_>>,
 ) -> Result<BoundQuery> {
-    let keep_unknown = std::mem::take(&mut binder.keep_unknown);
+    let untyped = std::mem::take(&mut binder.untyped);
     for clause in &locks.clauses {
         clause.check_select(select)?;
     }
@@ -83,7 +84,7 @@ fn bind_select_body(
         }
     }
     let outer_windows = std::mem::replace(&mut binder.windows, windows);
-    binder.keep_unknown = keep_unknown;
+    binder.untyped = untyped;
     let outer_subqueries = std::mem::take(&mut binder.shared_subqueries);
     let result = bind_select_list(binder, select, order, node, scopes, &locks);
     binder.shared_subqueries = outer_subqueries;
@@ -100,7 +101,7 @@ fn bind_select_list(
     locks: &SelectLocks,
 ) -> Result<BoundQuery> {
     let scope = scopes.scope;
-    let keep_unknown = std::mem::take(&mut binder.keep_unknown);
+    let untyped = std::mem::take(&mut binder.untyped);
     let mut collector =
         Collector { allow_aggregates: true, allow_windows: true, ..Collector::default() };
     let since = binder.places.columns_bound();
@@ -137,11 +138,11 @@ fn bind_select_list(
         }
         let node = lock_rows(sorted(node, keys))?;
         let (keys, sets) = (Vec::new(), Vec::new());
-        let output = Output { items, keys, is_distinct, on: None, sets, keep_unknown };
+        let output = Output { items, keys, is_distinct, on: None, sets, untyped };
         return finish_select(binder, node, output);
     }
     group.replace_items(&mut items);
-    let mut output = Output { items, keys, is_distinct, on, sets: Vec::new(), keep_unknown };
+    let mut output = Output { items, keys, is_distinct, on, sets: Vec::new(), untyped };
     let node = summarized(binder, node, (group, having), collector, &mut output, scope)?;
     finish_select(binder, node, output)
 }
@@ -217,10 +218,7 @@ fn bind_items(
                     SelectItem::ExprWithAlias { alias, .. } => alias_name(alias)?,
                     _ => column_name(ast),
                 };
-                let row_of = row_source(ast, &expr, scope);
-                let mut item = bind_item(binder, name, expr, scope);
-                item.column.table_oid = row_of.unwrap_or(item.column.table_oid);
-                items.push(item);
+                items.push(bind_written_item(binder, name, ast, expr, scope)?);
             }
             SelectItem::Wildcard(options) => {
                 if scope.tables.is_empty() && scope.columns.is_empty() {
@@ -307,6 +305,7 @@ fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
             ty: column.ty.clone(),
             table_oid: column.origin.0,
             column_number: column.origin.1,
+            modifier: column_modifier(binder, column.origin),
         },
         expr: Expr::Column(column.slot, column.ty.clone()),
         slot: binder.slot(),
@@ -320,8 +319,45 @@ fn bind_item(binder: &mut Binder<'_>, name: String, expr: Expr, scope: &Scope) -
         }
         _ => (0, 0),
     };
-    let column = OutputColumn { name, ty: expr.ty(), table_oid: origin.0, column_number: origin.1 };
+    let column = OutputColumn {
+        name,
+        ty: expr.ty(),
+        table_oid: origin.0,
+        column_number: origin.1,
+        modifier: column_modifier(binder, origin),
+    };
     Item { column, expr, slot: binder.slot() }
+}
+
+/// An item as it is written: a whole row has the oid of its table, a cast its modifier.
+fn bind_written_item(
+    binder: &mut Binder<'_>,
+    name: String,
+    ast: &Ast,
+    expr: Expr,
+    scope: &Scope,
+) -> Result<Item> {
+    let row_of = row_source(ast, &expr, scope);
+    let mut item = bind_item(binder, name, expr, scope);
+    item.column.table_oid = row_of.unwrap_or(item.column.table_oid);
+    item.column.modifier = cast_modifier(ast)?.or(item.column.modifier);
+    Ok(item)
+}
+
+/// The modifier of times that a column of a table has.
+fn column_modifier(binder: &Binder<'_>, (table, number): (Id, u16)) -> Option<i32> {
+    let table = binder.cx.catalog.table(table).filter(|_| number != 0)?;
+    table.column(number)?.modifier
+}
+
+/// The modifier of times of the type that an expression is cast to.
+fn cast_modifier(ast: &Ast) -> Result<Option<i32>> {
+    match ast {
+        Ast::Cast { data_type, .. } => Ok(time_modifier_of(data_type)),
+        Ast::Interval(interval) => interval_modifier(interval),
+        Ast::Nested(inner) => cast_modifier(inner),
+        _ => Ok(None),
+    }
 }
 
 /// RETURNING items: a select list without aggregates or sets.

@@ -12,6 +12,7 @@ use crate::bind::Binder;
 use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::operators::{check_equality, coerce};
 use crate::bind::scope::columns::Scopes;
+use crate::bind::scope::untyped::Untyped;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Node, SetOp, SetOpKind};
@@ -55,9 +56,10 @@ fn bind_branch(
     body: &SetExpr,
     parent: Option<&Scopes<'_>>,
 ) -> Result<BoundQuery> {
-    binder.keep_unknown = matches!(body, SetExpr::Select(_));
+    let is_select = matches!(body, SetExpr::Select(_));
+    binder.untyped = if is_select { Untyped::SetOperation } else { Untyped::default() };
     let bound = bind_set_expr(binder, body, parent);
-    binder.keep_unknown = false;
+    binder.untyped = Untyped::default();
     bound
 }
 
@@ -129,7 +131,7 @@ fn combine_branches(
     let columns = first
         .into_iter()
         .zip(types.clone())
-        .map(|(c, ty)| OutputColumn { name: c.name, ty, table_oid: 0, column_number: 0 })
+        .map(|(c, ty)| OutputColumn::computed(c.name, ty))
         .collect();
     Ok(BoundQuery { node: set_node(binder, nodes, (kind, all), types), columns })
 }

@@ -8,5 +8,6 @@ pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod rows;
 pub(crate) mod text_places;
+pub(crate) mod untyped;
 pub(crate) mod variables;
 pub(crate) mod windows;

@@ -6,9 +6,11 @@
 //! -1 i16                                 the end
 //! ```
 
+use braid_types::encoding::{Encoding, encode, is_text_in_binary};
 use braid_types::{Datum, Error, Result, SqlState, SqlType, binary};
 
 use super::target::Target;
+use crate::protocol::text::binary_value;
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// The bit of the flags that said, before PostgreSQL 12, that rows have oids.
@@ -33,11 +35,12 @@ pub(super) fn put_trailer(out: &mut Vec<u8>) {
     out.extend_from_slice(&(-1i16).to_be_bytes());
 }
 
-/// One row.
+/// One row, its texts in the client's encoding.
 pub(super) fn put_row<'a>(
     out: &mut Vec<u8>,
     values: impl ExactSizeIterator<Item = (&'a Datum, &'a SqlType)>,
-) {
+    encoding: &'static Encoding,
+) -> Result<()> {
     let count = i16::try_from(values.len()).unwrap_or(i16::MAX);
     out.extend_from_slice(&count.to_be_bytes());
     for (datum, ty) in values {
@@ -46,15 +49,23 @@ pub(super) fn put_row<'a>(
         if datum.is_null() {
             continue;
         }
-        binary::encode(ty, datum, out);
+        if encoding.converts() && is_text_in_binary(ty) {
+            let mut text = Vec::new();
+            binary::encode(ty, datum, &mut text);
+            encode(encoding, &String::from_utf8_lossy(&text), out)?;
+        } else {
+            binary::encode(ty, datum, out);
+        }
         let length = i32::try_from(out.len() - at - 4).unwrap_or(i32::MAX);
         out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
+    Ok(())
 }
 
 /// Cuts data into rows.
-#[derive(Default)]
 pub(super) struct BinaryRows {
+    /// The client's.
+    encoding: &'static Encoding,
     buffer: Vec<u8>,
     /// How much of the buffer was read.
     at: usize,
@@ -73,6 +84,12 @@ enum Part<T> {
 }
 
 impl BinaryRows {
+    /// Before the first piece of data, whose texts are in that encoding.
+    pub(super) fn new(encoding: &'static Encoding) -> Self {
+        let buffer = Vec::new();
+        BinaryRows { encoding, buffer, at: 0, has_header: false, has_ended: false, line: 0 }
+    }
+
     /// Adds a piece of data.
     pub(super) fn push(&mut self, data: &[u8]) -> Result<()> {
         if self.has_ended && !data.is_empty() {
@@ -164,7 +181,7 @@ impl BinaryRows {
             bytes += 4 + field.map_or(0, <[u8]>::len);
             params.push(match field {
                 None => Datum::Null,
-                Some(field) => binary::decode(ty, field)
+                Some(field) => binary_value(ty, field, self.encoding)
                     .map_err(|error| in_column(error, target, line, name))?,
             });
         }

@@ -138,8 +138,8 @@ impl Format {
         Ok(Format { binary, csv, delimiter, null, header, header_match, quote, escape, encoding })
     }
 
-    /// The encoding of the data, if it has to be converted: what COPY says, or the client's. Binary
-    /// data is UTF8.
+    /// The encoding of the data, if it has to be converted: what COPY says, or the client's. In
+    /// binary data only the texts are converted, one by one.
     pub(super) fn converted(&self, client: &'static Encoding) -> Option<&'static Encoding> {
         let encoding = self.encoding.unwrap_or(client);
         (!self.binary && encoding.converts()).then_some(encoding)

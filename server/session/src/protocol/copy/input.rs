@@ -52,7 +52,7 @@ enum Rows {
 impl Rows {
     fn new(format: Format, settings: Arc<Active>) -> Rows {
         if format.binary {
-            return Rows::Binary(BinaryRows::default());
+            return Rows::Binary(BinaryRows::new(settings.client_encoding));
         }
         let (records, header) = (Records::new(format.clone()), format.header);
         Rows::Lines { records, format, settings, header }

@@ -67,7 +67,8 @@ pub(super) async fn copy_out(
         }
         for row in &rows {
             if format.binary {
-                binary::put_row(&mut line, row.iter().zip(shown.iter().map(|c| &c.ty)));
+                let values = row.iter().zip(shown.iter().map(|column| &column.ty));
+                binary::put_row(&mut line, values, active.client_encoding)?;
             } else {
                 put_row(&mut line, row, shown, &force, &format, &active.format);
             }

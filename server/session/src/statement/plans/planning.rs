@@ -230,6 +230,7 @@ pub(crate) fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {
             ty: column.ty.clone(),
             table_oid: column.table_oid,
             column_number: i16::try_from(column.column_number).unwrap_or(0),
+            modifier: column.modifier,
         })
         .collect()
 }

@@ -231,9 +231,6 @@ fn parse_behind_column(cursor: &mut Cursor<'_>, into: &mut Vec<ColumnConstraint>
     Ok(())
 }
 
-/// What is named when a primary key is declared DEFERRABLE.
-const DEFERRABLE_PRIMARY_KEY: &str = "a deferrable primary key";
-
 /// `DEFERRABLE` and the like speak of the constraint before them.
 fn parse_column_characteristics(
     cursor: &mut Cursor<'_>,
@@ -248,14 +245,8 @@ fn parse_column_characteristics(
             (key.deferrable, key.initially_deferred) = parse_characteristics(cursor)?;
             Ok(())
         }
-        ColumnConstraintKind::Unique(rules) => {
+        ColumnConstraintKind::Unique(rules) | ColumnConstraintKind::PrimaryKey(rules) => {
             (rules.deferrable, rules.initially_deferred) = parse_characteristics(cursor)?;
-            Ok(())
-        }
-        ColumnConstraintKind::PrimaryKey => {
-            if parse_characteristics(cursor)?.0 {
-                return Err(cursor.unsupported(DEFERRABLE_PRIMARY_KEY));
-            }
             Ok(())
         }
         _ => Err(error),
@@ -286,7 +277,7 @@ fn parse_column_constraint_kind(cursor: &mut Cursor<'_>) -> Result<Option<Column
     } else if cursor.take("primary") {
         cursor.expect("key")?;
         parse_index_placement(cursor)?;
-        ColumnConstraintKind::PrimaryKey
+        ColumnConstraintKind::PrimaryKey(UniqueRules::default())
     } else if cursor.take("unique") {
         let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
         parse_index_placement(cursor)?;
@@ -466,18 +457,14 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
             TableConstraintKind::ForeignKey(key) => {
                 (key.deferrable, key.initially_deferred) = (deferrable, deferred);
             }
-            TableConstraintKind::Unique { rules, .. } => {
+            TableConstraintKind::Unique { rules, .. }
+            | TableConstraintKind::PrimaryKey { rules, .. }
+            | TableConstraintKind::UsingIndex { rules, .. } => {
                 (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
             }
             TableConstraintKind::Exclude(exclusion) => {
                 let rules = &mut exclusion.rules;
                 (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
-            }
-            TableConstraintKind::PrimaryKey { .. } if deferrable => {
-                return Err(cursor.unsupported(DEFERRABLE_PRIMARY_KEY));
-            }
-            TableConstraintKind::UsingIndex { .. } if deferrable => {
-                return Err(cursor.unsupported("a deferrable constraint USING INDEX"));
             }
             _ if deferrable => return Err(cursor.unexpected()),
             _ => {}
@@ -488,14 +475,15 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
 
 fn parse_key_constraint(cursor: &mut Cursor<'_>, primary: bool) -> Result<TableConstraintKind> {
     if cursor.take_all(&["using", "index"]) {
-        return Ok(TableConstraintKind::UsingIndex { index: parse_ident(cursor)?, primary });
+        let (index, rules) = (parse_ident(cursor)?, UniqueRules::default());
+        return Ok(TableConstraintKind::UsingIndex { index, primary, rules });
     }
     let nulls_not_distinct = !primary && parse_nulls_not_distinct(cursor)?;
     let columns = cursor.parens(parse_key_column)?;
     let storing = parse_storing(cursor)?;
     parse_index_placement(cursor)?;
     Ok(if primary {
-        TableConstraintKind::PrimaryKey { columns, storing }
+        TableConstraintKind::PrimaryKey { columns, storing, rules: UniqueRules::default() }
     } else {
         let rules = UniqueRules::of_index(nulls_not_distinct);
         TableConstraintKind::Unique { columns, storing, rules }
