@@ -181,12 +181,23 @@ fn parse_inline_index(
     span: sqlparser::tokenizer::Span,
 ) -> Result<InlineIndex> {
     let name = if *cursor.peek() == Token::LParen { None } else { Some(parse_ident(cursor)?) };
+    let method = if cursor.take("using") { Some(parse_ident(cursor)?) } else { None };
     let keys = cursor.parens(parse_index_key)?;
     let storing = parse_storing(cursor)?;
     let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
     let interleave = parse_interleave(cursor)?;
     let predicate = parse_selection(cursor)?;
-    Ok(InlineIndex { name, unique, keys, storing, nulls_not_distinct, predicate, interleave, span })
+    Ok(InlineIndex {
+        name,
+        unique,
+        method,
+        keys,
+        storing,
+        nulls_not_distinct,
+        predicate,
+        interleave,
+        span,
+    })
 }
 
 /// A column with its type and constraints.
