@@ -8,8 +8,10 @@ use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record, Seq, Transaction, Value};
 use braid_plan::{Expr, IndexPart, PolicyUse, RowCheck, eval};
-use braid_rows::{IndexEntry, IndexRows, PairBuffer, RowEntries, TableRows, duplicate_row, show};
-use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
+use braid_rows::{
+    IndexEntry, IndexRows, PairBuffer, RowEntries, TableRows, changed_entries, duplicate_row, show,
+};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
 use crate::deferrable_keys::{owe_checks, owe_exclusions};
@@ -497,15 +499,12 @@ fn replace_terms(
     (old, new): &(Row, Row),
     old_goes: bool,
 ) -> Result<Vec<IndexEntry>> {
-    let (old, mut new) = (entries_of(writer, place, old)?, entries_of(writer, place, new)?);
-    let has = |entries: &[IndexEntry], key: &Key| {
-        entries.binary_search_by(|entry| entry.key.cmp(key)).is_ok()
-    };
+    let (old, new) = (entries_of(writer, place, old)?, entries_of(writer, place, new)?);
+    let (gone, new) = changed_entries(old, new);
     let cx = &writer.evaluator.run.cx;
-    for entry in old.iter().filter(|entry| old_goes && !has(&new, &entry.key)) {
-        cx.txn.delete(cx.seq, &entry.key).map_err(from_kv)?;
+    for key in gone.into_iter().filter(|_| old_goes) {
+        cx.txn.delete(cx.seq, key).map_err(from_kv)?;
     }
-    new.retain(|entry| !has(&old, &entry.key));
     Ok(new)
 }
 
@@ -582,19 +581,6 @@ fn moved_away() -> Error {
     let message = "invalid ON UPDATE specification";
     Error::new(SqlState::FeatureNotSupported, message)
         .detail("The result tuple would appear in a different partition than the original tuple.")
-}
-
-/// `(a, b)=(1, x)` of columns.
-pub fn columns_text(
-    table: &Table,
-    places: &[usize],
-    row: &[Datum],
-    settings: &FormatSettings,
-) -> String {
-    let names: Vec<&str> = places.iter().map(|p| table.columns[*p].name.as_str()).collect();
-    let values: Vec<String> =
-        places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
-    format!("({})=({})", names.join(", "), values.join(", "))
 }
 
 /// 21000: a statement would change a row that it has written.

@@ -296,6 +296,21 @@ impl IndexRows {
     }
 }
 
+/// The keys of the old entries that a row has no more, and the entries that it did not have. Both
+/// lists are in the order of their keys.
+pub fn changed_entries(
+    old: Vec<IndexEntry>,
+    mut new: Vec<IndexEntry>,
+) -> (Vec<Key>, Vec<IndexEntry>) {
+    let has = |entries: &[IndexEntry], key: &Key| {
+        entries.binary_search_by(|entry| entry.key.cmp(key)).is_ok()
+    };
+    let (kept, gone): (Vec<IndexEntry>, Vec<IndexEntry>) =
+        old.into_iter().partition(|entry| has(&new, &entry.key));
+    new.retain(|entry| !has(&kept, &entry.key));
+    (gone.into_iter().map(|entry| entry.key).collect(), new)
+}
+
 /// Places of columns by column number, each once.
 fn by_number(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
     places.sort_unstable_by_key(|place| table.columns[*place].id);

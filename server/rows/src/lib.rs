@@ -39,7 +39,7 @@ pub use columns::{Column, Columns, IntKind, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
 pub use foreign_key::index_on;
-pub use index::{IndexDecoder, IndexEntry, IndexRows, RowEntries};
+pub use index::{IndexDecoder, IndexEntry, IndexRows, RowEntries, changed_entries};
 pub use row_decoder::RowDecoder;
 pub use spans::{
     End, KeyColumn, columns_end, extend, extend_by_rows, push_column, range, row_span,

@@ -5,8 +5,8 @@
 //!   condition  @> {"tags": ["a"]}                wanted   ▶ K tags and K a
 //! ```
 //!
-//! A value has each of its terms once, in no order that matters. [`TermClass`] says what terms are: it is
-//! what an operator class is in SQL.
+//! A value has each of its terms once, in no order that matters. [`TermClass`] says what terms are:
+//! it is what an operator class is in SQL.
 //!
 //! Rules that must always hold:
 //!
@@ -20,8 +20,10 @@ mod jsonb;
 mod path;
 mod query;
 pub mod trigram;
+mod wanted;
 
-pub use query::{TermOperator, TermQuery, wanted};
+pub use query::TermQuery;
+pub use wanted::{TermOperator, wanted};
 
 use braid_types::{Datum, SqlType};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@
 //!                         paths              a b 1
 //! ```
 //!
-//! Of a path only what must be in the document counts: the keys of its steps, and scalars that it is
-//! equal to. Negations, other comparisons and computed values ask for nothing more.
+//! Of a path only what must be in the document counts: the keys of its steps, and scalars that it
+//! is equal to. Negations, other comparisons and computed values ask for nothing more.
 
 use braid_types::jsonpath::{Comparison, Expr, Head, Predicate, Step};
 use braid_types::{Json, JsonPath};

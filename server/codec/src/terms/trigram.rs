@@ -5,8 +5,8 @@
 //!   pattern   %ain s%        "ain" "in "   "  s"
 //! ```
 //!
-//! Letters are made small. A word is letters and digits; two blanks stand before it and one behind it.
-//! The words of a pattern have blanks only where a text that matches has the end of a word.
+//! Letters are made small. A word is letters and digits; two blanks stand before it and one behind
+//! it. The words of a pattern have blanks only where a text that matches has the end of a word.
 
 use super::Term;
 

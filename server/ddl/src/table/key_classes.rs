@@ -1,7 +1,7 @@
 //! Operator classes and collations of the keys of indexes.
 //!
-//! Texts have one order, that of their bytes. So both are checked and shown, and change no key of an
-//! index with an order. In an inverted index the class says what the terms are.
+//! Texts have one order, that of their bytes. So both are checked and shown, and change no key of
+//! an index with an order. In an inverted index the class says what the terms are.
 
 use braid_catalog::{Column, Index, OperatorClass, Table, TermClass};
 use braid_codec::key::is_orderable;

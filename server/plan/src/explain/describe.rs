@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use braid_catalog::{Catalog, CatalogNames, Column};
-use braid_codec::terms::TermOperator;
 use braid_sql::quote_ident;
 use braid_types::FormatSettings;
 
@@ -11,7 +10,7 @@ use crate::rules::{covers, planned_rows};
 use crate::tree::expr::{Expr, SubqueryExpr};
 use crate::tree::node::{
     AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, Reading,
-    RowLock, Scan, SetOpKind, TermBound, Values, With,
+    RowLock, Scan, SetOpKind, Values, With,
 };
 
 use super::deparse::{
@@ -352,32 +351,6 @@ pub(crate) fn shown_table_name(describer: &Describer<'_>, table: &braid_catalog:
     }
 }
 
-/// Conditions on the keys of an inverted index.
-fn show_terms<'a>(
-    describer: &mut Describer<'a>,
-    bound: &'a TermBound,
-    keys: &[String],
-    outer: &[Name],
-) -> String {
-    let mut list = |parts: &'a [TermBound], word: &str| {
-        let show = |part| show_terms(describer, part, keys, outer);
-        let parts: Vec<String> = parts.iter().map(show).collect();
-        format!("({})", parts.join(word))
-    };
-    match bound {
-        TermBound::All(parts) => list(parts, " AND "),
-        TermBound::Any(parts) => list(parts, " OR "),
-        TermBound::Operator(condition) => {
-            let value = show_expr(describer, &condition.value, Rows { input: &[], outer });
-            let key = keys.get(condition.key).map_or("", String::as_str);
-            match condition.operator {
-                TermOperator::HasElement => format!("({value} = ANY ({key}))"),
-                operator => format!("({key} {} {value})", operator.symbol()),
-            }
-        }
-    }
-}
-
 fn show_bounds<'a>(
     describer: &mut Describer<'a>,
     bounds: &'a [Bound],
@@ -415,7 +388,8 @@ fn show_bounds<'a>(
                 conditions.push(format!("({})", branches.join(" OR ")));
             }
             Bound::Terms(search) => {
-                conditions.push(show_terms(describer, &search.bound, keys, outer));
+                let mut value = |e: &'a Expr| show_expr(describer, e, rows);
+                conditions.push(search.bound.show(keys, &mut value));
             }
             Bound::Null => conditions.push(format!("({key} IS NULL)")),
             Bound::Range { lower: None, upper: None } => {

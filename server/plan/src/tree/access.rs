@@ -112,6 +112,28 @@ impl TermBound {
         }
     }
 
+    /// The conditions as EXPLAIN shows them. `value` shows a value.
+    pub fn show<'a>(
+        &'a self,
+        keys: &[String],
+        value: &mut dyn FnMut(&'a Expr) -> String,
+    ) -> String {
+        let (parts, word) = match self {
+            TermBound::All(parts) => (parts, " AND "),
+            TermBound::Any(parts) => (parts, " OR "),
+            TermBound::Operator(condition) => {
+                let key = keys.get(condition.key).map_or("", String::as_str);
+                let value = value(&condition.value);
+                return match condition.operator {
+                    TermOperator::HasElement => format!("({value} = ANY ({key}))"),
+                    operator => format!("({key} {} {value})", operator.symbol()),
+                };
+            }
+        };
+        let parts: Vec<String> = parts.iter().map(|part| part.show(keys, &mut *value)).collect();
+        format!("({})", parts.join(word))
+    }
+
     /// The same, to change them.
     pub fn for_each_mut(&mut self, f: &mut dyn FnMut(&mut TermCondition)) {
         match self {

@@ -132,9 +132,12 @@ fn path(random: &mut Random) -> String {
 fn part(random: &mut Random) -> String {
     match random.below(18) {
         16 => format!("body @? {}", path(random)),
-        17 => format!("body @@{}", path(random).replace(" ? (", " == 1 || $.a ? (")),
+        17 => {
+            let path = path(random).replace(" ? (", " == 1 || exists ($.a ? (");
+            format!("body @@{})'", path.trim_end_matches('\''))
+        }
         0 | 1 => format!("body @> {}", document(random)),
-        2 => format!("{} <@ body", document(random)),
+        2 => format!("{} <@(body)", document(random)),
         3 => format!("body ? '{}'", word(random)),
         4 => {
             let operator = *random.pick::<&str>(&["?|", "?&"]);
@@ -143,11 +146,11 @@ fn part(random: &mut Random) -> String {
         5 => format!("body -> 'a' @> {}", document(random)),
         6 | 7 => {
             let operator = *random.pick::<&str>(&["@>", "<@", "&&", "="]);
-            format!("tags {operator} {}", texts(random))
+            format!("tags {operator}({})", texts(random))
         }
         8 => {
             let operator = *random.pick::<&str>(&["@>", "<@", "&&", "="]);
-            format!("{} {operator} nums", numbers(random))
+            format!("{} {operator}(nums)", numbers(random))
         }
         9 => format!("'{}' = ANY (tags)", word(random)),
         10 => format!("title LIKE {}", pattern(random)),

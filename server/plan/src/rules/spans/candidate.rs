@@ -11,7 +11,7 @@ use super::bounds::{bounded, is_key};
 use super::terms;
 
 /// A row that a scan finds in an index and reads by its primary key. A row of a scan costs 1.
-pub const FETCHED: f64 = 4.0;
+const FETCHED: f64 = 4.0;
 
 /// Rows that a scan finds in an index. One that does not cover the scan leads to the primary key.
 pub fn found(rows: f64, covers: bool) -> f64 {
@@ -51,11 +51,13 @@ pub struct Candidate {
 
 /// How far conditions bound an index.
 pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
-    if index.is_inverted() {
-        return terms::candidate(scan, index, conditions, catalog);
-    }
-    let conditions: Vec<&Expr> = conditions.iter().collect();
-    let Bounded { bounds, part, exact, .. } = bounded(scan, index, 0, &conditions, catalog);
+    let Bounded { bounds, part, exact, .. } = match index.is_inverted() {
+        true => terms::bounded(scan, index, conditions, (FETCHED, catalog)),
+        false => {
+            let conditions: Vec<&Expr> = conditions.iter().collect();
+            bounded(scan, index, 0, &conditions, catalog)
+        }
+    };
     let part = match is_key(index, &bounds) {
         true => part,
         false => part * partial_indexes::part(scan, index, catalog),

@@ -6,17 +6,18 @@
 //! ```
 //!
 //! Terms are necessary, not sufficient, so every condition stays in the filter. A condition that
-//! asks for no term bounds nothing: constants are looked at here, other values when the scan starts.
+//! asks for no term bounds nothing: constants are looked at here, other values when the scan
+//! starts.
 
 use braid_catalog::{Catalog, Index};
 use braid_codec::terms::{TermClass, TermOperator, TermQuery, wanted};
 use braid_types::SqlType;
 
-use crate::rules::{estimate, partial_indexes};
+use crate::rules::estimate;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Bound, Reading, Scan, TermBound, TermCondition, TermSearch};
+use crate::tree::node::{Bound, Scan, TermBound, TermCondition, TermSearch};
 
-use super::candidate::{Candidate, FETCHED};
+use super::bounded::Bounded;
 use super::columns::{fits, is_at, is_free};
 
 /// Fewer rows than this are always read one by one.
@@ -24,35 +25,34 @@ const ROWS_MAX_LEAST: f64 = 1_000.0;
 /// The same for a table without statistics, whose size is unknown.
 const ROWS_MAX_UNKNOWN: f64 = 200_000.0;
 
-/// How far conditions bound an inverted index.
-pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
-    let mut found = Candidate {
-        index: index.number,
-        bounds: Vec::new(),
-        part: 1.0,
-        covers: false,
-        exact: Vec::new(),
-        reading: Reading::InOrder,
-    };
+/// How far conditions bound an inverted index. Reading a row by its primary key costs `fetched` rows
+/// of a whole scan.
+pub fn bounded(
+    scan: &Scan,
+    index: &Index,
+    conditions: &[Expr],
+    (fetched, catalog): (f64, &Catalog),
+) -> Bounded {
+    let (bounds, exact, first) = (Vec::new(), Vec::new(), Vec::new());
+    let mut known = Bounded { bounds, part: 1.0, points: 1, exact, first, is_half_open: false };
     let mut parts = Vec::new();
     for condition in conditions {
         if let Some(part) = of_condition(scan, index, condition) {
-            found.part *= estimate::selectivity(condition, scan, catalog);
+            known.part *= estimate::selectivity(condition, scan, catalog);
             parts.push(part);
         }
     }
     if parts.is_empty() {
-        return found;
+        return known;
     }
-    found.part *= partial_indexes::part(scan, index, catalog);
     let bound = if parts.len() == 1 { parts.remove(0) } else { TermBound::All(parts) };
     let rows_max = match catalog.statistics(scan.table.id).rows {
         0 => ROWS_MAX_UNKNOWN,
-        _ => (estimate::table_rows(&scan.table, catalog) / FETCHED).max(ROWS_MAX_LEAST),
+        _ => (estimate::table_rows(&scan.table, catalog) / fetched).max(ROWS_MAX_LEAST),
     };
     let rows_max = rows_max as usize;
-    found.bounds.push(Bound::Terms(Box::new(TermSearch { bound, rows_max })));
-    found
+    known.bounds.push(Bound::Terms(Box::new(TermSearch { bound, rows_max })));
+    known
 }
 
 /// What a condition says of the keys of an index; nothing if it allows rows of any terms.
