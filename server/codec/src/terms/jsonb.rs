@@ -1,8 +1,8 @@
 //! Terms of `jsonb`.
 //!
 //! `jsonb_ops` has a term of each key and each scalar, wherever they are. Strings in arrays count
-//! as keys, as in PostgreSQL: then `?` asks for one term. `jsonb_path_ops` has a hash of each scalar
-//! with the keys above it; arrays leave no trace in it, and empty containers have no term.
+//! as keys, as in PostgreSQL: then `?` asks for one term. `jsonb_path_ops` has a hash of each
+//! scalar with the keys above it; arrays leave no trace in it, and empty containers have no term.
 
 use braid_types::{Datum, Json, SqlType};
 

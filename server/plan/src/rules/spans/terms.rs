@@ -25,8 +25,8 @@ const ROWS_MAX_LEAST: f64 = 1_000.0;
 /// The same for a table without statistics, whose size is unknown.
 const ROWS_MAX_UNKNOWN: f64 = 200_000.0;
 
-/// How far conditions bound an inverted index. Reading a row by its primary key costs `fetched` rows
-/// of a whole scan.
+/// How far conditions bound an inverted index. Reading a row by its primary key costs `fetched`
+/// rows of a whole scan.
 pub fn bounded(
     scan: &Scan,
     index: &Index,

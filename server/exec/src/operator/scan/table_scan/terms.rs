@@ -8,8 +8,8 @@
 //!
 //! The lists of terms that a row must all have are read side by side until one ends. A row of it
 //! that another list has passed without naming is no result. Rows behind the end of what was read
-//! stay: the filter of the scan looks at every row again. So a frequent term beside a rare one costs
-//! little.
+//! stay: the filter of the scan looks at every row again. So a frequent term beside a rare one
+//! costs little.
 //!
 //! Rule: a row that satisfies the conditions is among the rows found. What is read is remembered
 //! like any scan, so a transaction that gives another row such terms is a conflict.
