@@ -41,6 +41,7 @@ mod triggers;
 mod updatable;
 mod virtual_table;
 
+pub use braid_codec::terms::TermClass;
 pub use cache::{CatalogCache, Draft, PendingChange, Standing, Statistics};
 pub use catalog::Catalog;
 pub use collection::{Collection, Identified, InDatabase};
@@ -53,7 +54,7 @@ pub use names::{
     CatalogKeyNames, CatalogNames, Named, Names, Relation, RowTypes, SearchPath, column_label,
     index_column_text, index_key_names, undefined_relation, view_text,
 };
-pub use operator_classes::{OPERATOR_CLASSES, OperatorClass, family_name};
+pub use operator_classes::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, family_name};
 pub use partitions::{
     KeyPart, PartitionBound, PartitionKey, PartitionMap, PartitionOf, PartitionStrategy,
     Partitioning, RangeEnd,

@@ -1,11 +1,13 @@
-//! The operator classes of btree, by PostgreSQL's names and oids.
+//! The operator classes of btree and GIN, by PostgreSQL's names and oids.
 //!
-//! A key of an index may name a class. Every class of a type has the same order here, since texts
-//! compare by their bytes. So a class changes only what the catalog shows.
+//! A key of an index may name a class. Every class of btree for a type has the same order here,
+//! since texts compare by their bytes. So it changes only what the catalog shows. A class of GIN
+//! says what the terms of the index are.
 
+use braid_codec::terms::{TermClass, has_terms};
 use braid_types::SqlType;
 
-/// An operator class of btree.
+/// An operator class.
 #[derive(Debug)]
 pub struct OperatorClass {
     /// Its oid.
@@ -18,6 +20,8 @@ pub struct OperatorClass {
     pub input: u32,
     /// Whether it is used where no class is named.
     pub is_default: bool,
+    /// The oid of the type of keys, if the index has other ones than its columns; else 0.
+    pub key: u32,
 }
 
 const NAME: u32 = 19;
@@ -32,14 +36,16 @@ const ANYRANGE: u32 = 3831;
 const ANYMULTIRANGE: u32 = 4537;
 
 const fn class(input: u32, oid: u32, name: &'static str, family: u32) -> OperatorClass {
-    OperatorClass { oid, name, family, input, is_default: true }
+    // Names are stored in indexes as `cstring`.
+    let key = if input == NAME { 2275 } else { 0 };
+    OperatorClass { oid, name, family, input, is_default: true, key }
 }
 
 const fn other(input: u32, oid: u32, name: &'static str, family: u32) -> OperatorClass {
-    OperatorClass { oid, name, family, input, is_default: false }
+    OperatorClass { oid, name, family, input, is_default: false, key: 0 }
 }
 
-/// The classes, by the type that they are for.
+/// The classes of btree, by the type that they are for.
 pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(16, 10003, "bool_ops", 424),
     class(17, 10006, "bytea_ops", 428),
@@ -81,6 +87,25 @@ pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(5069, 10053, "xid8_ops", 5067),
 ];
 
+/// The classes of GIN, with what their terms are. That of pg_trgm has no oid of its own in
+/// PostgreSQL.
+pub static INVERTED_CLASSES: &[(TermClass, OperatorClass)] = &[
+    (TermClass::Array, inverted((ANYARRAY, 2283), 10064, "array_ops", 2745, true)),
+    (TermClass::Jsonb, inverted((3802, TEXT), 10090, "jsonb_ops", 4036, true)),
+    (TermClass::JsonbPath, inverted((3802, 23), 10091, "jsonb_path_ops", 4037, false)),
+    (TermClass::Trigram, inverted((TEXT, 23), 12101, "gin_trgm_ops", 12100, false)),
+];
+
+const fn inverted(
+    (input, key): (u32, u32),
+    oid: u32,
+    name: &'static str,
+    family: u32,
+    is_default: bool,
+) -> OperatorClass {
+    OperatorClass { oid, name, family, input, is_default, key }
+}
+
 /// The name of a family of operator classes.
 pub fn family_name(class: &OperatorClass) -> &'static str {
     match class.family {
@@ -102,7 +127,26 @@ impl OperatorClass {
 
     /// The class of that oid.
     pub fn by_oid(oid: u32) -> Option<&'static OperatorClass> {
-        OPERATOR_CLASSES.iter().find(|class| class.oid == oid)
+        let inverted = INVERTED_CLASSES.iter().map(|(_, class)| class);
+        OPERATOR_CLASSES.iter().chain(inverted).find(|class| class.oid == oid)
+    }
+
+    /// The class of GIN with these terms.
+    pub fn of_terms(terms: TermClass) -> Option<&'static OperatorClass> {
+        let mut classes = INVERTED_CLASSES.iter();
+        classes.find(|(class, _)| *class == terms).map(|(_, class)| class)
+    }
+
+    /// The class of GIN of that name, and what its terms are.
+    pub fn inverted(name: &str) -> Option<(TermClass, &'static OperatorClass)> {
+        let mut classes = INVERTED_CLASSES.iter();
+        classes.find(|(_, class)| class.name == name).map(|(terms, class)| (*terms, class))
+    }
+
+    /// The terms that values of a type have where no class is named.
+    pub fn default_terms(ty: &SqlType) -> Option<TermClass> {
+        let mut classes = INVERTED_CLASSES.iter();
+        classes.find(|(terms, class)| class.is_default && has_terms(*terms, ty)).map(|(t, _)| *t)
     }
 
     /// The default class of a type, if it has one.

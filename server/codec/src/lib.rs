@@ -23,6 +23,7 @@
 mod error;
 pub mod key;
 mod numeric;
+pub mod terms;
 pub mod value;
 
 pub use error::{Error, Result};

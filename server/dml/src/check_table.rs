@@ -201,11 +201,11 @@ impl<'a> Check<'a> {
         rows.push((row_key, row));
     }
 
-    /// The entry that a row should have; `None` if a partial index leaves it out.
-    fn expected(&self, index: &IndexCheck, row: &[Datum]) -> Result<Option<IndexEntry>> {
+    /// The entries that a row should have; none if a partial index leaves it out.
+    fn expected(&self, index: &IndexCheck, row: &[Datum]) -> Result<Vec<IndexEntry>> {
         let eval = EvalContext { env: &*self.cx.env, params: &[], outer: &[] };
         let row = index.exprs.row(row, &eval)?;
-        Ok(row.map(|row| index.rows.entry(self.table, &row)))
+        Ok(row.map(|row| index.rows.entries(self.table, &row)).unwrap_or_default())
     }
 
     async fn check_entries(&mut self, rows: &[(Key, Row)]) -> Result<()> {
@@ -213,9 +213,8 @@ impl<'a> Check<'a> {
             let index = &self.indexes[i];
             let mut wanted = Vec::with_capacity(rows.len());
             for (row_key, row) in rows {
-                if let Some(entry) = self.expected(index, row)? {
-                    wanted.push((row_key, entry));
-                }
+                let entries = self.expected(index, row)?.into_iter();
+                wanted.extend(entries.map(|entry| (row_key, entry)));
             }
             let keys: Vec<Key> = wanted.iter().map(|(_, entry)| entry.key.clone()).collect();
             let values = self.get(&keys).await?;
@@ -320,10 +319,11 @@ impl<'a> Check<'a> {
                     self.found("index_dangling", key, format!("{row} is missing"));
                     continue;
                 };
-                let detail = match self.expected(&self.indexes[i], &row)? {
-                    None => "the index leaves its row out",
-                    Some(entry) if entry.key != key => "its row has other values",
-                    Some(_) => continue,
+                let expected = self.expected(&self.indexes[i], &row)?;
+                let detail = match expected.is_empty() {
+                    true => "the index leaves its row out",
+                    false if expected.iter().any(|entry| entry.key == key) => continue,
+                    false => "its row has other values",
                 };
                 self.found("index_dangling", key, detail.to_owned());
             }

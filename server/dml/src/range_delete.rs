@@ -160,7 +160,9 @@ async fn delete_entries(
     let delete = |row: &Row| {
         let cx = evaluator.context();
         indexes.iter().try_for_each(|(index, exprs)| match exprs.row(row, &cx)? {
-            Some(row) => run.cx.txn.delete(run.cx.seq, index.entry_key(&row).0).map_err(from_kv),
+            Some(row) => {
+                index.each_key(&row, |key| run.cx.txn.delete(run.cx.seq, key).map_err(from_kv))
+            }
             None => Ok(()),
         })
     };

@@ -8,8 +8,10 @@ use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record, Seq, Transaction, Value};
 use braid_plan::{Expr, IndexPart, PolicyUse, RowCheck, eval};
-use braid_rows::{IndexEntry, IndexRows, PairBuffer, TableRows, duplicate_row, show};
-use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
+use braid_rows::{
+    IndexEntry, IndexRows, PairBuffer, RowEntries, TableRows, changed_entries, duplicate_row, show,
+};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
 use crate::deferrable_keys::{owe_checks, owe_exclusions};
@@ -198,20 +200,30 @@ impl TableWriter {
     }
 
     /// The row's index entries; none where a partial index leaves it out.
-    pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
-        (0..self.indexes.len()).map(|place| entry_of(self, place, row)).collect()
+    pub fn entries(&self, row: &[Datum]) -> Result<RowEntries> {
+        let mut entries = RowEntries::default();
+        entries.by_index.reserve_exact(self.indexes.len());
+        for (place, index) in self.indexes.iter().enumerate() {
+            if index.is_inverted() {
+                entries.by_index.push(None);
+                entries.terms.append(&mut entries_of(self, place, row)?);
+            } else {
+                entries.by_index.push(entry_of(self, place, row)?);
+            }
+        }
+        Ok(entries)
     }
 
     /// The keys of a row that must be its alone.
     pub fn unique_keys(
         &self,
         row: &[Datum],
-        entries: &[Option<IndexEntry>],
+        entries: &RowEntries,
         place: usize,
         into: &mut Vec<UniqueKey>,
     ) {
         into.push(UniqueKey { key: self.rows.first_key(row), index: 1, row: place });
-        for (index, entry) in self.indexes.iter().zip(entries) {
+        for (index, entry) in self.indexes.iter().zip(&entries.by_index) {
             if let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_unique) {
                 let key = entry.key.clone();
                 into.push(UniqueKey { key, index: index.number, row: place });
@@ -284,8 +296,8 @@ impl TableWriter {
     }
 
     /// Puts a row, whatever was there.
-    pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
-        self.owe_checks(None, row, given(&self.indexes, &entries))?;
+    pub fn put(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
+        self.owe_checks(None, row, given(&self.indexes, &entries.by_index))?;
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let mut buffer = PairBuffer::default();
         for layout in self.layouts() {
@@ -294,7 +306,7 @@ impl TableWriter {
                 None => Ok(()),
             })?;
         }
-        for entry in entries.into_iter().flatten() {
+        for entry in entries.by_index.into_iter().flatten().chain(entries.terms) {
             txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
         }
         self.counts.inserted();
@@ -303,13 +315,13 @@ impl TableWriter {
 
     /// Puts a row whose unique keys must be free, which is looked at later; 23505 at once if the
     /// transaction itself has put one of them.
-    pub fn put_new(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+    pub fn put_new(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let failed = |error: braid_kv::Error, index: IndexNumber| match error {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
-        self.owe_checks(None, row, given(&self.indexes, &entries))?;
+        self.owe_checks(None, row, given(&self.indexes, &entries.by_index))?;
         let mut buffer = PairBuffer::default();
         // The first family shows whether the row exists.
         self.rows.each_pair(row, &mut buffer, |family, key, value| match value {
@@ -326,13 +338,16 @@ impl TableWriter {
                 None => Ok(()),
             })?;
         }
-        for (entry, index) in entries.into_iter().zip(&self.indexes) {
+        for (entry, index) in entries.by_index.into_iter().zip(&self.indexes) {
             let Some(entry) = entry else { continue };
             let put = match entry.must_be_unique {
                 true => txn.put_new(seq, entry.key, entry.value),
                 false => txn.put(seq, entry.key, entry.value),
             };
             put.map_err(|error| failed(error, index.number))?;
+        }
+        for entry in entries.terms {
+            txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
         }
         self.counts.inserted();
         Ok(())
@@ -374,7 +389,7 @@ impl TableWriter {
         let cx = self.evaluator.context();
         for (index, exprs) in self.indexes.iter().zip(&self.index_exprs) {
             if let Some(row) = exprs.row(row, &cx)? {
-                txn.delete(seq, index.entry_key(&row).0).map_err(from_kv)?;
+                index.each_key(&row, |key| txn.delete(seq, key).map_err(from_kv))?;
             }
         }
         Ok(())
@@ -411,6 +426,11 @@ impl TableWriter {
             }
             let mut entries = Vec::new();
             for at in (0..touched.len()).filter(|at| moved || touched[*at]) {
+                if self.indexes[at].is_inverted() {
+                    let new = replace_terms(self, at, change, old_goes)?;
+                    entries.extend(new.into_iter().map(|entry| (at, entry)));
+                    continue;
+                }
                 let entry = replace_entry(self, at, change, old_goes)?;
                 if let Some((entry, true)) = &entry {
                     let (key, index) = (entry.key.clone(), self.indexes[at].number);
@@ -463,6 +483,29 @@ fn given<'e>(
 fn entry_of(writer: &TableWriter, place: usize, row: &[Datum]) -> Result<Option<IndexEntry>> {
     let row = writer.index_exprs[place].row(row, &writer.evaluator.context())?;
     Ok(row.map(|row| writer.indexes[place].entry(writer.table(), &row)))
+}
+
+/// The row's entries in the inverted index at this place, in the order of their keys.
+fn entries_of(writer: &TableWriter, place: usize, row: &[Datum]) -> Result<Vec<IndexEntry>> {
+    let row = writer.index_exprs[place].row(row, &writer.evaluator.context())?;
+    Ok(row.map(|row| writer.indexes[place].entries(writer.table(), &row)).unwrap_or_default())
+}
+
+/// Deletes the old entries of a changed row in the inverted index at this place, but those of terms
+/// that it still has. Returns the entries of the terms that it did not have before.
+fn replace_terms(
+    writer: &TableWriter,
+    place: usize,
+    (old, new): &(Row, Row),
+    old_goes: bool,
+) -> Result<Vec<IndexEntry>> {
+    let (old, new) = (entries_of(writer, place, old)?, entries_of(writer, place, new)?);
+    let (gone, new) = changed_entries(old, new);
+    let cx = &writer.evaluator.run.cx;
+    for key in gone.into_iter().filter(|_| old_goes) {
+        cx.txn.delete(cx.seq, key).map_err(from_kv)?;
+    }
+    Ok(new)
 }
 
 /// Deletes the old entry of a changed row in the index at this place, if it has another key now.
@@ -538,19 +581,6 @@ fn moved_away() -> Error {
     let message = "invalid ON UPDATE specification";
     Error::new(SqlState::FeatureNotSupported, message)
         .detail("The result tuple would appear in a different partition than the original tuple.")
-}
-
-/// `(a, b)=(1, x)` of columns.
-pub fn columns_text(
-    table: &Table,
-    places: &[usize],
-    row: &[Datum],
-    settings: &FormatSettings,
-) -> String {
-    let names: Vec<&str> = places.iter().map(|p| table.columns[*p].name.as_str()).collect();
-    let values: Vec<String> =
-        places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
-    format!("({})=({})", names.join(", "), values.join(", "))
 }
 
 /// 21000: a statement would change a row that it has written.

@@ -60,7 +60,7 @@ impl Pruning {
             Bound::Branches(branches) => {
                 branches.iter().any(|branch| self.possible(prefix, branch))
             }
-            Bound::Any(_) | Bound::OfRows => self.prefix_may_be(prefix),
+            Bound::Any(_) | Bound::OfRows | Bound::Terms(_) => self.prefix_may_be(prefix),
         }
     }
 

@@ -7,6 +7,7 @@ pub fn index_on<'t>(child: &'t Table, foreign_key: &ForeignKey) -> Option<&'t In
     child.all_indexes().find(|index| {
         index.state == IndexState::Public
             && index.predicate.is_none()
+            && !index.is_inverted()
             && index.keys.len() >= foreign_key.columns.len()
             && index.keys[..foreign_key.columns.len()]
                 .iter()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{ColumnId, ExclusionOperator, Index, IndexNumber, Table};
 use braid_codec::key;
+use braid_codec::terms::{Term, TermClass, terms_of};
 use braid_codec::value::{Cell, RowReader, decode_cell, encode_columns};
 use braid_kv::{Key, KeyShape, Span};
 use braid_types::{Datum, Result, Row, SqlType};
@@ -21,6 +22,9 @@ pub struct IndexRows {
     pub deferrable: bool,
     /// What the keys of two rows must not have, one for each key. Those with `=` come first.
     pub excluded_by: Vec<ExclusionOperator>,
+    /// Of an inverted index the columns that its terms come from. Terms are the only part of
+    /// `keys` then.
+    sources: Vec<(usize, TermClass)>,
     /// Whether keys with a NULL are unique, too.
     nulls_not_distinct: bool,
     /// Distinguishes its keys from others in its range, if there are any.
@@ -45,16 +49,42 @@ pub struct IndexEntry {
     pub must_be_unique: bool,
 }
 
+/// The entries of a row in all indexes of its table.
+#[derive(Default)]
+pub struct RowEntries {
+    /// The entry in each index; `None` where a partial index leaves the row out, and in an
+    /// inverted index.
+    pub by_index: Vec<Option<IndexEntry>>,
+    /// Those in inverted indexes.
+    pub terms: Vec<IndexEntry>,
+}
+
+impl RowEntries {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &IndexEntry> {
+        self.by_index.iter().flatten().chain(&self.terms)
+    }
+}
+
 impl IndexRows {
     /// The layout of an index's entries.
     ///
     /// # Errors
     /// XX000 if the table has not all columns of the index.
     pub fn new(table: &Table, index: &Index) -> Result<Self> {
-        let keys = parts(table, index)?;
+        let mut keys = parts(table, index)?;
+        let places = keys.iter().map(|key| key.place);
+        let sources: Vec<(usize, TermClass)> = places.zip(index.inverted.iter().copied()).collect();
+        if index.is_inverted() {
+            keys.truncate(1);
+            keys.iter_mut().for_each(|key| key.ty = SqlType::Bytes);
+        }
+        // A term does not have the value of the column that it comes from.
+        let is_key =
+            |part: &KeyPart| !index.is_inverted() && keys.iter().any(|key| key.place == part.place);
         let suffix: Vec<KeyPart> = parts(table, &table.primary)?
             .into_iter()
-            .filter(|part| !keys.iter().any(|key| key.place == part.place))
+            .filter(|part| !is_key(part))
             .map(|part| KeyPart { behind: Box::default(), ..part })
             .collect();
         let storing =
@@ -70,6 +100,7 @@ impl IndexRows {
                 .iter()
                 .flat_map(|exclusion| exclusion.keys.iter().map(|key| key.operator))
                 .collect(),
+            sources,
             nulls_not_distinct: index.nulls_not_distinct,
             shape: table.key_shape(index),
             prefix: table.key_prefix(index),
@@ -89,13 +120,21 @@ impl IndexRows {
     pub fn has(&self, table: &Table, place: usize) -> bool {
         let exact = key::is_exact(&table.columns[place].ty);
         self.storing.contains(&place)
-            || (exact && self.keys.iter().chain(&self.suffix).any(|part| part.place == place))
+            || (exact && self.value_parts().any(|(_, part)| part.place == place))
+    }
+
+    /// The parts of the key that have values of columns, with their places in the key.
+    fn value_parts(&self) -> impl Iterator<Item = (usize, &KeyPart)> {
+        let terms = if self.is_inverted() { self.keys.len() } else { 0 };
+        self.keys.iter().chain(&self.suffix).enumerate().skip(terms)
     }
 
     /// The places of the columns from which entries are made, ascending.
     pub fn places(&self) -> Vec<usize> {
         let parts = self.keys.iter().chain(&self.suffix).map(|part| part.place);
-        let mut places: Vec<usize> = parts.chain(self.storing.iter().copied()).collect();
+        let sources = self.sources.iter().map(|(place, _)| *place);
+        let mut places: Vec<usize> =
+            parts.chain(self.storing.iter().copied()).chain(sources).collect();
         places.sort_unstable();
         places.dedup();
         places
@@ -106,9 +145,68 @@ impl IndexRows {
         let has = |place: usize| places.contains(&place);
         self.keys.iter().chain(&self.suffix).any(|part| has(part.place))
             || self.storing.iter().any(|place| has(*place))
+            || self.sources.iter().any(|(place, _)| has(*place))
     }
 
-    /// The key of the row's entry, and whether no other row may have it.
+    /// Whether its entries are terms.
+    pub fn is_inverted(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Calls `f` with the key of each of the row's entries.
+    pub fn each_key<E>(
+        &self,
+        row: &[Datum],
+        mut f: impl FnMut(Key) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        match self.is_inverted() {
+            false => f(self.entry_key(row).0),
+            true => self.term_keys(row).into_iter().try_for_each(f),
+        }
+    }
+
+    /// The row's entries, in the order of their keys. Only an inverted index has several, or none.
+    pub fn entries(&self, table: &Table, row: &[Datum]) -> Vec<IndexEntry> {
+        if !self.is_inverted() {
+            return vec![self.entry(table, row)];
+        }
+        let mut value = Vec::new();
+        encode_columns(&mut value, 0, |_| (0, &Datum::Null, &SqlType::Unknown));
+        let entry = |key: Key| IndexEntry { key, value: value.clone(), must_be_unique: false };
+        self.term_keys(row).into_iter().map(entry).collect()
+    }
+
+    /// The keys of a row's terms, sorted.
+    fn term_keys(&self, row: &[Datum]) -> Vec<Key> {
+        let mut keys = Vec::new();
+        for (at, (place, class)) in self.sources.iter().enumerate() {
+            for term in terms_of(*class, &row[*place]) {
+                let mut key = self.term_prefix(at, &term);
+                encode_parts(&mut key, &self.suffix, row);
+                keys.push(key);
+            }
+        }
+        keys.sort_unstable();
+        keys
+    }
+
+    /// What the entries of a term of the key at this place begin with. The primary key follows.
+    pub fn term_prefix(&self, at: usize, term: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.prefix.len() + term.len() + KEY_BYTES);
+        out.extend_from_slice(&self.prefix);
+        let several = (self.sources.len() > 1).then_some(at as u8);
+        let bytes: Term = several.into_iter().chain(term.iter().copied()).collect();
+        key::encode(&mut out, &Datum::Bytes(bytes.into()), &SqlType::Bytes, false);
+        out
+    }
+
+    /// The primary key's values in what follows a term.
+    pub fn primary_values(&self, mut rest: &[u8]) -> Result<Row> {
+        self.suffix.iter().map(|part| part.decode(&mut rest)).collect()
+    }
+
+    /// The key of the row's entry, and whether no other row may have it. An inverted index has
+    /// [`Self::each_key`].
     pub fn entry_key(&self, row: &[Datum]) -> (Key, bool) {
         let mut out = Vec::with_capacity(self.prefix.len() + KEY_BYTES);
         out.extend_from_slice(&self.prefix);
@@ -151,7 +249,7 @@ impl IndexRows {
         Ok(entry.iter().take(entry.len() - rest.len()).copied().collect())
     }
 
-    /// The row's entry.
+    /// The row's entry. An inverted index has [`Self::entries`].
     pub fn entry(&self, table: &Table, row: &[Datum]) -> IndexEntry {
         let (out, must_be_unique) = self.entry_key(row);
         let places = if must_be_unique { &self.unique_storing } else { &self.storing };
@@ -171,8 +269,8 @@ impl IndexRows {
         let key_parts = self.keys.iter().chain(&self.suffix);
         for (out, place) in places.iter().enumerate() {
             let column = &table.columns[*place];
-            match key_parts.clone().position(|part| part.place == *place) {
-                Some(part) => {
+            match self.value_parts().find(|(_, part)| part.place == *place) {
+                Some((part, _)) => {
                     from_key.push((part, out));
                     if part >= self.keys.len() {
                         from_value.push((column.id, column.ty.clone(), out));
@@ -196,6 +294,21 @@ impl IndexRows {
     pub fn span(&self) -> Span {
         Span::prefix(self.prefix.clone())
     }
+}
+
+/// The keys of the old entries that a row has no more, and the entries that it did not have. Both
+/// lists are in the order of their keys.
+pub fn changed_entries(
+    old: Vec<IndexEntry>,
+    mut new: Vec<IndexEntry>,
+) -> (Vec<Key>, Vec<IndexEntry>) {
+    let has = |entries: &[IndexEntry], key: &Key| {
+        entries.binary_search_by(|entry| entry.key.cmp(key)).is_ok()
+    };
+    let (kept, gone): (Vec<IndexEntry>, Vec<IndexEntry>) =
+        old.into_iter().partition(|entry| has(&new, &entry.key));
+    new.retain(|entry| !has(&kept, &entry.key));
+    (gone.into_iter().map(|entry| entry.key).collect(), new)
 }
 
 /// Places of columns by column number, each once.

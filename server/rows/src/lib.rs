@@ -3,6 +3,7 @@
 //! ```text
 //! primary   /table/1/key columns…/family        ▶ the family's other columns
 //! secondary /table/n/columns…[/key columns…]    ▶ STORING columns [, key columns]
+//! inverted  /table/n/term/key columns…          ▶ nothing
 //! ```
 //!
 //! Interleaved tables and indexes have the way down from the root between their columns
@@ -38,7 +39,7 @@ pub use columns::{Column, Columns, IntKind, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
 pub use foreign_key::index_on;
-pub use index::{IndexDecoder, IndexEntry, IndexRows};
+pub use index::{IndexDecoder, IndexEntry, IndexRows, RowEntries, changed_entries};
 pub use row_decoder::RowDecoder;
 pub use spans::{
     End, KeyColumn, columns_end, extend, extend_by_rows, push_column, range, row_span,

@@ -114,6 +114,7 @@ CREATE INDEX order_line_product ON shop.order_line (product, quantity DESC);
 CREATE INDEX customer_active ON shop.customer (name) WHERE active;
 CREATE UNIQUE INDEX customer_note ON shop.customer (note DESC NULLS LAST, id) WHERE note IS NOT NULL;
 CREATE INDEX product_price ON shop.product (price) INCLUDE (code, tags);
+CREATE INDEX product_tags ON shop.product USING gin (tags) WHERE price > 1;
 COMMENT ON INDEX shop.product_price IS 'cheap ones first';
 
 CREATE DOMAIN shop.amount AS numeric(8,2) DEFAULT 1.5 NOT NULL

@@ -9,6 +9,7 @@ mod pgcrypto;
 mod quote;
 mod regexp;
 mod split;
+mod trigrams;
 mod unicode;
 
 pub(crate) use quote::split_identifier;
@@ -27,5 +28,6 @@ pub(crate) fn register(registry: &mut Registry) {
     quote::register(registry);
     regexp::register(registry);
     split::register(registry);
+    trigrams::register(registry);
     unicode::register(registry);
 }

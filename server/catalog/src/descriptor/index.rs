@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use braid_codec::terms::TermClass;
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnId, Id, IndexNumber, StoredExpr};
@@ -37,6 +38,9 @@ pub struct Index {
     /// `USING hash`: it is kept and read as any other, and shown as it was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_hash: bool,
+    /// `USING gin`: what the terms of each key are. A row has an entry for each term.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inverted: Vec<TermClass>,
     /// Whether it came from a key constraint or an exclusion constraint; that constraint's oid.
     pub constraint: Option<Id>,
     /// The key columns.
@@ -84,6 +88,7 @@ impl Index {
             nulls_not_distinct: false,
             exclusion: None,
             is_hash: false,
+            inverted: Vec::new(),
             constraint: None,
             keys: Vec::new(),
             storing: Vec::new(),
@@ -102,6 +107,22 @@ impl Index {
     /// Whether it was declared UNIQUE, be it deferrable or not.
     pub fn declares_unique(&self) -> bool {
         self.unique || self.is_deferrable_unique()
+    }
+
+    /// Whether its entries are terms, of which a row may have many or none. It has no order and no
+    /// values of columns.
+    pub fn is_inverted(&self) -> bool {
+        !self.inverted.is_empty()
+    }
+
+    /// The access method that was written.
+    pub fn method(&self) -> &str {
+        match &self.exclusion {
+            Some(exclusion) => &exclusion.method,
+            None if self.is_inverted() => "gin",
+            None if self.is_hash => "hash",
+            None => "btree",
+        }
     }
 
     /// Whether it is a UNIQUE constraint whose rows may have equal keys for a while.

@@ -33,6 +33,7 @@ pub(crate) fn spec_like(
         },
         constraint: index.constraint.is_some(),
         is_hash: index.is_hash,
+        inverted: index.inverted.clone(),
         keys: keys_like(cx, table, source, index)?,
         storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
         predicate: match &index.predicate {
@@ -183,6 +184,7 @@ pub(crate) fn is_like(table: &Table, index: &Index, spec: &KeySpec) -> bool {
     same_keys
         && is_primary == spec.primary
         && index.is_hash == spec.is_hash
+        && index.inverted == spec.inverted
         && index.declares_unique() == spec.unique
         && index.deferrable == spec.rules.deferrable
         && index.nulls_not_distinct == spec.rules.nulls_not_distinct

@@ -7,7 +7,7 @@ use braid_catalog::{Index, Table};
 use braid_dml::check_all_entries;
 use braid_exec::{IndexExprs, from_kv};
 use braid_kv::{Key, Value};
-use braid_rows::{IndexRows, PairBuffer, TableRows};
+use braid_rows::{IndexEntry, IndexRows, PairBuffer, TableRows};
 use braid_types::{Datum, Result, Row};
 
 use crate::context::DdlContext;
@@ -37,13 +37,25 @@ impl IndexWriter {
 
     fn write(&mut self, cx: &DdlContext<'_>, table: &Table, row: &[Datum]) -> Result<()> {
         let Some(row) = index_row(cx, &self.exprs, row)? else { return Ok(()) };
-        let entry = self.rows.entry(table, &row);
+        for entry in self.rows.entries(table, &row) {
+            self.put(cx, table, &row, entry)?;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        cx: &DdlContext<'_>,
+        table: &Table,
+        row: &[Datum],
+        entry: IndexEntry,
+    ) -> Result<()> {
         let unique = match entry.must_be_unique {
             true => Some(entry.key.clone()),
-            false => self.rows.deferred_key(&row),
+            false => self.rows.deferred_key(row),
         };
         if unique.is_some_and(|key| !self.seen.insert(key)) {
-            return Err(not_unique(&cx.catalog(), table, &self.index, &row));
+            return Err(not_unique(&cx.catalog(), table, &self.index, row));
         }
         cx.txn().put(cx.seq(), entry.key, entry.value).map_err(from_kv)
     }

@@ -18,7 +18,8 @@ use crate::table::constraint_names::{
 };
 use crate::table::exprs::check_expr;
 use crate::table::foreign_keys::define_foreign_key;
-use crate::table::key_spec::{KeySpec, equal_keys_first, exclusion_spec};
+use crate::table::key_classes::no_default_class;
+use crate::table::key_spec::{KeySpec, SpecKey, equal_keys_first, exclusion_spec};
 
 fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
     let Some(column) = table.visible_columns().find(|column| column.name == name) else {
@@ -69,31 +70,33 @@ fn key_list(table: &mut Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
             None => key_column(table, name, spec)?,
         };
         if keys.iter().any(|other| other.column == id) {
+            if spec.inverted.is_empty() && !spec.constraint {
+                continue;
+            }
             if !spec.constraint {
+                keys.push(index_key(id, key));
                 continue;
             }
             let message = format!("column \"{name}\" appears twice in {}", spec.what());
             return Err(Error::new(SqlState::DuplicateColumn, message));
         }
         let ty = table.column(id).map(|column| column.ty.clone());
-        if let Some(ty) = ty.filter(|ty| !is_orderable(ty)) {
-            let message = format!(
-                "data type {} has no default operator class for access method \"btree\"",
-                ty.display_name()
-            );
-            return Err(Error::new(SqlState::UndefinedObject, message).hint(
-                "You must specify an operator class for the index or define a default operator class for the data type.",
-            ));
+        if let Some(ty) = ty.filter(|ty| spec.inverted.is_empty() && !is_orderable(ty)) {
+            return Err(no_default_class(&ty, "btree"));
         }
-        keys.push(IndexKey {
-            column: id,
-            descending: key.descending,
-            nulls_opposed: key.nulls_opposed,
-            operator_class: key.operator_class,
-            collation: key.collation.clone(),
-        });
+        keys.push(index_key(id, key));
     }
     Ok(keys)
+}
+
+fn index_key(column: ColumnId, key: &SpecKey) -> IndexKey {
+    IndexKey {
+        column,
+        descending: key.descending,
+        nulls_opposed: key.nulls_opposed,
+        operator_class: key.operator_class,
+        collation: key.collation.clone(),
+    }
 }
 
 /// The names of the relations that a table's descriptor has made and the draft does not know yet.
@@ -186,6 +189,7 @@ pub(crate) fn add_key(
         nulls_not_distinct: spec.rules.nulls_not_distinct,
         exclusion,
         is_hash: spec.is_hash,
+        inverted: spec.inverted.clone(),
         constraint,
         keys,
         storing,

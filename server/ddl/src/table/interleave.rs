@@ -193,6 +193,9 @@ pub(crate) fn check_interleave_clause(
     let Some(index) = table.index(number) else {
         return Err(Error::internal("an index has vanished"));
     };
+    if index.is_inverted() {
+        return Err(Error::unsupported("an interleaved index of access method gin"));
+    }
     check_columns(table, index, parent, &declared)?;
     let mut foreign_key = None;
     if let Some(action) = clause.on_delete {

@@ -1,8 +1,11 @@
 //! Operator classes and collations of the keys of indexes.
 //!
-//! Texts have one order, that of their bytes. So both are checked and shown, and change no key.
+//! Texts have one order, that of their bytes. So both are checked and shown, and change no key of
+//! an index with an order. In an inverted index the class says what the terms are.
 
-use braid_catalog::{Column, Index, OperatorClass};
+use braid_catalog::{Column, Index, OperatorClass, Table, TermClass};
+use braid_codec::key::is_orderable;
+use braid_codec::terms::has_terms;
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -38,27 +41,109 @@ pub(crate) fn key_class(written: Option<&ObjectName>, ty: &SqlType) -> Result<Op
     let name = parts.pop().unwrap_or_default();
     let is_system = parts.last().is_none_or(|schema| schema == "pg_catalog");
     let Some(class) = OperatorClass::by_name(&name).filter(|_| is_system) else {
-        let full: String = parts.iter().map(|part| format!("{part}.")).collect();
-        let message =
-            format!("operator class \"{full}{name}\" does not exist for access method \"btree\"");
-        return Err(Error::new(SqlState::UndefinedObject, message));
+        return Err(no_class(&parts, &name, "btree"));
     };
     check_class(class, ty)?;
     Ok(Some(class.oid).filter(|oid| OperatorClass::default_of(ty).is_none_or(|c| c.oid != *oid)))
 }
 
 fn check_class(class: &OperatorClass, ty: &SqlType) -> Result<()> {
-    if class.accepts(ty) {
-        return Ok(());
-    }
+    if class.accepts(ty) { Ok(()) } else { Err(not_accepted(class, ty)) }
+}
+
+/// 42804 for a class that is not for values of a type.
+fn not_accepted(class: &OperatorClass, ty: &SqlType) -> Error {
     let (name, shown) = (class.name, ty.plain_name());
     let message = format!("operator class \"{name}\" does not accept data type {shown}");
-    Err(Error::new(SqlState::DatatypeMismatch, message))
+    Error::new(SqlState::DatatypeMismatch, message)
+}
+
+/// 42704 for the name of a class that an access method does not have.
+fn no_class(schema: &[String], name: &str, method: &str) -> Error {
+    let full: String = schema.iter().map(|part| format!("{part}.")).collect();
+    let message =
+        format!("operator class \"{full}{name}\" does not exist for access method \"{method}\"");
+    Error::new(SqlState::UndefinedObject, message)
+}
+
+/// 42704 for a type that an access method knows nothing of.
+pub(crate) fn no_default_class(ty: &SqlType, method: &str) -> Error {
+    let message = format!(
+        "data type {} has no default operator class for access method \"{method}\"",
+        ty.display_name()
+    );
+    Error::new(SqlState::UndefinedObject, message).hint(
+        "You must specify an operator class for the index or define a default operator class for \
+         the data type.",
+    )
+}
+
+/// What the terms of a key of an inverted index are, and its operator class, if it is another than
+/// its type's default. The class of pg_trgm is found in `public`, where its extension would be.
+pub(crate) fn key_terms(
+    written: Option<&ObjectName>,
+    ty: &SqlType,
+) -> Result<(TermClass, Option<u32>)> {
+    let Some(written) = written else {
+        let terms = OperatorClass::default_terms(ty).ok_or_else(|| no_default_class(ty, "gin"))?;
+        check_elements(ty)?;
+        return Ok((terms, None));
+    };
+    let mut parts = parts(written);
+    let name = parts.pop().unwrap_or_default();
+    let found = OperatorClass::inverted(&name).filter(|(terms, _)| {
+        parts.last().is_none_or(|schema| match terms {
+            TermClass::Trigram => schema == "public",
+            TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array => schema == "pg_catalog",
+        })
+    });
+    let (terms, class) = found.ok_or_else(|| no_class(&parts, &name, "gin"))?;
+    if !has_terms(terms, ty) {
+        return Err(not_accepted(class, ty));
+    }
+    check_elements(ty)?;
+    Ok((terms, Some(class.oid).filter(|_| !class.is_default)))
+}
+
+/// 42883 for arrays whose elements cannot be compared.
+fn check_elements(ty: &SqlType) -> Result<()> {
+    let Some(element) = ty.element().filter(|element| !is_orderable(element)) else {
+        return Ok(());
+    };
+    let name = element.plain_name();
+    let message = format!("could not identify a comparison function for type {name}");
+    Err(Error::new(SqlState::UndefinedFunction, message))
+}
+
+/// What the terms of inverted indexes are, after columns have got other types.
+pub(crate) fn restate_terms(table: &mut Table) -> Result<()> {
+    let columns = &table.columns;
+    for index in table.indexes.iter_mut().filter(|index| index.is_inverted()) {
+        for (key, terms) in index.keys.iter().zip(&mut index.inverted) {
+            let Some(column) = columns.iter().find(|column| column.id == key.column) else {
+                continue;
+            };
+            let class = key.operator_class.and_then(OperatorClass::by_oid);
+            match class {
+                None => {
+                    let default = OperatorClass::default_terms(&column.ty);
+                    *terms = default.ok_or_else(|| no_default_class(&column.ty, "gin"))?;
+                    check_elements(&column.ty)?;
+                }
+                Some(class) if !has_terms(*terms, &column.ty) => {
+                    return Err(not_accepted(class, &column.ty));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What the keys of a column say, after it has got another type or collation.
 pub(crate) fn restate(indexes: &mut [Index], column: &Column) -> Result<()> {
-    let keys = indexes.iter_mut().flat_map(|index| &mut index.keys);
+    let ordered = indexes.iter_mut().filter(|index| !index.is_inverted());
+    let keys = ordered.flat_map(|index| &mut index.keys);
     for key in keys.filter(|key| key.column == column.id) {
         if let Some(class) = key.operator_class.and_then(OperatorClass::by_oid) {
             check_class(class, &column.ty)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    ExcludedKey, Exclusion, ExclusionOperator, IndexKey as StoredKey, StoredExpr, Table,
+    ExcludedKey, Exclusion, ExclusionOperator, IndexKey as StoredKey, StoredExpr, Table, TermClass,
 };
 use braid_sql::ast::{self, Expr, Ident, IndexKey, KeyColumn, UniqueRules};
 use braid_sql::fold;
@@ -13,7 +13,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::folded;
 use crate::table::descriptor::wanted_name;
 use crate::table::exprs::{index_key_expr, index_predicate};
-use crate::table::key_classes::{key_class, key_collation};
+use crate::table::key_classes::{key_class, key_collation, key_terms};
 
 /// A column of a key to be made.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,8 @@ pub(crate) struct KeySpec {
     pub(crate) exclusion: Option<Exclusion>,
     /// `USING hash`
     pub(crate) is_hash: bool,
+    /// `USING gin`: what the terms of each key are.
+    pub(crate) inverted: Vec<TermClass>,
 }
 
 impl KeySpec {
@@ -99,18 +101,68 @@ impl KeySpec {
     }
 }
 
-/// A key as CREATE INDEX or an inline INDEX writes it, apart from its being unique.
+/// An index as CREATE INDEX, an inline INDEX or an exclusion constraint writes it.
+pub(crate) struct WrittenIndex<'a> {
+    pub(crate) name: Option<&'a Ident>,
+    pub(crate) method: Option<&'a Ident>,
+    pub(crate) unique: bool,
+    pub(crate) keys: &'a [IndexKey],
+    pub(crate) storing: &'a [Ident],
+    pub(crate) predicate: Option<&'a Expr>,
+}
+
+impl WrittenIndex<'_> {
+    /// 0A000 or 42704 for an access method that is not known, or cannot have such an index.
+    fn check_supported(&self) -> Result<()> {
+        let method = self.method.map(fold);
+        match method.as_deref() {
+            None | Some("btree") => Ok(()),
+            Some("hash") => self.check_plain("hash", true),
+            Some("gin") => self.check_plain("gin", false),
+            Some(method @ ("gist" | "spgist" | "brin")) => {
+                Err(Error::unsupported(format_args!("access method {method}")))
+            }
+            Some(other) => {
+                let message = format!("access method \"{other}\" does not exist");
+                Err(Error::new(SqlState::UndefinedObject, message))
+            }
+        }
+    }
+
+    /// 0A000 for what only an index with an order has.
+    fn check_plain(&self, method: &str, has_one_key: bool) -> Result<()> {
+        let mut keys = self.keys.iter();
+        let refused = if self.unique {
+            "unique indexes"
+        } else if has_one_key && self.keys.len() > 1 {
+            "multicolumn indexes"
+        } else if !self.storing.is_empty() {
+            "included columns"
+        } else if keys.clone().any(|key| key.descending) {
+            "ASC/DESC options"
+        } else if keys.any(|key| key.nulls_first.is_some()) {
+            "NULLS FIRST/LAST options"
+        } else {
+            return Ok(());
+        };
+        let message = format!("access method \"{method}\" does not support {refused}");
+        Err(Error::new(SqlState::FeatureNotSupported, message))
+    }
+}
+
+/// A key as it is written, apart from the rules of a unique one.
 pub(crate) fn index_spec(
     cx: &DdlContext<'_>,
     table: &Table,
-    name: Option<&Ident>,
-    keys: &[IndexKey],
-    storing: &[Ident],
-    predicate: Option<&Expr>,
+    written: &WrittenIndex<'_>,
 ) -> Result<KeySpec> {
-    let mut columns: Vec<SpecKey> = Vec::with_capacity(keys.len());
+    written.check_supported()?;
+    let method = written.method.map(fold);
+    let is_inverted = method.as_deref() == Some("gin");
+    let mut columns: Vec<SpecKey> = Vec::with_capacity(written.keys.len());
+    let mut inverted = Vec::new();
     let shape = Arc::new(table.clone());
-    for key in keys {
+    for key in written.keys {
         let (column, expr) = match key.column() {
             Some(column) => (fold(column), None),
             None => {
@@ -130,7 +182,14 @@ pub(crate) fn index_spec(
             (None, None) => return Err(undefined_column(&column)),
         };
         let collation = key_collation(key.collation.as_ref(), ty, collation)?;
-        let operator_class = key_class(key.opclass.as_ref(), ty)?;
+        let operator_class = match is_inverted {
+            false => key_class(key.opclass.as_ref(), ty)?,
+            true => {
+                let (terms, class) = key_terms(key.opclass.as_ref(), ty)?;
+                inverted.push(terms);
+                class
+            }
+        };
         columns.push(SpecKey {
             column,
             expr,
@@ -141,15 +200,18 @@ pub(crate) fn index_spec(
             collation,
         });
     }
-    let predicate = match predicate {
+    let predicate = match written.predicate {
         Some(expr) => index_predicate(cx, &Arc::new(table.clone()), expr)?,
         None => None,
     };
     Ok(KeySpec {
-        name: wanted_name(name),
+        name: wanted_name(written.name),
+        unique: written.unique,
         keys: columns,
-        storing: folded(storing),
+        storing: folded(written.storing),
         predicate,
+        is_hash: method.as_deref() == Some("hash"),
+        inverted,
         ..KeySpec::default()
     })
 }
@@ -174,7 +236,9 @@ pub(crate) fn exclusion_spec(
         }
     }
     let (keys, storing) = (&written.keys, &written.storing);
-    let spec = index_spec(cx, table, name, keys, storing, written.predicate.as_ref())?;
+    let predicate = written.predicate.as_ref();
+    let index = WrittenIndex { name, method: None, unique: false, keys, storing, predicate };
+    let spec = index_spec(cx, table, &index)?;
     let mut excluded = Vec::with_capacity(spec.keys.len());
     for (place, (key, symbol)) in spec.keys.iter().zip(&written.operators).enumerate() {
         let of_table = table.visible_columns().find(|known| known.name == key.column);

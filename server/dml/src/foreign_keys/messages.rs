@@ -2,11 +2,10 @@
 
 use braid_catalog::{Catalog, Table};
 use braid_exec::ExecutionState;
-use braid_rows::Violation;
+use braid_rows::{Violation, show};
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
 use crate::foreign_keys::link::Link;
-use crate::table_writer::columns_text;
 
 /// What messages are made with.
 #[derive(Clone, Copy)]
@@ -90,4 +89,17 @@ pub fn still_referenced<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[
         key_text(words, &link.parent, &link.parent_places, values),
         link.child.name
     ))
+}
+
+/// `(a, b)=(1, x)` of columns.
+fn columns_text(
+    table: &Table,
+    places: &[usize],
+    row: &[Datum],
+    settings: &FormatSettings,
+) -> String {
+    let names: Vec<&str> = places.iter().map(|p| table.columns[*p].name.as_str()).collect();
+    let values: Vec<String> =
+        places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
 }

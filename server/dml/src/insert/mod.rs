@@ -12,7 +12,7 @@ use braid_exec::{
 };
 use braid_kv::{Key, LockRequest};
 use braid_plan::{Expr, Firing, Insert, OnConflict, PolicyUse};
-use braid_rows::{IndexEntry, IndexRows, replaced_places};
+use braid_rows::{IndexEntry, IndexRows, RowEntries, replaced_places};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -70,7 +70,7 @@ pub struct InsertOperator {
 /// A row to be inserted.
 struct Proposed {
     row: Row,
-    entries: Vec<Option<IndexEntry>>,
+    entries: RowEntries,
 }
 
 impl InsertOperator {
@@ -265,7 +265,7 @@ impl InsertOperator {
                 };
                 self.writer.complete(&mut row).await?;
                 let entries = self.writer.entries(&row)?;
-                bytes += row_bytes(&row) + entries.iter().map(entry_bytes).sum::<usize>();
+                bytes += row_bytes(&row) + entries.all().map(entry_bytes).sum::<usize>();
                 proposed.push(Proposed { row, entries });
             }
             fits = self.held.try_take(bytes)?;
@@ -389,7 +389,9 @@ impl InsertOperator {
         let mut keys = Vec::new();
         let mut rows = Vec::new();
         for (place, p) in proposed.iter().enumerate() {
-            if let Some(entry) = p.entries[at].as_ref().filter(|entry| entry.must_be_unique) {
+            if let Some(entry) =
+                p.entries.by_index[at].as_ref().filter(|entry| entry.must_be_unique)
+            {
                 keys.push(entry.key.clone());
                 rows.push(place);
             }
@@ -575,8 +577,8 @@ fn keys_of(writer: &TableWriter, proposed: &[Proposed]) -> Vec<UniqueKey> {
 }
 
 /// Roughly the memory of an index entry.
-fn entry_bytes(entry: &Option<IndexEntry>) -> usize {
-    entry.as_ref().map_or(0, |entry| key_bytes(&entry.key) + entry.value.len())
+fn entry_bytes(entry: &IndexEntry) -> usize {
+    key_bytes(&entry.key) + entry.value.len()
 }
 
 /// Whether the values of a row are the columns of the input, in order.

@@ -55,6 +55,7 @@ impl<'a> SpanPrinter<'a> {
         for (i, (bound, column)) in bounds.iter().zip(columns).enumerate() {
             let values = match bound {
                 Bound::Null => vec![Datum::Null],
+                Bound::Terms(_) => return None,
                 Bound::OfRows => continue,
                 Bound::Rows(rows) => {
                     let row = |row: &Vec<Expr>| row.iter().map(|e| self.value(e)).collect();

@@ -153,8 +153,8 @@ fn given(values: Values<'_>, bound: &Bound, outer: Option<&[Known]>) -> Given {
             None => Given::Unknown,
         },
         Bound::OfRows => Given::OfRows,
-        // Its branches are looked at one by one.
-        Bound::Branches(_) => Given::Unknown,
+        // Branches are looked at one by one. Terms are scattered over the index.
+        Bound::Branches(_) | Bound::Terms(_) => Given::Unknown,
         Bound::Rows(rows) => {
             let row = |row: &Vec<Expr>| row.iter().map(value).collect::<Option<Row>>();
             match rows.iter().map(row).collect::<Option<Vec<Row>>>() {

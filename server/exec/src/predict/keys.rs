@@ -22,6 +22,9 @@ pub(crate) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<
 
 /// The part of an index that contains a row's entry: one key if the row is known.
 pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
+    if index.is_inverted() {
+        return table.index_span(index);
+    }
     let mut out = table.key_prefix(index);
     let rest =
         table.primary.keys.iter().filter(|part| {

@@ -114,7 +114,8 @@ impl<'a> SpanCollector<'a> {
             return;
         };
         let Some(rows) = self.intact(IndexRows::new(&scan.table, index)) else { return };
-        let covers = scan.lock.is_none()
+        let covers = !rows.is_inverted()
+            && scan.lock.is_none()
             && scan.columns.iter().all(|(_, place)| rows.has(&scan.table, *place));
         if !covers {
             self.reads.push(scan.table.index_span(&scan.table.primary));

@@ -387,6 +387,10 @@ fn show_bounds<'a>(
                 let branches: Vec<String> = branches.iter().map(show).collect();
                 conditions.push(format!("({})", branches.join(" OR ")));
             }
+            Bound::Terms(search) => {
+                let mut value = |e: &'a Expr| show_expr(describer, e, rows);
+                conditions.push(search.bound.show(keys, &mut value));
+            }
             Bound::Null => conditions.push(format!("({key} IS NULL)")),
             Bound::Range { lower: None, upper: None } => {
                 conditions.push(format!("({key} IS NOT NULL)"));

@@ -9,7 +9,7 @@ use braid_types::SqlType;
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 use crate::tree::node::{Access, Bound, Scan};
 
-use super::spans::candidate::{Candidate, candidate, found, take};
+use super::spans::candidate::{Candidate, candidate, found, is_useless, take};
 use super::spans::columns::is_never;
 use super::spans::union::union;
 use super::{estimate, partial_indexes, walk};
@@ -80,7 +80,7 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         let rows = (total * candidate.part).max(1.0);
         let cost = if index.number == 1 || candidate.covers {
             rows
-        } else if candidate.bounds.is_empty() && index.predicate.is_none() {
+        } else if is_useless(index, &candidate) {
             continue;
         } else {
             // Each row is read once more by its primary key.

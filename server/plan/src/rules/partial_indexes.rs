@@ -50,10 +50,12 @@ pub fn may_need_literals(scan: &Scan) -> bool {
     !of_params.is_empty() && scan.table.indexes.iter().any(reads_such)
 }
 
-/// Drops conditions that the predicates of the indexes read imply.
+/// Drops conditions that the predicates of the indexes read imply. The scan of an inverted index
+/// may turn out to read the whole table.
 pub fn drop_implied(node: &mut Node) {
     if let Node::Scan(scan) = node
         && let Some(index) = scan.table.index(scan.access.index)
+        && !index.is_inverted()
         && let Some(predicate) = predicate(scan, index)
     {
         let predicate = [predicate];

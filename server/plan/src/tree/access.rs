@@ -1,6 +1,7 @@
 //! Which part of which index a scan reads.
 
-use braid_catalog::IndexNumber;
+use braid_catalog::{IndexNumber, TermClass};
+use braid_codec::terms::TermOperator;
 
 use super::expr::Expr;
 
@@ -63,6 +64,85 @@ pub enum Bound {
     /// This column and those that follow are inside of one of these lists of bounds: what
     /// `a BETWEEN 1 AND 3 OR (a = 7 AND b > 5)` says. Nothing follows it.
     Branches(Vec<Vec<Bound>>),
+    /// Having terms, in an inverted index. It stands alone, and its conditions stay in the filter.
+    Terms(Box<TermSearch>),
+}
+
+/// Which rows of an inverted index may satisfy conditions.
+#[derive(Clone)]
+pub struct TermSearch {
+    /// The conditions.
+    pub bound: TermBound,
+    /// Reading the whole table costs less than reading more rows than this one by one.
+    pub rows_max: usize,
+}
+
+/// Conditions on the keys of an inverted index.
+#[derive(Clone)]
+pub enum TermBound {
+    /// An operator between a key and a value.
+    Operator(TermCondition),
+    /// All of these.
+    All(Vec<TermBound>),
+    /// One of these.
+    Any(Vec<TermBound>),
+}
+
+/// An operator between a key of an inverted index and a value.
+#[derive(Clone)]
+pub struct TermCondition {
+    /// The place of the key in the index.
+    pub key: usize,
+    /// What its terms are.
+    pub class: TermClass,
+    /// The operator, with the key on its left.
+    pub operator: TermOperator,
+    /// The value on its right.
+    pub value: Expr,
+}
+
+impl TermBound {
+    /// Calls `f` on each condition.
+    pub fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a TermCondition)) {
+        match self {
+            TermBound::Operator(condition) => f(condition),
+            TermBound::All(parts) | TermBound::Any(parts) => {
+                parts.iter().for_each(|part| part.for_each(f));
+            }
+        }
+    }
+
+    /// The conditions as EXPLAIN shows them. `value` shows a value.
+    pub fn show<'a>(
+        &'a self,
+        keys: &[String],
+        value: &mut dyn FnMut(&'a Expr) -> String,
+    ) -> String {
+        let (parts, word) = match self {
+            TermBound::All(parts) => (parts, " AND "),
+            TermBound::Any(parts) => (parts, " OR "),
+            TermBound::Operator(condition) => {
+                let key = keys.get(condition.key).map_or("", String::as_str);
+                let value = value(&condition.value);
+                return match condition.operator {
+                    TermOperator::HasElement => format!("({value} = ANY ({key}))"),
+                    operator => format!("({key} {} {value})", operator.symbol()),
+                };
+            }
+        };
+        let parts: Vec<String> = parts.iter().map(|part| part.show(keys, &mut *value)).collect();
+        format!("({})", parts.join(word))
+    }
+
+    /// The same, to change them.
+    pub fn for_each_mut(&mut self, f: &mut dyn FnMut(&mut TermCondition)) {
+        match self {
+            TermBound::Operator(condition) => f(condition),
+            TermBound::All(parts) | TermBound::Any(parts) => {
+                parts.iter_mut().for_each(|part| part.for_each_mut(f));
+            }
+        }
+    }
 }
 
 impl Bound {
@@ -79,6 +159,7 @@ impl Bound {
             Bound::Branches(branches) => {
                 branches.iter().flatten().for_each(|bound| bound.for_each_expr(f));
             }
+            Bound::Terms(search) => search.bound.for_each(&mut |condition| f(&condition.value)),
         }
     }
 
@@ -95,12 +176,15 @@ impl Bound {
             Bound::Branches(branches) => {
                 branches.iter_mut().flatten().for_each(|bound| bound.for_each_expr_mut(f));
             }
+            Bound::Terms(search) => {
+                search.bound.for_each_mut(&mut |condition| f(&mut condition.value));
+            }
         }
     }
 
     /// Whether it says which values a column has, not only between which they are.
     pub fn is_of_values(&self) -> bool {
-        !matches!(self, Bound::Range { .. } | Bound::Branches(_))
+        !matches!(self, Bound::Range { .. } | Bound::Branches(_) | Bound::Terms(_))
     }
 
     /// Whether computing it may fail. In a branch of an OR such a failure counts only if a row

@@ -9,7 +9,7 @@ use braid_builtins::{Aggregate, SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::{Access, Bound, Reading};
+pub use super::access::{Access, Bound, Reading, TermBound, TermCondition, TermSearch};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,

@@ -345,6 +345,8 @@ pub struct InlineIndex {
     pub name: Option<Ident>,
     /// `UNIQUE INDEX`.
     pub unique: bool,
+    /// `USING method`.
+    pub method: Option<Ident>,
     /// The keys.
     pub keys: Vec<IndexKey>,
     /// `STORING`, `COVERING` or `INCLUDE`.

@@ -85,8 +85,7 @@ fn index_text(
     place: &str,
 ) -> String {
     let index = &*index.as_written();
-    let plain = if index.is_hash { "hash" } else { "btree" };
-    let method = index.exclusion.as_ref().map_or(plain, |exclusion| &exclusion.method);
+    let method = index.method();
     let unique = if index.declares_unique() { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
@@ -313,7 +312,11 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
             (None, true) => (format!("UNIQUE INDEX {name}"), nulls),
             (None, false) => (format!("INDEX {name}"), nulls),
         };
-        let mut text = format!("{word} ({keys})");
+        let method = match index.method() {
+            "btree" => String::new(),
+            other => format!(" USING {other}"),
+        };
+        let mut text = format!("{word}{method} ({keys})");
         if !index.storing.is_empty() {
             let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
         }

@@ -27,10 +27,17 @@ fn key_options(key: &IndexKey) -> i64 {
     i64::from(key.descending) | (i64::from(key.declares_nulls_first()) << 1)
 }
 
-/// `indclass` of a key: its operator class, or the default one of its type.
-fn key_class(key: &IndexKey, column: &Column) -> i64 {
-    let default = || OperatorClass::default_of(&column.ty).map(|class| class.oid);
-    i64::from(key.operator_class.or_else(default).unwrap_or_default())
+/// `indclass`: the operator class of each key, or the default one of its type.
+fn key_classes(table: &Table, index: &Index) -> Vec<i64> {
+    let class = |(at, key): (usize, &IndexKey)| {
+        let default = || match index.inverted.get(at) {
+            Some(terms) => OperatorClass::of_terms(*terms),
+            None => OperatorClass::default_of(&table.column(key.column)?.ty),
+        };
+        let default = || default().map(|class| class.oid);
+        i64::from(key.operator_class.or_else(default).unwrap_or_default())
+    };
+    index.keys.iter().enumerate().map(class).collect()
 }
 
 /// `indcollation` of a key: its own, or that of its column.
@@ -97,7 +104,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(table.replica_identity == ReplicaIdentity::Index(index.number)),
                 vector(SqlType::Int2, all),
                 vector(SqlType::Oid, key_columns().map(|(key, column)| key_collation(key, column))),
-                vector(SqlType::Oid, key_columns().map(|(key, column)| key_class(key, column))),
+                vector(SqlType::Oid, key_classes(table, index)),
                 vector(SqlType::Int2, options),
                 optional((!exprs.is_empty()).then(|| cx.names().node_text(table, &exprs))),
                 optional(index.predicate.as_ref().map(|e| cx.names().node_text(table, &[e]))),

@@ -33,15 +33,16 @@ pub(crate) const HEAP: i64 = 2;
 pub(crate) const BTREE: i64 = 403;
 pub(crate) const HASH: i64 = 405;
 pub(crate) const GIST: i64 = 783;
+pub(crate) const GIN: i64 = 2742;
 pub(crate) const SPGIST: i64 = 4000;
 
 /// The access method that an index was written with.
 fn access_method(index: &Index) -> i64 {
-    match index.exclusion.as_ref().map(|exclusion| exclusion.method.as_str()) {
-        Some("gist") => GIST,
-        Some("spgist") => SPGIST,
-        Some("hash") => HASH,
-        None if index.is_hash => HASH,
+    match index.method() {
+        "gist" => GIST,
+        "spgist" => SPGIST,
+        "hash" => HASH,
+        "gin" => GIN,
         _ => BTREE,
     }
 }

@@ -5,10 +5,10 @@ use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
 use crate::cell::{flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::relations::{BTREE, GIST, HASH, HEAP, SPGIST};
+use crate::pg_catalog::relations::{BTREE, GIN, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
 use braid_builtins::function_oid;
-use braid_catalog::{OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
+use braid_catalog::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -114,6 +114,12 @@ fn pg_collation(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+/// Operator classes with the oids of their access methods.
+fn all_classes() -> impl Iterator<Item = (i64, &'static OperatorClass)> {
+    let btree = OPERATOR_CLASSES.iter().map(|class| (BTREE, class));
+    btree.chain(INVERTED_CLASSES.iter().map(|(_, class)| (GIN, class)))
+}
+
 fn pg_opclass(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_opclass",
@@ -129,18 +135,17 @@ fn pg_opclass(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "opckeytype",
         ],
     );
-    for class in OPERATOR_CLASSES {
+    for (method, class) in all_classes() {
         builder.push([
             int(class.oid),
-            int(BTREE),
+            int(method),
             text(class.name),
             int(SYSTEM_SCHEMA),
             int(ROOT),
             int(class.family),
             int(class.input),
             flag(class.is_default),
-            // Names are stored in indexes as `cstring`.
-            int(if class.name == "name_ops" { 2275 } else { 0 }),
+            int(class.key),
         ]);
     }
     builder.rows()
@@ -150,11 +155,11 @@ fn pg_opfamily(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "opfmethod", "opfname", "opfnamespace", "opfowner"];
     let mut builder = RowBuilder::new("pg_opfamily", &columns);
     let mut seen = Vec::new();
-    for class in OPERATOR_CLASSES {
+    for (method, class) in all_classes() {
         if !seen.contains(&class.family) {
             seen.push(class.family);
             let name = text(family_name(class));
-            builder.push([int(class.family), int(BTREE), name, int(SYSTEM_SCHEMA), int(ROOT)]);
+            builder.push([int(class.family), int(method), name, int(SYSTEM_SCHEMA), int(ROOT)]);
         }
     }
     builder.rows()
@@ -163,7 +168,9 @@ fn pg_opfamily(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn pg_am(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_am", &["oid", "amname", "amtype"]);
     builder.push([int(HEAP), text("heap"), text("t")]);
-    for (oid, name) in [(BTREE, "btree"), (HASH, "hash"), (GIST, "gist"), (SPGIST, "spgist")] {
+    let methods =
+        [(BTREE, "btree"), (HASH, "hash"), (GIST, "gist"), (GIN, "gin"), (SPGIST, "spgist")];
+    for (oid, name) in methods {
         builder.push([int(oid), text(name), text("i")]);
     }
     builder.rows()

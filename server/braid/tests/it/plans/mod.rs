@@ -3,6 +3,7 @@
 mod access_paths;
 mod first_rows;
 mod insert_plans;
+mod inverted_indexes;
 mod literal_plans;
 mod predictions;
 mod random_conditions;

@@ -57,8 +57,8 @@ fn change(random: &mut Random) -> String {
         0 | 1 => format!("INSERT INTO @ VALUES ({id}, {a}, {b}, {k}, {s}, {v})"),
         2 => format!("UPSERT INTO @ VALUES ({id}, {a}, {b}, {k}, {s}, {v})"),
         3 => format!(
-            "INSERT INTO @ VALUES ({id}, {a}, {b}, {k}, {s}, {v})
-             ON CONFLICT (id) DO UPDATE SET s = excluded.s, a = @.b, b = excluded.a"
+            "INSERT INTO @ AS o VALUES ({id}, {a}, {b}, {k}, {s}, {v})
+             ON CONFLICT (id) DO UPDATE SET s = excluded.s, a = o.b, b = excluded.a"
         ),
         4 => format!("UPDATE @ SET a = {a}, s = {s} WHERE {}", condition(random)),
         5 => format!("UPDATE @ SET v = {v}, k = b WHERE {}", condition(random)),

@@ -10,4 +10,4 @@ mod online_index;
 mod online_interleave;
 mod partial_index;
 mod range_delete;
-mod twin_tables;
+pub mod twin_tables;

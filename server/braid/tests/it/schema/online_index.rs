@@ -257,6 +257,43 @@ fn writers_beside_the_building_are_in_the_index() {
     });
 }
 
+#[test]
+fn writers_beside_the_building_are_in_an_inverted_index() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for worker in 1..=4 {
+            let own = connect(server.sql_url(), None).await;
+            writers.push(tokio::spawn(write(own, worker, stop.clone(), done.clone())));
+        }
+        let create = "CREATE INDEX items_words ON items USING gin (note gin_trgm_ops)";
+        let before = done.load(Ordering::Relaxed);
+        client.batch_execute(create).await.expect("is built beside writers");
+        let during = done.load(Ordering::Relaxed) - before;
+        assert!(during > 0, "no writer got through while the index was built");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stop.store(true, Ordering::Release);
+        for writer in writers {
+            writer.await.expect("a writer without surprises");
+        }
+        let findings = first_column(&client, "CHECK TABLE items").await;
+        assert_eq!(findings, Vec::<String>::new());
+        for word in ["again", "note 77", "w3 1"] {
+            let read = |column: &str| {
+                format!("SELECT id FROM items WHERE {column} LIKE '%{word}%' ORDER BY id")
+            };
+            let plan = first_column(&client, &format!("EXPLAIN {}", read("note"))).await;
+            assert!(plan.join("\n").contains("items_words"), "{plan:?}");
+            let by_index = first_column(&client, &read("note")).await;
+            // An expression that no index has reads the table.
+            assert_eq!(by_index, first_column(&client, &read("(note || '')")).await, "{word}");
+        }
+    });
+}
+
 /// Gives a value of `u` from row to row: to one with another key, or to a second one for a moment.
 /// Rows of different workers never share a value.
 async fn hand_on(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {

@@ -7,9 +7,13 @@ use tokio_postgres::Client;
 /// The table without indexes, and the one that gets them.
 const TABLES: [&str; 2] = ["plain", "indexed"];
 
-/// The tables `plain` and `indexed`. `@` in a statement stands for either of them.
+/// The tables `plain` and `indexed`. `@` and a blank in a statement stand for either of them.
 pub struct TwinTables {
     pub client: Client,
+}
+
+fn named(statement: &str, table: &str) -> String {
+    statement.replace("@ ", &format!("{table} "))
 }
 
 impl TwinTables {
@@ -26,7 +30,7 @@ impl TwinTables {
     pub async fn change(&self, statement: &str) {
         let mut outcomes = Vec::new();
         for table in TABLES {
-            let done = self.client.execute(&statement.replace('@', table), &[]).await;
+            let done = self.client.execute(&named(statement, table), &[]).await;
             outcomes.push(done.map_err(|error| match error.code() {
                 Some(state) => state.code().to_owned(),
                 None => error.to_string(),
@@ -37,7 +41,7 @@ impl TwinTables {
 
     /// Asks both tables: the rows are the same. The query of the table with indexes is returned.
     pub async fn query(&self, query: &str) -> String {
-        let [plain, indexed] = TABLES.map(|table| query.replace('@', table));
+        let [plain, indexed] = TABLES.map(|table| named(query, table));
         let rows = first_column(&self.client, &plain).await;
         assert_eq!(rows, first_column(&self.client, &indexed).await, "{indexed}");
         indexed

@@ -178,12 +178,14 @@ async fn batch_once(
     if locks {
         rows = locked_rows(&txn, seq, &builder.rows, &builder.decoder, &rows).await?;
     }
-    let mut entries = Vec::with_capacity(rows.len());
+    let mut keyed = Vec::with_capacity(rows.len());
     for row in &rows {
-        if let Some(row) = index_row(cx, &builder.exprs, row)? {
-            let entry = builder.index.entry(&builder.table, &row);
-            entries.push((row, entry));
-        }
+        keyed.extend(index_row(cx, &builder.exprs, row)?);
+    }
+    let mut entries = Vec::with_capacity(keyed.len());
+    for row in &keyed {
+        let of_row = builder.index.entries(&builder.table, row).into_iter();
+        entries.extend(of_row.map(|entry| (row, entry)));
     }
     let keys: Vec<Key> = entries.iter().map(|(_, entry)| entry.key.clone()).collect();
     let found = txn.reads().multi_get_recorded(seq, &keys, CHECKED).await.map_err(from_kv)?;

@@ -123,8 +123,9 @@ async fn add_entries(
         }
         count += 1;
         let Some(row) = index_row(cx, &builder.exprs, &full)? else { return Ok(()) };
-        let entry = builder.index.entry(&builder.table, &row);
-        load.add(&entry.key, &entry.value);
+        for entry in builder.index.entries(&builder.table, &row) {
+            load.add(&entry.key, &entry.value);
+        }
         Ok::<(), Error>(())
     };
     while let Some(batch) = scanner.next_batch().await.map_err(from_kv)? {

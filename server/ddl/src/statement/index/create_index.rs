@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Object, Table};
 use braid_sql::ast::{CreateIndex, UniqueRules};
-use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -14,48 +13,11 @@ use crate::rows::rewrite::fill_index;
 use crate::table::constraints::add_key;
 use crate::table::descriptor::wanted_name;
 use crate::table::interleave::interleave_in_parent;
-use crate::table::key_spec::{KeySpec, index_spec};
+use crate::table::key_spec::{KeySpec, WrittenIndex, index_spec};
 use crate::table::moving::refuse_moving;
-
-/// 0A000 or 42704 for an access method that is not known, or cannot have such an index.
-fn check_supported(create: &CreateIndex) -> Result<()> {
-    let method = create.method.as_ref().map(fold);
-    match method.as_deref() {
-        None | Some("btree") => Ok(()),
-        Some("hash") => check_hash(create),
-        Some("gin" | "gist" | "spgist" | "brin") => {
-            Err(Error::unsupported(format_args!("access method {}", method.unwrap_or_default())))
-        }
-        Some(other) => {
-            let message = format!("access method \"{other}\" does not exist");
-            Err(Error::new(SqlState::UndefinedObject, message))
-        }
-    }
-}
-
-/// 0A000 for what no hash index has.
-fn check_hash(create: &CreateIndex) -> Result<()> {
-    let mut keys = create.keys.iter();
-    let refused = if create.unique {
-        "unique indexes"
-    } else if create.keys.len() > 1 {
-        "multicolumn indexes"
-    } else if !create.storing.is_empty() {
-        "included columns"
-    } else if keys.clone().any(|key| key.descending) {
-        "ASC/DESC options"
-    } else if keys.any(|key| key.nulls_first.is_some()) {
-        "NULLS FIRST/LAST options"
-    } else {
-        return Ok(());
-    };
-    let message = format!("access method \"hash\" does not support {refused}");
-    Err(Error::new(SqlState::FeatureNotSupported, message))
-}
 
 /// The table and the key wanted; `None` if the index is there and IF NOT EXISTS was said.
 fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<Table>, KeySpec)>> {
-    check_supported(create)?;
     let table = cx.table_or_materialized(&create.table)?;
     cx.check_owner(Object::Table(&table))?;
     if let Some(name) = wanted_name(create.name.as_ref())
@@ -66,17 +28,17 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
         cx.notice(SqlState::DuplicateTable, message);
         return Ok(None);
     }
-    let spec = index_spec(
-        cx,
-        &table,
-        create.name.as_ref(),
-        &create.keys,
-        &create.storing,
-        create.predicate.as_ref(),
-    )?;
+    let written = WrittenIndex {
+        name: create.name.as_ref(),
+        method: create.method.as_ref(),
+        unique: create.unique,
+        keys: &create.keys,
+        storing: &create.storing,
+        predicate: create.predicate.as_ref(),
+    };
+    let spec = index_spec(cx, &table, &written)?;
     let rules = UniqueRules::of_index(create.nulls_not_distinct);
-    let is_hash = create.method.as_ref().is_some_and(|method| fold(method) == "hash");
-    Ok(Some((table, KeySpec { unique: create.unique, rules, is_hash, ..spec })))
+    Ok(Some((table, KeySpec { rules, ..spec })))
 }
 
 fn add(

@@ -225,7 +225,8 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
 }
 
 /// Extensions whose functions are built in: creating them is accepted.
-const BUILT_IN: &[&str] = &["plpgsql", "pgcrypto", "uuid-ossp", "pg_stat_statements", "btree_gist"];
+const BUILT_IN: &[&str] =
+    &["plpgsql", "pgcrypto", "uuid-ossp", "pg_stat_statements", "btree_gist", "pg_trgm"];
 
 pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
     let name = fold(&create.name);

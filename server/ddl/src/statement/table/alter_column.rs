@@ -29,7 +29,7 @@ use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, restate_conditions};
 use crate::table::interleave::refuse_new_type;
-use crate::table::key_classes::restate;
+use crate::table::key_classes::{restate, restate_terms};
 
 pub(crate) async fn run(
     cx: &mut DdlContext<'_>,
@@ -232,6 +232,7 @@ async fn set_type(
     }
     let id = column.id;
     restate_conditions(cx, old, changed, id)?;
+    restate_terms(changed)?;
     rewrite_rows(cx, old, changed, |cx, row| {
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);

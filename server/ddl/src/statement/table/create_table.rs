@@ -29,7 +29,7 @@ use crate::table::descriptor::new_table;
 use crate::table::exprs::{restate_expr, stored_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::interleave_in_parent;
-use crate::table::key_spec::{KeySpec, index_spec};
+use crate::table::key_spec::{KeySpec, WrittenIndex, index_spec};
 use crate::table::rowid::add_rowid;
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {
@@ -177,16 +177,17 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
 /// The indexes written beside the columns.
 fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> Result<()> {
     for index in &create.indexes {
-        let spec = index_spec(
-            cx,
-            table,
-            index.name.as_ref(),
-            &index.keys,
-            &index.storing,
-            index.predicate.as_ref(),
-        )?;
+        let written = WrittenIndex {
+            name: index.name.as_ref(),
+            method: index.method.as_ref(),
+            unique: index.unique,
+            keys: &index.keys,
+            storing: &index.storing,
+            predicate: index.predicate.as_ref(),
+        };
+        let spec = index_spec(cx, table, &written)?;
         let rules = UniqueRules::of_index(index.nulls_not_distinct);
-        let number = add_key(cx, table, &KeySpec { unique: index.unique, rules, ..spec })?;
+        let number = add_key(cx, table, &KeySpec { rules, ..spec })?;
         if let Some(clause) = &index.interleave {
             interleave_in_parent(cx, table, number, clause)?;
         }

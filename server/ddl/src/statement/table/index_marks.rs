@@ -48,7 +48,7 @@ pub(crate) fn cluster_on(
             if index.predicate.is_some() {
                 return refused(format!("cannot cluster on partial index \"{name}\""));
             }
-            if index.is_hash {
+            if index.is_hash || index.is_inverted() {
                 return refused(format!(
                     "cannot cluster on index \"{name}\" because access method does not support \
                      clustering"

@@ -135,10 +135,16 @@ pub struct KeyBounds {
 }
 
 impl KeyBounds {
-    /// The bounds of a scan's access.
+    /// The bounds of a scan's access. An inverted index leads to rows of the whole primary index.
     pub fn new(scan: &Scan) -> Result<Self> {
         let table = &scan.table;
         let index = index_of(scan)?;
+        if index.is_inverted() {
+            let (bounds, primary) = (Vec::new(), &table.primary);
+            let columns = KeyColumn::all(table, primary);
+            let shape = table.key_shape_among(primary, scan.gap_keys);
+            return Ok(Self { prefix: table.key_prefix(primary), columns, shape, bounds });
+        }
         Ok(Self {
             prefix: table.key_prefix(index),
             columns: KeyColumn::all(table, index),
@@ -177,7 +183,7 @@ impl Secondary {
     ) -> Result<Option<Self>> {
         let table = &scan.table;
         let index = index_of(scan)?;
-        if index.number == table.primary.number {
+        if index.number == table.primary.number || index.is_inverted() {
             return Ok(None);
         }
         let rows = IndexRows::new(table, index)?;
@@ -190,7 +196,7 @@ impl Secondary {
 }
 
 /// The index that a scan reads.
-fn index_of(scan: &Scan) -> Result<&Index> {
+pub fn index_of(scan: &Scan) -> Result<&Index> {
     let (table, number) = (&scan.table, scan.access.index);
     let found = table.all_indexes().find(|index| index.number == number);
     found.ok_or_else(|| Error::broken(format!("table \"{}\" has no index {number}", table.name)))

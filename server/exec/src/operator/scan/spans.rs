@@ -3,7 +3,7 @@
 use braid_kv::{Span, SpanSet};
 use braid_plan::{Bound, Expr};
 use braid_rows::{KeyColumn, extend, extend_by_rows, range};
-use braid_types::{Datum, Result};
+use braid_types::{Datum, Error, Result};
 
 use crate::operator::eval::Evaluator;
 
@@ -76,6 +76,7 @@ async fn spans_below(
                 prefixes = extend_by_rows(&prefixes, &columns[i..], &values)?;
             }
             Bound::OfRows => {}
+            Bound::Terms(_) => return Err(Error::internal("terms as the span of an index")),
             Bound::Branches(branches) => {
                 return Box::pin(of_branches(&prefixes, &columns[i..], branches, evaluator)).await;
             }

@@ -12,6 +12,7 @@ mod first_of_each;
 mod key_parts;
 mod merged;
 mod read_options;
+mod terms;
 
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ use crate::operator::column_source::ColumnSource;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
 use crate::operator::postponed::Postponed;
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 use crate::operator::scan::row_lock::{LockedRow, RowLocker};
 use crate::operator::scan::table_scan::entries::Entries;
 use crate::operator::scan::table_scan::read_options::ReadOptions;
+use crate::operator::scan::table_scan::terms::{InvertedIndex, TermScan};
 use crate::operator::{BATCH_ROWS, Operator};
 
 fn places_of(scan: &Scan) -> Vec<usize> {
@@ -40,6 +43,7 @@ struct Layout {
     reader: Reader,
     bounds: KeyBounds,
     secondary: Option<Secondary>,
+    inverted: Option<InvertedIndex>,
 }
 
 impl Layout {
@@ -50,7 +54,8 @@ impl Layout {
             None => Reader::new(&scan.table, &places, locking)?,
         };
         let secondary = Secondary::new(scan, &places, &reader, locking)?;
-        Ok(Self { reader, bounds: KeyBounds::new(scan)?, secondary })
+        let inverted = InvertedIndex::new(scan)?;
+        Ok(Self { reader, bounds: KeyBounds::new(scan)?, secondary, inverted })
     }
 
     /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
@@ -103,6 +108,8 @@ pub struct ScanOperator {
     by_columns: Option<Box<columns::ByColumns>>,
     counts: ScanCounts,
     failed: Postponed,
+    /// Memory of the primary keys that an inverted index has led to.
+    found: MemoryReservation,
 }
 
 impl ScanOperator {
@@ -124,7 +131,6 @@ impl ScanOperator {
             locks_first: points && locker.is_some() && scan.filter.is_empty() && !read_committed,
             counts: ScanCounts::new(&evaluator.run, scan),
             record: if scan.unrecorded { Record::Never } else { Record::Default },
-            evaluator,
             layout,
             filter: scan.filter.clone(),
             locker,
@@ -137,18 +143,41 @@ impl ScanOperator {
             partial: RowAssembler::default(),
             by_columns: None,
             failed: Postponed::default(),
+            found: MemoryReservation::new(&evaluator.run),
+            evaluator,
         })
     }
 
     async fn start(&mut self) -> Result<()> {
         self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
-        let mut spans = self.layout.bounds.spans(&self.evaluator).await?;
+        let mut spans = match &self.layout.inverted {
+            Some(_) => self.rows_with_terms().await?,
+            None => self.layout.bounds.spans(&self.evaluator).await?,
+        };
         if !self.reverse {
             spans.reverse();
         }
         self.open = Some(spans);
         self.counts.begin(1);
         Ok(())
+    }
+
+    /// The primary keys that an inverted index leads to, as points; or the span of all rows, if
+    /// that costs less to read.
+    async fn rows_with_terms(&mut self) -> Result<Vec<Span>> {
+        let layout = self.layout.clone();
+        let Some(inverted) = &layout.inverted else { return Ok(Vec::new()) };
+        let mut search = TermScan::new(inverted, &self.evaluator, self.record);
+        let found = search.find().await?;
+        self.counts.read(search.entries);
+        let Some(keys) = found else { return layout.bounds.spans(&self.evaluator).await };
+        self.points = true;
+        self.found.take(keys.iter().map(Vec::len).sum())?;
+        let key = |suffix: Vec<u8>| {
+            let values = inverted.index.primary_values(&suffix)?;
+            Ok(Span::key(layout.reader.rows.primary_key_of_parts(&values)))
+        };
+        keys.into_iter().map(key).collect()
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {

@@ -2,7 +2,7 @@
 //!
 //! Conditions count as independent. Two ends of a range of one column belong together.
 
-use braid_catalog::Catalog;
+use braid_catalog::{Catalog, TermClass};
 use braid_types::{Datum, SqlType};
 
 use crate::Slot;
@@ -16,6 +16,10 @@ use super::guesses;
 const RANGE: f64 = 0.3;
 /// The part of rows that any other condition leaves.
 const OTHER: f64 = 0.5;
+/// The part of rows whose document or array contains another one, as PostgreSQL assumes it.
+const CONTAINING: f64 = 0.005;
+/// The part of rows whose document or array has one of some keys or elements.
+const OVERLAPPING: f64 = 0.01;
 /// The least part that a range of known ends leaves.
 const LEAST: f64 = 1e-9;
 
@@ -42,8 +46,12 @@ pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
         Expr::Const(Datum::Bool(true), _) => 1.0,
         Expr::Call(call) => match comparison(e) {
             Some((op, a, b)) => compare(op, a, b, scan, catalog),
-            None => like(call, scan, catalog).unwrap_or(OTHER),
+            None => {
+                let known = like(call, scan, catalog).or_else(|| with_terms(call, scan));
+                known.unwrap_or(OTHER)
+            }
         },
+        Expr::Quantified(q) if !q.all && matches!(q.array, Expr::Column(..)) => OVERLAPPING,
         _ => OTHER,
     };
     part.clamp(0.0, 1.0)
@@ -305,6 +313,25 @@ fn truth(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
     match wanted {
         Some(value) => Some(facts.equal(&Datum::Bool(value))),
         None => facts.null_fraction(),
+    }
+}
+
+/// The part of rows that an operator leaves which inverted indexes answer. A pattern of LIKE counts
+/// as selective where there is such an index for patterns.
+fn with_terms(call: &CallExpr, scan: &Scan) -> Option<f64> {
+    let ty = call.types.first()?;
+    let has_parts = ty.is_array() || *ty == SqlType::Jsonb;
+    let has_trigrams = || {
+        let mut indexes = scan.table.indexes.iter();
+        indexes.any(|index| index.inverted.contains(&TermClass::Trigram))
+    };
+    match call.function.name {
+        "@>" | "<@" if has_parts => Some(CONTAINING),
+        "&&" if has_parts => Some(OVERLAPPING),
+        "?" | "?|" | "?&" | "@?" | "@@" if has_parts => Some(OVERLAPPING),
+        "%" if is_text(ty) => Some(OVERLAPPING),
+        "~~" | "~~*" if has_trigrams() => Some(OVERLAPPING),
+        _ => None,
     }
 }
 

@@ -45,6 +45,9 @@ pub fn rewrite_below(project: &Project, keys: &mut [SortKey]) -> Option<()> {
 /// How an index gives a scan's rows in the order of sort keys. Several spans are read in key
 /// order, so their rows come in the order of the index; or they are merged.
 pub fn order_of(scan: &Scan, index: &Index, bounds: &[Bound], keys: &[SortKey]) -> Option<Order> {
+    if index.is_inverted() {
+        return None;
+    }
     let parts = parts(scan, index);
     let mut reverse = None;
     let (mut place, mut merged, mut is_sorted) = (0, 0, false);
@@ -86,6 +89,7 @@ pub fn order_of(scan: &Scan, index: &Index, bounds: &[Bound], keys: &[SortKey]) 
 /// Whether the spans of an index can be merged. The keys of one row must be next to each other.
 pub fn can_merge(scan: &Scan, index: &Index) -> bool {
     !index.is_mixed()
+        && !index.is_inverted()
         && (index.number != scan.table.primary.number || scan.table.families.len() <= 1)
 }
 
@@ -95,7 +99,11 @@ pub fn merged_spans(bounds: &[Bound], merged: usize) -> usize {
         Bound::In(list) => list.len(),
         Bound::Rows(rows) => rows.len(),
         Bound::Any(_) => ANY_COUNT,
-        Bound::Null | Bound::OfRows | Bound::Range { .. } | Bound::Branches(_) => 1,
+        Bound::Null
+        | Bound::OfRows
+        | Bound::Range { .. }
+        | Bound::Branches(_)
+        | Bound::Terms(_) => 1,
     };
     bounds.iter().take(merged).map(count).fold(1, usize::saturating_mul)
 }

@@ -8,6 +8,7 @@ use crate::tree::node::{Access, Bound, Node, Reading, Scan};
 
 use super::bounded::Bounded;
 use super::bounds::{bounded, is_key};
+use super::terms;
 
 /// A row that a scan finds in an index and reads by its primary key. A row of a scan costs 1.
 const FETCHED: f64 = 4.0;
@@ -50,8 +51,13 @@ pub struct Candidate {
 
 /// How far conditions bound an index.
 pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
-    let conditions: Vec<&Expr> = conditions.iter().collect();
-    let Bounded { bounds, part, exact, .. } = bounded(scan, index, 0, &conditions, catalog);
+    let Bounded { bounds, part, exact, .. } = match index.is_inverted() {
+        true => terms::bounded(scan, index, conditions, (FETCHED, catalog)),
+        false => {
+            let conditions: Vec<&Expr> = conditions.iter().collect();
+            bounded(scan, index, 0, &conditions, catalog)
+        }
+    };
     let part = match is_key(index, &bounds) {
         true => part,
         false => part * partial_indexes::part(scan, index, catalog),
@@ -60,10 +66,19 @@ pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Cata
     Candidate { index: index.number, part, covers, bounds, exact, reading }
 }
 
+/// Whether a way to read an index is none: the index has no bounds, and is not a partial one that
+/// has fewer rows than its table.
+pub fn is_useless(index: &Index, candidate: &Candidate) -> bool {
+    candidate.bounds.is_empty() && (index.predicate.is_none() || index.is_inverted())
+}
+
 /// Whether an index has every column that a scan gives.
 pub fn covers(scan: &Scan, index: &Index) -> bool {
     if index.number == 1 {
         return true;
+    }
+    if index.is_inverted() {
+        return false;
     }
     // A locked row is locked by its primary key and read there.
     scan.lock.is_none()

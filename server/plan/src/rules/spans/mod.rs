@@ -8,6 +8,8 @@
 //!   (a = 1 AND b < 5) OR a > 7   a: Branches [ [In [1], Range (.. 5)], [Range (7 ..)] ]
 //! ```
 //!
+//! Conditions on an inverted index become the terms that rows must have: see [`terms`].
+//!
 //! `exec` computes the spans of bounds when the scan starts, since parameters are known then. It
 //! sorts and merges the spans of branches, so no row comes twice.
 
@@ -16,4 +18,5 @@ pub mod bounds;
 pub mod branches;
 pub mod candidate;
 pub mod columns;
+pub mod terms;
 pub mod union;

@@ -130,7 +130,7 @@ fn bounded(
         return None;
     }
     let found = candidate::candidate(scan, index, &conditions, catalog);
-    if found.bounds.is_empty() && index.predicate.is_none() {
+    if candidate::is_useless(index, &found) {
         return None;
     }
     let rows = (estimate::table_rows(&scan.table, catalog) * found.part).max(1.0);

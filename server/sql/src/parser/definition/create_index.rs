@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
-use crate::ast::{CreateIndex, IndexKey, Statement};
+use crate::ast::{CreateIndex, IndexKey, InlineIndex, Statement};
 use crate::lex::keywords;
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -54,6 +54,31 @@ pub(crate) fn parse_create_index(cursor: &mut Cursor<'_>, unique: bool) -> Resul
         interleave,
         options,
     })))
+}
+
+pub(super) fn parse_inline_index(
+    cursor: &mut Cursor<'_>,
+    unique: bool,
+    span: sqlparser::tokenizer::Span,
+) -> Result<InlineIndex> {
+    let name = if *cursor.peek() == Token::LParen { None } else { Some(parse_ident(cursor)?) };
+    let method = if cursor.take("using") { Some(parse_ident(cursor)?) } else { None };
+    let keys = cursor.parens(parse_index_key)?;
+    let storing = parse_storing(cursor)?;
+    let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
+    let interleave = parse_interleave(cursor)?;
+    let predicate = parse_selection(cursor)?;
+    Ok(InlineIndex {
+        name,
+        unique,
+        method,
+        keys,
+        storing,
+        nulls_not_distinct,
+        predicate,
+        interleave,
+        span,
+    })
 }
 
 /// `NULLS [NOT] DISTINCT`.

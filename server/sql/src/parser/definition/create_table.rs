@@ -5,14 +5,15 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::create_index::{parse_index_key, parse_index_placement, parse_nulls_not_distinct};
+use super::create_index::{
+    parse_index_key, parse_index_placement, parse_inline_index, parse_nulls_not_distinct,
+};
 use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable, CreateTableLike,
-    Exclusion, Family, ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind,
-    PartitionOfClause, ReferenceAction, Statement, TableConstraint, TableConstraintKind,
-    UniqueRules,
+    Exclusion, Family, ForeignKey, IdentityMode, KeyColumn, MatchKind, PartitionOfClause,
+    ReferenceAction, Statement, TableConstraint, TableConstraintKind, UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -173,20 +174,6 @@ fn parse_table_like(cursor: &mut Cursor<'_>) -> Result<CreateTableLike> {
         options.push((which == 0, what.value));
     }
     Ok(CreateTableLike { source, options })
-}
-
-fn parse_inline_index(
-    cursor: &mut Cursor<'_>,
-    unique: bool,
-    span: sqlparser::tokenizer::Span,
-) -> Result<InlineIndex> {
-    let name = if *cursor.peek() == Token::LParen { None } else { Some(parse_ident(cursor)?) };
-    let keys = cursor.parens(parse_index_key)?;
-    let storing = parse_storing(cursor)?;
-    let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
-    let interleave = parse_interleave(cursor)?;
-    let predicate = parse_selection(cursor)?;
-    Ok(InlineIndex { name, unique, keys, storing, nulls_not_distinct, predicate, interleave, span })
 }
 
 /// A column with its type and constraints.

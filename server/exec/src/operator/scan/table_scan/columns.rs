@@ -43,6 +43,7 @@ impl ScanOperator {
     pub(crate) fn gives_columns(&self) -> bool {
         self.layout.secondary.is_none()
             && !self.points
+            && self.layout.inverted.is_none()
             && self.locker.is_none()
             && self.limit.is_none()
             && self.layout.reader.rows.family_count() == 1
