@@ -63,6 +63,7 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         let bounds = vec![Bound::Range { lower: above_null, upper: None }];
         scan.access = Access::new(scan.table.primary.number, bounds);
         scan.filter.clear();
+        scan.bounded_by.clear();
         scan.union.clear();
         scan.rows = 0.0;
         return;
