@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use braid_types::{Error, Result, SqlType};
 
+use crate::tree::access::Access;
 use crate::tree::expr::{Expr, Slot, SubqueryKind};
 use crate::tree::node::{
     AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, Scan, SortKey,
@@ -183,7 +184,7 @@ fn node(n: &mut Node, frame: &mut Frame) {
             node(&mut sort.input, frame);
             let input = Input::new(&sort.input.slots());
             keys(&mut sort.keys, &input, frame);
-            exprs(&mut sort.limit, &nothing, frame);
+            exprs(sort.limit.iter_mut().chain(&mut sort.offset), &nothing, frame);
         }
         Node::LockRows(lock) => lock_rows(lock, frame),
         Node::Limit(limit) => {
@@ -233,7 +234,8 @@ fn scan(scan: &mut Scan, frame: &mut Frame) {
     for b in scan.access.bounds.iter_mut().chain(pruning) {
         b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
     }
-    exprs(&mut scan.access.limit, &nothing, frame);
+    let Access { limit, offset, .. } = &mut scan.access;
+    exprs(limit.iter_mut().chain(offset), &nothing, frame);
 }
 
 fn lock_rows(lock: &mut LockRows, frame: &mut Frame) {

@@ -41,6 +41,7 @@ pub use identify::{identify, identify_expr, identify_policy, identify_when};
 pub use memo::Memo;
 pub use planned::{PlannedStatement, plan, plan_call, plan_definition, plan_for, plan_refresh};
 pub use range_delete::range_delete;
+pub use rules::cannot_fail;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, LetExpr,

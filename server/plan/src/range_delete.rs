@@ -217,6 +217,7 @@ fn is_all_of_spans(scan: &Scan, table: &Table) -> bool {
     scan.table.id == table.id
         && scan.access.index == table.primary.number
         && scan.access.limit.is_none()
+        && scan.access.offset.is_none()
         && scan.filter.is_empty()
         && !scan.unrecorded
         && scan.access.bounds.len() >= above

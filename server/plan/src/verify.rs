@@ -124,7 +124,7 @@ fn scan(scan: &Scan, outer: usize) -> Result<()> {
     exprs(&scan.filter, Widths { input: scan.columns.len(), outer })?;
     // Bounds are known before the first row is.
     let before = Widths { input: 0, outer };
-    let mut result = exprs(&scan.access.limit, before);
+    let mut result = exprs(scan.access.limit.iter().chain(&scan.access.offset), before);
     for bound in &scan.access.bounds {
         bound.for_each_expr(&mut |e| {
             if result.is_ok() {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use braid_codec::value::{cell_i64, cell_str, decode_cell};
+use braid_codec::value::{cell_i64, cell_str, decode_cell, decode_members};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
@@ -50,6 +50,8 @@ pub struct Column {
     /// Its values.
     pub values: Values,
     ty: SqlType,
+    /// The members that are wanted of the objects of a `jsonb`, if these are not all.
+    members: Option<Arc<[Box<str>]>>,
     /// Where it is NULL, up to the last NULL; not used for [`Values::Data`].
     nulls: Vec<bool>,
     texts: Texts,
@@ -117,7 +119,12 @@ impl Column {
             SqlType::Float4 | SqlType::Float8 => Values::Floats(Vec::new()),
             _ => Values::Data(Vec::new()),
         };
-        Self { values, ty, nulls: Vec::new(), texts: Texts::default() }
+        Self { values, ty, members: None, nulls: Vec::new(), texts: Texts::default() }
+    }
+
+    /// Decodes of objects these members alone.
+    pub(crate) fn only_members(&mut self, names: Arc<[Box<str>]>) {
+        self.members = Some(names);
     }
 
     fn clear(&mut self) {
@@ -178,8 +185,11 @@ impl Column {
                 values.push(Datum::Text(self.texts.find(cell)?));
             }
             (_, ty) => {
-                let datum = decode_cell(cell, ty).map_err(from_codec)?;
-                self.push(datum);
+                let datum = match &self.members {
+                    Some(names) => decode_members(cell, names),
+                    None => decode_cell(cell, ty),
+                };
+                self.push(datum.map_err(from_codec)?);
             }
         }
         Ok(())

@@ -19,7 +19,11 @@ impl RowDecoder {
             types[*out] = Some(ty);
         }
         // Every column is in one of the two lists.
-        Columns::new(types.into_iter().flatten().cloned())
+        let mut columns = Columns::new(types.into_iter().flatten().cloned());
+        for (out, names) in &self.members {
+            columns.list[*out].only_members(names.clone());
+        }
+        columns
     }
 
     /// Two decoders: of the columns at places that are wanted first, and of the others.
@@ -36,6 +40,7 @@ impl RowDecoder {
                 all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
             },
             template: self.template.clone(),
+            members: self.members.clone(),
         };
         (part(true), part(false))
     }

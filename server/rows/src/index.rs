@@ -264,10 +264,20 @@ impl IndexRows {
 
     /// A reader of these columns of the table, of those that the entry has; the others stay NULL.
     pub fn reader(&self, table: &Table, places: &[usize]) -> IndexDecoder {
+        self.reader_of(table, places, |_| true)
+    }
+
+    /// The same for those of the columns, by their place in the list, that are wanted.
+    pub fn reader_of(
+        &self,
+        table: &Table,
+        places: &[usize],
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> IndexDecoder {
         let mut from_value = Vec::new();
         let mut from_key = Vec::new();
         let key_parts = self.keys.iter().chain(&self.suffix);
-        for (out, place) in places.iter().enumerate() {
+        for (out, place) in places.iter().enumerate().filter(|(out, _)| is_wanted(*out)) {
             let column = &table.columns[*place];
             match self.value_parts().find(|(_, part)| part.place == *place) {
                 Some((part, _)) => {

@@ -1,7 +1,9 @@
 //! Decodes the key/value pairs of rows.
 
+use std::sync::Arc;
+
 use braid_catalog::ColumnId;
-use braid_codec::value::{Cell, RowReader, decode_cell};
+use braid_codec::value::{Cell, RowReader, decode_cell, decode_members};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
@@ -15,9 +17,22 @@ pub struct RowDecoder {
     pub(crate) from_key: Vec<(usize, usize)>,
     pub(crate) from_value: Vec<(ColumnId, SqlType, usize)>,
     pub(crate) template: Row,
+    /// The members that are wanted of some `jsonb` columns, by the place in the output.
+    pub(crate) members: Vec<(usize, Arc<[Box<str>]>)>,
 }
 
 impl RowDecoder {
+    /// Decodes of the `jsonb` column at a place of the output these members alone, where its value
+    /// is an object.
+    pub fn only_members(&mut self, out: usize, names: Arc<[Box<str>]>) {
+        self.members.push((out, names));
+    }
+
+    /// The members that are wanted of the column at a place, if these are not all.
+    pub(crate) fn members_at(&self, out: usize) -> Option<&Arc<[Box<str>]>> {
+        self.members.iter().find(|(at, _)| *at == out).map(|(_, names)| names)
+    }
+
     /// Whether values are needed at all.
     pub fn needs_values(&self) -> bool {
         !self.from_value.is_empty()
@@ -88,7 +103,11 @@ impl RowDecoder {
                 None => {}
                 Some(Cell::Null) => row[*out] = Datum::Null,
                 Some(Cell::Bytes(bytes)) => {
-                    row[*out] = decode_cell(bytes, ty).map_err(from_codec)?;
+                    let decoded = match self.members_at(*out) {
+                        Some(names) => decode_members(bytes, names),
+                        None => decode_cell(bytes, ty),
+                    };
+                    row[*out] = decoded.map_err(from_codec)?;
                 }
             }
         }

@@ -228,6 +228,7 @@ impl TableRows {
         }
         from_key.sort_unstable();
         RowDecoder {
+            members: Vec::new(),
             prefix_bytes: self.primary_prefix.len(),
             parts: self.primary.clone(),
             from_key,

@@ -16,6 +16,12 @@ pub fn decode_cell(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
     decode_at(bytes, ty, 0)
 }
 
+/// The cell of a `jsonb` of which these members alone are wanted, if it is an object. The object
+/// that is given has no others.
+pub fn decode_members(bytes: &[u8], wanted: &[Box<str>]) -> Result<Datum> {
+    Ok(Datum::Json(Arc::new(json::read_members(bytes, wanted)?)))
+}
+
 /// The boolean in a cell.
 pub fn cell_bool(bytes: &[u8]) -> Result<bool> {
     match bytes {

@@ -82,6 +82,51 @@ pub(super) fn read(bytes: &[u8]) -> Result<Json> {
     if rest.is_empty() { Ok(value) } else { Err(Error::corrupt("jsonb")) }
 }
 
+/// A document of which these members alone are wanted, if it is an object: the others are left out.
+pub(super) fn read_members(bytes: &[u8], wanted: &[Box<str>]) -> Result<Json> {
+    let mut rest = bytes;
+    if take(&mut rest, 1)?[0] != OBJECT {
+        return read(bytes);
+    }
+    let mut found = Vec::with_capacity(wanted.len());
+    for _ in 0..read_uvarint(&mut rest)? {
+        if found.len() == wanted.len() {
+            break;
+        }
+        let name = read_bytes(&mut rest)?;
+        match wanted.iter().find(|wanted| wanted.as_bytes() == name) {
+            Some(name) => found.push((name.clone(), read_value(&mut rest, 1)?)),
+            None => skip_value(&mut rest, 1)?,
+        }
+    }
+    Ok(Json::Object(found))
+}
+
+fn skip_value(rest: &mut &[u8], depth: u32) -> Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(Error::corrupt("depth"));
+    }
+    match take(rest, 1)?[0] {
+        NULL | FALSE | TRUE => {}
+        NUMBER | STRING | TEXT => {
+            read_bytes(rest)?;
+        }
+        ARRAY => {
+            for _ in 0..read_uvarint(rest)? {
+                skip_value(rest, depth + 1)?;
+            }
+        }
+        OBJECT => {
+            for _ in 0..read_uvarint(rest)? {
+                read_bytes(rest)?;
+                skip_value(rest, depth + 1)?;
+            }
+        }
+        _ => return Err(Error::corrupt("jsonb")),
+    }
+    Ok(())
+}
+
 fn read_value(rest: &mut &[u8], depth: u32) -> Result<Json> {
     if depth > DEPTH_MAX {
         return Err(Error::corrupt("depth"));

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use braid_codec::value::{Cell, RowReader, cell_i64, cell_str, decode_cell, encode_row};
-use braid_types::{Datum, SqlType};
+use braid_codec::value::{
+    Cell, RowReader, cell_i64, cell_str, decode_cell, decode_members, encode_cell, encode_row,
+};
+use braid_types::{Datum, Json, SqlType};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -51,6 +53,32 @@ proptest! {
         let all: Vec<_> = row.columns().collect();
         let single: Vec<_> = columns.keys().map(|id| (*id, row.column(*id).unwrap())).collect();
         prop_assert_eq!(all, single);
+    }
+
+    #[test]
+    fn chosen_members_are_those_of_the_whole_document(
+        document in any_datum(&SqlType::Jsonb),
+        names in prop::sample::subsequence(vec!["a", "b", "c", "none", ""], 0..5),
+    ) {
+        let mut cell = Vec::new();
+        encode_cell(&mut cell, &document, &SqlType::Jsonb);
+        let Datum::Json(document) = document else { return Ok(()) };
+        let wanted: Vec<Box<str>> = names.iter().map(|name| (*name).into()).collect();
+        let expected = match &*document {
+            Json::Object(members) => {
+                let kept = members.iter().filter(|(name, _)| names.contains(&&**name));
+                Json::Object(kept.cloned().collect())
+            }
+            other => other.clone(),
+        };
+        let found = decode_members(&cell, &wanted).expect("what was encoded");
+        prop_assert!(identical(&found, &Datum::json(expected)), "{:?} {:?}", found, names);
+    }
+
+    #[test]
+    fn garbage_is_an_error_or_a_document(bytes in vec(any::<u8>(), 0..60)) {
+        let names: [Box<str>; 2] = ["a".into(), "".into()];
+        let _ = decode_members(&bytes, &names);
     }
 
     #[test]

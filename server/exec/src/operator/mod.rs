@@ -126,9 +126,7 @@ pub fn build(
         }
         Node::Aggregate(n) => Box::new(AggregateOperator::new(input(&n.input)?, n, evaluator)),
         Node::Window(n) => Box::new(WindowOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Sort(n) => {
-            Box::new(SortOperator::new(input(&n.input)?, &n.keys, n.limit.clone(), evaluator))
-        }
+        Node::Sort(n) => Box::new(SortOperator::new(input(&n.input)?, n, evaluator)),
         Node::LockRows(n) => Box::new(LockRowsOperator::new(input(&n.input)?, n, evaluator)?),
         Node::Limit(n) => Box::new(LimitOperator::new(input(&n.input)?, n, evaluator)),
         Node::Distinct(n) => Box::new(DistinctOperator::new(input(&n.input)?, n, evaluator)),

@@ -331,8 +331,9 @@ fn describe_scan<'a>(
     if !scan.pruning.is_empty() {
         operator.line("Partition Pruning", "when the scan starts");
     }
-    if let Some(limit) = &scan.access.limit {
-        operator.line("Limit", show_expr(describer, limit, Rows { input: &[], outer }));
+    let page = [("Limit", &scan.access.limit), ("Offset", &scan.access.offset)];
+    for (name, e) in page.into_iter().filter_map(|(name, e)| Some((name, e.as_ref()?))) {
+        operator.line(name, show_expr(describer, e, Rows { input: &[], outer }));
     }
     if let Some(lock) = scan.lock
         && (!scan.implicit_lock || describer.cx.implicit_locks)

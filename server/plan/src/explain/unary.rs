@@ -45,8 +45,11 @@ pub(crate) fn describe_unary<'a>(
             let names = describe_input(describer, &mut operator, &sort.input, outer);
             operator
                 .list("Sort Key", show_keys(describer, &sort.keys, Rows { input: &names, outer }));
-            if let Some(limit) = &sort.limit {
-                operator.line("Top", show_expr(describer, limit, Rows { input: &[], outer }));
+            let rows = Rows { input: &[], outer };
+            let top = sort.limit.iter().chain(&sort.offset);
+            let top: Vec<String> = top.map(|e| show_expr(describer, e, rows)).collect();
+            if !top.is_empty() {
+                operator.line("Top", top.join(" + "));
             }
             (operator, names)
         }

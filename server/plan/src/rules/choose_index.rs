@@ -16,6 +16,12 @@ use super::{estimate, partial_indexes, walk};
 
 /// What one row by a unique secondary index costs.
 const LOOKUP_COST: f64 = 5.0;
+/// Up to this number of rows an index is preferred to reading the whole table: an estimate that is
+/// too high then costs little.
+const FEW_ROWS: f64 = 1000.0;
+/// What each further row costs more that an index leads to. In all that is as much as 15 rows of a
+/// scan, as measured in memory.
+const MANY_FETCHED: f64 = 11.0;
 /// From this cost on a plan of its own for each literal pays, if statistics know the literal.
 const LITERALS_COST: f64 = 1000.0;
 
@@ -63,6 +69,7 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         let bounds = vec![Bound::Range { lower: above_null, upper: None }];
         scan.access = Access::new(scan.table.primary.number, bounds);
         scan.filter.clear();
+        scan.bounded_by.clear();
         scan.union.clear();
         scan.rows = 0.0;
         return;
@@ -84,7 +91,7 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
             continue;
         } else {
             // Each row is read once more by its primary key.
-            found(rows, false) + 1.0
+            found(rows, false) + (rows - FEW_ROWS).max(0.0) * MANY_FETCHED + 1.0
         };
         // Of two that cost the same, the smaller one is a partial index.
         let is_smaller =

@@ -20,6 +20,8 @@ const PROBE: f64 = 2.0;
 const PAIR: f64 = 0.5;
 /// A row that a join gives.
 const GIVE: f64 = 0.5;
+/// The left rows whose lookups are made together.
+const BATCH: f64 = 1000.0;
 /// A lookup in an index, besides the rows that it finds.
 const LOOKUP: f64 = 40.0;
 /// A row that a lookup finds.
@@ -133,28 +135,85 @@ fn of_join(join: &Join, catalog: &Catalog) -> f64 {
     }
 }
 
-/// What a lookup in a scan's table will cost for each left row; `None` if there will be none.
-pub fn predicted_lookup(scan: &Scan, on: &[Expr], catalog: &Catalog) -> Option<f64> {
-    if on.is_empty() || !indexed(scan, catalog).access.bounds.is_empty() {
+/// What lookups in a scan's table will cost; `None` if there will be none.
+pub fn predicted_lookup(scan: &Scan, on: &[Expr], catalog: &Catalog) -> Option<LookupCost> {
+    if on.is_empty() {
         return None;
     }
-    lookup(scan, on, JoinKind::Inner, catalog).map(|(each, _)| each)
+    lookup(scan, on, JoinKind::Inner, catalog).map(|found| found.cost)
 }
 
-/// The cheapest way to look a table up for each left row, and what one lookup costs.
-pub fn lookup(
-    scan: &Scan,
-    on: &[Expr],
-    kind: JoinKind,
-    catalog: &Catalog,
-) -> Option<(f64, Access)> {
-    if matches!(kind, JoinKind::Right | JoinKind::Full) || !scan.access.bounds.is_empty() {
+/// What lookups by an index cost.
+#[derive(Clone, Copy)]
+pub struct LookupCost {
+    /// The rows that one of them finds.
+    found: f64,
+    /// What reading one of these costs.
+    each: f64,
+    /// The rows of the index, if the lookups of several left rows may find the same ones. Each is
+    /// read once in a batch.
+    shared: Option<f64>,
+}
+
+impl LookupCost {
+    /// The cost for this number of left rows.
+    pub fn of(&self, left: f64) -> f64 {
+        let found = left * self.found;
+        let read = match self.shared {
+            Some(all) => found.min(all * (left / BATCH).ceil()) * self.each + found * PAIR,
+            None => found * self.each,
+        };
+        left * LOOKUP + read
+    }
+}
+
+/// A way to look a table up for each left row.
+pub struct Lookup {
+    /// What it costs.
+    pub cost: LookupCost,
+    access: Access,
+    /// The conditions of the join and of the scan, in this order, that the bounds express exactly.
+    /// Empty if rows are found by equalities alone.
+    exact: Vec<usize>,
+}
+
+impl Lookup {
+    /// Makes the right side of a join a lookup. Conditions that a range expresses are not checked
+    /// again for each row that it finds.
+    pub fn take(self, on: &mut Vec<Expr>, scan: &mut Scan) {
+        let own = on.len();
+        let exact = self.exact.clone();
+        self.put_into(scan);
+        let mut place = 0;
+        on.retain(|_| {
+            place += 1;
+            !exact.contains(&(place - 1))
+        });
+        place = own;
+        scan.filter.retain(|_| {
+            place += 1;
+            !exact.contains(&(place - 1))
+        });
+    }
+
+    /// Gives a scan its access. All conditions stay.
+    pub fn put_into(self, scan: &mut Scan) {
+        scan.filter.append(&mut scan.bounded_by);
+        scan.access = self.access;
+    }
+}
+
+/// The cheapest way to look a table up for each left row.
+pub fn lookup(scan: &Scan, on: &[Expr], kind: JoinKind, catalog: &Catalog) -> Option<Lookup> {
+    let reads_nothing = !scan.access.bounds.is_empty() && scan.rows <= 0.0;
+    if matches!(kind, JoinKind::Right | JoinKind::Full) || reads_nothing {
         return None;
     }
     let rows = estimate::table_rows(&scan.table, catalog);
     // The left row's columns are constants to a lookup.
-    let conditions: Vec<Expr> = on.iter().chain(&scan.filter).cloned().collect();
-    let mut best: Option<(f64, Access)> = None;
+    let own = scan.filter.iter().chain(&scan.bounded_by);
+    let conditions: Vec<Expr> = on.iter().chain(own).cloned().collect();
+    let mut best: Option<Lookup> = None;
     for index in scan.table.all_indexes() {
         if index.state != IndexState::Public
             || !partial_indexes::is_implied(scan, index, &conditions)
@@ -165,20 +224,29 @@ pub fn lookup(
         if !candidate.bounds.iter().any(depends) {
             continue;
         }
+        let is_range = !candidate.bounds.iter().any(|bound| depends(bound) && !is_range(bound));
         let found = (rows * candidate.part).max(1.0);
-        let cost = LOOKUP + found * if candidate.covers { FOUND } else { FETCHED };
-        if best.as_ref().is_none_or(|(known, _)| cost < *known) {
-            best = Some((cost, Access::new(candidate.index, candidate.bounds)));
+        let each = if candidate.covers { FOUND } else { FETCHED };
+        let shared = is_range.then_some(rows);
+        let cost = LookupCost { found, each, shared };
+        let exact = if is_range { candidate.exact } else { Vec::new() };
+        let access = Access::new(candidate.index, candidate.bounds);
+        if best.as_ref().is_none_or(|known| cost.of(1.0) < known.cost.of(1.0)) {
+            best = Some(Lookup { cost, access, exact });
         }
     }
     best
 }
 
-/// Whether a bound of values reads a row.
+/// Whether a bound reads a row.
 fn depends(bound: &Bound) -> bool {
     let mut depends = false;
-    if matches!(bound, Bound::In(_) | Bound::Branches(_)) {
+    if matches!(bound, Bound::In(_) | Bound::Range { .. } | Bound::Branches(_)) {
         bound.for_each_expr(&mut |e| depends |= !needs(e).is_empty());
     }
     depends
+}
+
+fn is_range(bound: &Bound) -> bool {
+    matches!(bound, Bound::Range { .. })
 }

@@ -84,6 +84,7 @@ fn levels_of(join: &Join) -> Option<Vec<Level>> {
             && plain
             && primary
             && scan.access.limit.is_none()
+            && scan.access.offset.is_none()
             && !level.on.iter().any(Expr::waits)
     };
     let linked = (1..levels.len()).all(|i| is_linked(&levels, i));

@@ -5,14 +5,30 @@ use braid_catalog::Catalog;
 
 use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node};
+use crate::tree::node::{Join, JoinKind, JoinMethod, Node};
 
 use super::conditions::equal_columns;
+use super::cost::Lookup;
 use super::push_filters::needs;
 use super::{cost, estimate, interleave_joins, order_joins, partitions, walk};
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
-    let node = walk::map_children(node, &mut |child| apply(child, catalog));
+    let mut node = choose(node, catalog);
+    forget(&mut node);
+    node
+}
+
+/// What bounds express is of no use any more when each join has its method.
+fn forget(node: &mut Node) {
+    if let Node::Scan(scan) = node {
+        scan.bounded_by.clear();
+        scan.union.iter_mut().for_each(|part| part.bounded_by.clear());
+    }
+    walk::children_mut(node, &mut forget);
+}
+
+fn choose(node: Node, catalog: &Catalog) -> Node {
+    let node = walk::map_children(node, &mut |child| choose(child, catalog));
     if !matches!(node, Node::Join(_)) {
         return node;
     }
@@ -35,8 +51,8 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
     }
     let narrowed = equal_columns::narrowed(&join, cost, catalog);
     match (looked_up.filter(|_| narrowed.is_none()), &mut join.right) {
-        (Some((_, access)), Node::Scan(scan)) => {
-            scan.access = access;
+        (Some((_, found)), Node::Scan(scan)) => {
+            found.take(&mut join.on, scan);
             join.lateral = true;
             join.method = JoinMethod::Lookup;
         }
@@ -54,16 +70,16 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 
 /// How to look the right side's index up for each left row, and what that costs, if it is cheaper
 /// than reading the right side.
-fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
+fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Lookup)> {
     let Node::Scan(scan) = &join.right else { return None };
     let left_rows = estimate::rows(&join.left, catalog);
-    let (each, access) = cost::lookup(scan, &join.on, join.kind, catalog)?;
+    let found = cost::lookup(scan, &join.on, join.kind, catalog)?;
     let by_join = match join.on.iter().any(cost::is_equality) {
         true => cost::hash_of_either(left_rows, scan.rows, may_build_left(join)),
         false => cost::pairs(left_rows, scan.rows),
     };
-    let lookups = left_rows * each;
-    (lookups < cost::read(scan, catalog) + by_join).then_some((lookups, access))
+    let lookups = found.cost.of(left_rows);
+    (lookups < cost::read(scan, catalog) + by_join).then_some((lookups, found))
 }
 
 /// The partitions of the right side as lookups for each left row, if that is cheaper than reading

@@ -24,7 +24,7 @@ pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
                 Some(scan) => {
                     let keys = sort.keys.clone();
                     let input = Node::Scan(Box::new(scan));
-                    Node::Sort(Box::new(Sort { input, keys, limit: None }))
+                    Node::Sort(Box::new(Sort { input, keys, limit: None, offset: None }))
                 }
                 None => Node::LockRows(lock),
             }

@@ -6,7 +6,7 @@
 //!   → semi joins with one match become inner → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods → unions of scans
 //!   → use order → lock while scanning
-//!   → drop what a partial index implies → prune
+//!   → drop what a partial index implies → prune → members of jsonb
 //! ```
 
 mod barriers;
@@ -22,11 +22,13 @@ mod order_joins;
 mod partial_indexes;
 mod partitions;
 mod prune_columns;
+mod prune_members;
 mod push_filters;
 mod spans;
 mod unique_semi_joins;
 mod unnest;
 
+pub use conditions::cannot_fail::cannot_fail;
 pub use conditions::null_operands;
 pub use estimate::rows as planned_rows;
 pub use estimate::values::put as put_values;
@@ -51,7 +53,9 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     };
     let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
     let catalog = binder.context().catalog.clone();
-    finish(root, &catalog)
+    let mut root = finish(root, &catalog);
+    prune_members::apply(&mut root);
+    root
 }
 
 /// The other rules, for a plan and for the plans of its subqueries.
@@ -157,7 +161,8 @@ pub mod walk {
             Node::Scan(n) => {
                 n.filter.iter_mut().for_each(&mut *f);
                 n.access.bounds.iter_mut().for_each(|bound| bound.for_each_expr_mut(f));
-                n.access.limit.iter_mut().for_each(&mut *f);
+                n.bounded_by.iter_mut().for_each(&mut *f);
+                n.access.limit.iter_mut().chain(&mut n.access.offset).for_each(&mut *f);
                 let pruning = n.pruning.iter_mut().flat_map(|pruning| &mut pruning.bounds);
                 pruning.for_each(|bound| bound.for_each_expr_mut(f));
             }
@@ -194,7 +199,7 @@ pub mod walk {
             }
             Node::Sort(n) => {
                 n.keys.iter_mut().map(|key| &mut key.expr).for_each(&mut *f);
-                n.limit.iter_mut().for_each(f);
+                n.limit.iter_mut().chain(&mut n.offset).for_each(f);
             }
             Node::LockRows(n) => {
                 n.recheck.iter_mut().flat_map(Recheck::exprs_mut).for_each(&mut *f);

@@ -13,8 +13,9 @@
 //!   └─ b                        └─ Distinct ── b.id
 //! ```
 //!
-//! Statements that lock or change rows keep their semi joins: which tables they lock must not
-//! depend on the plan.
+//! Statements that lock or change rows may be carried out in this way, too. The tables whose rows
+//! are locked are known before, and the same rows match. What stands above the joins then takes the
+//! columns of a row by place, so a projection leaves out the columns of the subquery.
 
 use braid_catalog::{Catalog, Index, IndexState};
 use braid_types::SqlType;
@@ -24,19 +25,59 @@ use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Distinct, Join, JoinKind, Node, Project, Scan};
 
 use super::push_filters::needs;
-use super::{estimate, walk};
+use super::{estimate, prune_columns, walk};
 
 /// Values are made distinct if there is at most one for this many rows of the table that they
 /// lead to. Others are hashed at the same cost.
 const ROWS_A_VALUE: f64 = 20.0;
 
-pub fn apply(mut node: Node, catalog: &Catalog) -> Node {
-    if matches!(
-        node,
-        Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_)
-    ) {
+/// Makes semi joins of a plan inner ones.
+pub fn apply(node: Node, catalog: &Catalog) -> Node {
+    match prune_columns::changes_or_locks(&node) {
+        true => with_same_columns(node, catalog),
+        false => opened(node, false, catalog),
+    }
+}
+
+/// The same where the columns of each tree of joins stay as they are.
+fn with_same_columns(node: Node, catalog: &Catalog) -> Node {
+    if matches!(node, Node::Merge(_)) {
         return node;
     }
+    if !matches!(node, Node::Join(_)) {
+        return walk::map_children(node, &mut |child| with_same_columns(child, catalog));
+    }
+    let slots = node.slots();
+    let types: Option<Vec<SqlType>> = slots.iter().map(|slot| type_of(&node, *slot)).collect();
+    let Some(types) = types else { return node };
+    let node = opened(node, true, catalog);
+    if node.slots() == slots {
+        return node;
+    }
+    let columns = slots.into_iter().zip(types);
+    let exprs = columns.map(|(slot, ty)| (slot, Expr::Column(slot, ty))).collect();
+    Node::Project(Box::new(Project { input: node, exprs }))
+}
+
+/// The type of a column of rows that are joined.
+fn type_of(node: &Node, slot: Slot) -> Option<SqlType> {
+    match node {
+        Node::Scan(scan) => {
+            let (_, place) = scan.columns.iter().find(|(known, _)| *known == slot)?;
+            Some(scan.table.columns[*place].ty.clone())
+        }
+        Node::Project(project) => {
+            project.exprs.iter().find(|(known, _)| *known == slot).map(|(_, e)| e.ty())
+        }
+        Node::Filter(filter) => type_of(&filter.input, slot),
+        Node::Join(join) => type_of(&join.left, slot).or_else(|| type_of(&join.right, slot)),
+        _ => None,
+    }
+}
+
+/// A tree of joins with inner joins in the place of semi joins. With `keeps` trees further inside
+/// keep their columns.
+fn opened(mut node: Node, keeps: bool, catalog: &Catalog) -> Node {
     if let Node::Join(join) = &mut node
         && join.kind == JoinKind::Semi
         && !join.lateral
@@ -49,7 +90,11 @@ pub fn apply(mut node: Node, catalog: &Catalog) -> Node {
             join.kind = JoinKind::Inner;
         }
     }
-    walk::map_children(node, &mut |child| apply(child, catalog))
+    walk::map_children(node, &mut |child| match child {
+        Node::Join(_) | Node::Filter(_) => opened(child, keeps, catalog),
+        child if keeps => with_same_columns(child, catalog),
+        child => opened(child, keeps, catalog),
+    })
 }
 
 /// The columns that the right side is compared by, if a few values of them lead to rows of a

@@ -17,6 +17,8 @@ pub struct Access {
     /// The number of rows that pass the filter after which the scan stops (a constant or
     /// parameter), if known.
     pub limit: Option<Expr>,
+    /// The number of rows that pass the filter and are not given, before those of the limit.
+    pub offset: Option<Expr>,
     /// Which of the entries are given, and in which order.
     pub reading: Reading,
 }
@@ -36,7 +38,8 @@ pub enum Reading {
 impl Access {
     /// What is within bounds of an index, in its order.
     pub fn new(index: IndexNumber, bounds: Vec<Bound>) -> Self {
-        Self { index, bounds, reverse: false, limit: None, reading: Reading::InOrder }
+        let (limit, offset) = (None, None);
+        Self { index, bounds, reverse: false, limit, offset, reading: Reading::InOrder }
     }
 }
 

@@ -103,8 +103,12 @@ pub struct Scan {
     pub wants_values: bool,
     /// Expressions that are no constants, with the values that they have while planning.
     pub guesses: Arc<[(Expr, Datum)]>,
+    /// The members that are read of `jsonb` columns of which not all are.
+    pub members: Vec<(Slot, Arc<[Box<str>]>)>,
     /// Conditions on the scan's own columns.
     pub filter: Vec<Expr>,
+    /// Conditions that its bounds express exactly. A lookup by another index needs them again.
+    pub bounded_by: Vec<Expr>,
     /// The index read and the part of it.
     pub access: Access,
     /// The scans that together give the rows at less cost, each row once; empty if there are none.
@@ -395,17 +399,6 @@ pub enum FrameUnits {
     Groups,
 }
 
-impl FrameUnits {
-    /// Its keyword.
-    pub fn name(self) -> &'static str {
-        match self {
-            FrameUnits::Rows => "ROWS",
-            FrameUnits::Range => "RANGE",
-            FrameUnits::Groups => "GROUPS",
-        }
-    }
-}
-
 /// An end of a frame.
 #[derive(Clone)]
 pub enum FrameBound {
@@ -428,8 +421,10 @@ pub struct Sort {
     pub input: Node,
     /// The keys.
     pub keys: Vec<SortKey>,
-    /// How many of the first rows are needed.
+    /// How many of the first rows are needed, besides those of `offset`.
     pub limit: Option<Expr>,
+    /// How many rows an OFFSET above skips, if there is a limit.
+    pub offset: Option<Expr>,
 }
 
 /// LIMIT and OFFSET.
@@ -441,6 +436,8 @@ pub struct Limit {
     pub limit: Option<Expr>,
     /// OFFSET
     pub offset: Option<Expr>,
+    /// The scan below skips the rows of OFFSET ([`Access::offset`]).
+    pub skips_below: bool,
     /// WITH TIES: rows equal in these keys to the last one stay.
     pub ties: Vec<Expr>,
 }

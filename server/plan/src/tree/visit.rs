@@ -56,7 +56,7 @@ impl Node {
             Node::Scan(n) => {
                 n.filter.iter().for_each(&mut *f);
                 n.access.bounds.iter().for_each(|bound| bound.for_each_expr(f));
-                n.access.limit.iter().for_each(&mut *f);
+                n.access.limit.iter().chain(&n.access.offset).for_each(&mut *f);
                 let pruning = n.pruning.iter().flat_map(|pruning| &pruning.bounds);
                 pruning.for_each(|bound| bound.for_each_expr(f));
             }
@@ -91,7 +91,8 @@ impl Node {
                 }
             }
             Node::Sort(n) => {
-                n.keys.iter().map(|key| &key.expr).chain(&n.limit).for_each(f);
+                n.keys.iter().map(|key| &key.expr).for_each(&mut *f);
+                n.limit.iter().chain(&n.offset).for_each(f);
             }
             Node::LockRows(n) => {
                 n.recheck.iter().flat_map(Recheck::exprs).for_each(&mut *f);

@@ -43,7 +43,8 @@ const TABLES: &str = "
     CREATE INDEX ON parted (t);
     CREATE TABLE small (n int PRIMARY KEY, s text, t timestamp);
     INSERT INTO small SELECT g, 's' || g * 3, timestamp '2026-01-01' + g * interval '31 hours'
-        FROM generate_series(1, 12) g";
+        FROM generate_series(1, 11) g;
+    INSERT INTO small VALUES (12, NULL, NULL)";
 
 /// What EXPLAIN shows of each way of reading.
 const WAYS: &[&str] = &[
@@ -53,6 +54,8 @@ const WAYS: &[&str] = &[
     "First Of Each",
     "Nested Loop",
     "Partition Pruning",
+    "Index Cond: ((x.t >= m.t) AND (x.t <",
+    "Index Cond: ((x.b > m.n) AND (x.b <=",
 ];
 
 struct Query<'r> {
@@ -107,7 +110,7 @@ impl Query<'_> {
 
     fn page(&mut self) -> String {
         let limit = *self.random.pick(&[1, 3, 10, 40]);
-        let offset = *self.random.pick(&[0, 0, 0, 5]);
+        let offset = *self.random.pick(&[0, 0, 0, 5, 60, 250]);
         format!("LIMIT {limit} OFFSET {offset}")
     }
 
@@ -170,11 +173,19 @@ impl Query<'_> {
             "x.t = m.t",
             "x.b = m.n AND x.h = 1",
             "x.b = m.n OR x.id = m.n",
+            "x.t >= m.t AND x.t < m.t + interval '2 days'",
+            "x.h = m.n % 4 AND m.t <= x.t AND m.t + interval '5 days' >= x.t AND x.b <> 7",
+            "x.b > m.n AND x.b <= m.n + 3",
+            "x.b > m.n AND x.k = 2",
+            "x.b BETWEEN m.n * 3 AND 20 AND x.h < m.n",
+            "x.s > m.s AND x.s < m.s || '5' AND m.n % 2 = 1",
+            "x.k = 1 AND x.b < m.n * 2 AND x.b >= m.n",
         ]);
         match self.random.below(4) {
             0 => format!(
-                "SELECT m.n FROM small m WHERE m.n < {number} AND EXISTS (SELECT FROM TABLE x \
-                 WHERE {on}) ORDER BY 1"
+                "SELECT m.n FROM small m WHERE m.n < {number} AND {}EXISTS (SELECT FROM TABLE x \
+                 WHERE {on}) ORDER BY 1",
+                self.random.pick::<&str>(&["", "NOT "])
             ),
             1 => {
                 "SELECT m.n, y.id FROM small m, LATERAL (SELECT * FROM TABLE x WHERE x.h = m.n % 4 \
@@ -190,7 +201,13 @@ impl Query<'_> {
 
     /// A query of a table that is named `TABLE`.
     fn text(&mut self) -> String {
-        match self.random.below(9) {
+        match self.random.below(10) {
+            9 => {
+                let condition = self.by_subquery();
+                let lock = *self.random.pick(&["", " FOR UPDATE", " FOR UPDATE SKIP LOCKED"]);
+                let page = self.page();
+                format!("SELECT x.id FROM TABLE x WHERE {condition} ORDER BY 1 {page}{lock}")
+            }
             0 | 1 => {
                 let condition = self.any_of();
                 let lock = if self.random.below(4) == 0 { " FOR UPDATE" } else { "" };
@@ -213,8 +230,25 @@ impl Query<'_> {
         }
     }
 
+    /// Values of a subquery, which lead to rows.
+    fn by_subquery(&mut self) -> String {
+        let number = self.random.below(14);
+        let condition = *self.random.pick(&[
+            "x.s IN (SELECT m.s FROM small m WHERE m.n < {})",
+            "x.b IN (SELECT m.n FROM small m WHERE m.n < {}) AND x.h < 3",
+            "EXISTS (SELECT FROM small m WHERE m.n = x.b AND m.n < {})",
+            "x.b IN (SELECT m.n / 2 FROM small m) AND EXISTS (SELECT FROM small m WHERE m.s = x.s)",
+            "x.t IN (SELECT m.t FROM small m) AND x.id IN (SELECT m.n * 31 FROM small m)",
+            "x.b NOT IN (SELECT m.n FROM small m) AND x.b < {}",
+        ]);
+        condition.replace("{}", &number.to_string())
+    }
+
     fn change(&mut self) -> String {
-        let condition = self.any_of();
+        let condition = match self.random.below(3) {
+            0 => self.by_subquery(),
+            _ => self.any_of(),
+        };
         match self.random.below(3) {
             0 => format!("DELETE FROM TABLE x WHERE {condition}"),
             1 => format!("UPDATE TABLE x SET b = x.b + 1, s = 's7' WHERE {condition}"),

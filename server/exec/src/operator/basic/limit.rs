@@ -14,6 +14,8 @@ pub struct LimitOperator {
     input: BoxedOperator,
     limit: Option<Expr>,
     offset: Option<Expr>,
+    /// The scan below skips the rows of OFFSET.
+    skips_below: bool,
     ties: Exprs,
     /// The form in which ties are compared.
     form: KeyForm,
@@ -34,6 +36,7 @@ impl LimitOperator {
             input,
             limit: node.limit.clone(),
             offset: node.offset.clone(),
+            skips_below: node.skips_below,
             ties: Exprs::new(node.ties.clone()),
             form: KeyForm::of_exprs(&node.ties),
             evaluator,
@@ -48,7 +51,8 @@ impl LimitOperator {
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if !self.started {
             self.started = true;
-            self.skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?.unwrap_or(0);
+            let skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?;
+            self.skip = skip.filter(|_| !self.skips_below).unwrap_or(0);
             self.remaining = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
             self.done = self.remaining == Some(0);
         }

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use braid_kv::{Key, ScanRequest, Span};
-use braid_plan::{Expr, Join, JoinKind, Node};
+use braid_kv::{Key, Record, ScanRequest, Span};
+use braid_plan::{Bound, Expr, Join, JoinKind, Node};
 use braid_rows::RowAssembler;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
@@ -22,6 +22,8 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 const FOUND_BYTES: usize = 4 << 20;
 /// The fewest left rows that are looked up in one wait.
 const LOOKUPS_MIN: usize = 16;
+/// The left rows of the first wait where ranges are read, each of which may have many rows.
+const RANGES_FIRST: usize = 128;
 /// Roughly the memory of a key that was found.
 const KEY_BYTES: usize = 64;
 
@@ -56,6 +58,7 @@ struct Lookup {
     secondary: Option<Secondary>,
     /// By whole primary keys.
     points: bool,
+    record: Record,
 }
 
 /// Left rows that were looked up, each with the places of its spans, and what was found.
@@ -75,15 +78,20 @@ struct Found {
 }
 
 impl LookupJoinOperator {
-    /// The join, unless its right side locks rows or is not to be remembered.
+    /// The join, unless its right side locks rows.
     pub fn new(join: &Join, left: BoxedOperator, evaluator: &Evaluator) -> Result<Option<Self>> {
         let Node::Scan(scan) = &join.right else { return Ok(None) };
-        if scan.lock.is_some() || scan.unrecorded || scan.access.limit.is_some() {
+        if scan.lock.is_some() || scan.access.limit.is_some() {
             return Ok(None);
         }
+        let is_range = |bound: &Bound| !bound.is_of_values();
+        let lookups = match scan.access.bounds.iter().any(is_range) {
+            true => RANGES_FIRST,
+            false => BATCH_ROWS,
+        };
         let bounds = KeyBounds::new(scan)?;
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
-        let reader = Reader::new(&scan.table, &places, false)?;
+        let reader = Reader::new(&scan.table, &places, false)?.only_members(scan);
         let secondary = Secondary::new(scan, &places, &reader, false)?;
         Ok(Some(Self {
             evaluator: evaluator.clone(),
@@ -95,6 +103,7 @@ impl LookupJoinOperator {
                 reader,
                 secondary,
                 bounds,
+                record: if scan.unrecorded { Record::Never } else { Record::Default },
             },
             filter: scan.filter.clone(),
             on_waits: join.on.iter().any(Expr::waits),
@@ -102,7 +111,7 @@ impl LookupJoinOperator {
             outer: join.outer.clone(),
             right_width: places.len(),
             pending: Vec::new().into_iter(),
-            lookups: BATCH_ROWS,
+            lookups,
             looked_up: LookedUp::default(),
             held: MemoryReservation::new(&evaluator.run),
             result_held: MemoryReservation::new(&evaluator.run),
@@ -224,7 +233,11 @@ impl Lookup {
             self.reader.keys_of(key.as_ref(), &mut keys);
         }
         let cx = &self.evaluator.run.cx;
-        let values = self.evaluator.run.wait(cx.txn.reads().multi_get(cx.seq, &keys)).await?;
+        let values = self
+            .evaluator
+            .run
+            .wait(cx.txn.reads().multi_get_recorded(cx.seq, &keys, self.record))
+            .await?;
         let rows = self.reader.decode(&keys, &values)?;
         held.take(rows.iter().flatten().map(|row| row_bytes(row)).sum())?;
         Ok(rows)
@@ -240,7 +253,7 @@ impl Lookup {
         let mut primary_keys: Vec<Key> = Vec::new();
         let mut partial = RowAssembler::default();
         let shape = self.bounds.shape.as_ref();
-        let request = |span| ScanRequest::new(span).shape(shape);
+        let request = |span| ScanRequest::new(span).record(self.record).shape(shape);
         while let Some(batch) = scan.next(run, request).await? {
             run.breathe().await?;
             let known = found.rows.len();

@@ -44,6 +44,16 @@ impl Reader {
         Ok(Self { rows, decoder, families })
     }
 
+    /// Decodes of `jsonb` columns only what a scan reads of them.
+    pub fn only_members(mut self, scan: &Scan) -> Self {
+        for (slot, names) in &scan.members {
+            if let Some(at) = scan.columns.iter().position(|(known, _)| known == slot) {
+                self.decoder.only_members(at, names.clone());
+            }
+        }
+        self
+    }
+
     /// Whether family 0, which every row has, is read.
     fn reads_first(&self) -> bool {
         self.families.contains(&0)
@@ -200,4 +210,9 @@ pub fn index_of(scan: &Scan) -> Result<&Index> {
     let (table, number) = (&scan.table, scan.access.index);
     let found = table.all_indexes().find(|index| index.number == number);
     found.ok_or_else(|| Error::broken(format!("table \"{}\" has no index {number}", table.name)))
+}
+
+/// The entries of the index that a scan reads.
+pub fn index_rows(scan: &Scan) -> Result<IndexRows> {
+    IndexRows::new(&scan.table, index_of(scan)?)
 }

@@ -8,6 +8,7 @@
 
 mod columns;
 mod entries;
+mod entry_filter;
 mod first_of_each;
 mod key_parts;
 mod merged;
@@ -30,6 +31,7 @@ use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 use crate::operator::scan::row_lock::{LockedRow, RowLocker};
 use crate::operator::scan::table_scan::entries::Entries;
+use crate::operator::scan::table_scan::entry_filter::EntryFilter;
 use crate::operator::scan::table_scan::read_options::ReadOptions;
 use crate::operator::scan::table_scan::terms::{InvertedIndex, TermScan};
 use crate::operator::{BATCH_ROWS, Operator};
@@ -44,6 +46,8 @@ struct Layout {
     bounds: KeyBounds,
     secondary: Option<Secondary>,
     inverted: Option<InvertedIndex>,
+    /// What is known of a row before it is read by its primary key.
+    entry_filter: Option<EntryFilter>,
 }
 
 impl Layout {
@@ -53,9 +57,16 @@ impl Layout {
             Some(families) => Reader::of_families(&scan.table, &places, families)?,
             None => Reader::new(&scan.table, &places, locking)?,
         };
+        let reader = reader.only_members(scan);
         let secondary = Secondary::new(scan, &places, &reader, locking)?;
         let inverted = InvertedIndex::new(scan)?;
-        Ok(Self { reader, bounds: KeyBounds::new(scan)?, secondary, inverted })
+        let is_covering = |index: &Secondary| index.covering.is_some();
+        // An entry of an inverted index has terms, and no values of columns.
+        let leads_to_rows =
+            inverted.is_none() && secondary.as_ref().is_some_and(|index| !is_covering(index));
+        let entry_filter = leads_to_rows.then(|| EntryFilter::new(scan)).transpose()?;
+        let bounds = KeyBounds::new(scan)?;
+        Ok(Self { reader, bounds, secondary, inverted, entry_filter })
     }
 
     /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
@@ -95,8 +106,11 @@ pub struct ScanOperator {
     locks_first: bool,
     record: Record,
     limit: Option<Expr>,
+    offset: Option<Expr>,
     reverse: bool,
     reading: Reading,
+    /// Rows that are still to be left out, before those that are given.
+    skip: usize,
     /// Rows that may still be given.
     left: Option<u64>,
     /// Spans (or point keys) still to be read, the next one last.
@@ -135,8 +149,10 @@ impl ScanOperator {
             filter: scan.filter.clone(),
             locker,
             limit: scan.access.limit.clone(),
+            offset: scan.access.offset.clone(),
             reverse: scan.access.reverse,
             reading: scan.access.reading,
+            skip: 0,
             left: None,
             open: None,
             entries: None,
@@ -149,6 +165,8 @@ impl ScanOperator {
     }
 
     async fn start(&mut self) -> Result<()> {
+        let skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?.unwrap_or(0);
+        self.skip = usize::try_from(skip).unwrap_or(usize::MAX);
         self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
         let mut spans = match &self.layout.inverted {
             Some(_) => self.rows_with_terms().await?,
@@ -207,6 +225,7 @@ impl ScanOperator {
             if self.locker.is_some() && !self.locks_first {
                 rows = self.lock_shown(&keys, rows).await?;
             }
+            rows.drain(..self.skipped_of(rows.len()));
             if let Some(left) = &mut self.left {
                 rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= rows.len() as u64;
@@ -220,9 +239,18 @@ impl ScanOperator {
     /// How many rows are worth reading at once.
     fn wanted(&self) -> usize {
         match self.left {
-            Some(left) if self.filter.is_empty() => (left as usize).clamp(1, BATCH_ROWS),
+            Some(left) if self.filter.is_empty() => {
+                (left as usize).saturating_add(self.skip).clamp(1, BATCH_ROWS)
+            }
             _ => BATCH_ROWS,
         }
+    }
+
+    /// How many of this number of rows are left out for OFFSET.
+    fn skipped_of(&mut self, rows: usize) -> usize {
+        let skipped = self.skip.min(rows);
+        self.skip -= skipped;
+        skipped
     }
 
     /// Whole primary keys, read side by side.
@@ -270,8 +298,8 @@ impl ScanOperator {
     /// The next batch of the spans; `None` at the end.
     async fn next_entries(&mut self, keys_only: bool) -> Result<Option<braid_kv::ScanBatch>> {
         let limit_rows = match self.left {
-            Some(left) if self.filter.is_empty() => {
-                (left as usize).clamp(1, BATCH_ROWS) * self.layout.reader.rows.family_count()
+            Some(_) if self.filter.is_empty() => {
+                self.wanted() * self.layout.reader.rows.family_count()
             }
             _ => 0,
         };
@@ -346,10 +374,13 @@ impl ScanOperator {
             entries += batch.len();
             batches.push(batch);
         }
-        let Some(secondary) = &self.layout.secondary else { return Ok(None) };
+        let layout = self.layout.clone();
+        let Some(secondary) = &layout.secondary else { return Ok(None) };
+        let all = batches.iter().flat_map(|batch| batch.iter());
         if let Some(decoder) = &secondary.covering {
-            let mut rows = Vec::with_capacity(entries);
-            for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
+            let skipped = if self.filter.is_empty() { self.skipped_of(entries) } else { 0 };
+            let mut rows = Vec::with_capacity(entries - skipped);
+            for (key, value) in all.skip(skipped) {
                 let row = decoder.decode(key, value)?;
                 if self.failed.passes(self.evaluator.holds_now(&self.filter, &row)) {
                     rows.push(row);
@@ -357,12 +388,28 @@ impl ScanOperator {
             }
             return Ok(Some((Vec::new(), rows)));
         }
-        let mut primary_keys = Vec::with_capacity(entries);
-        for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
-            let parts = secondary.primary.decode(key, value)?;
-            primary_keys.push(self.layout.reader.rows.primary_key_of_parts(&parts));
+        let decides = layout.entry_filter.as_ref().is_some_and(|filter| filter.decides);
+        let wanted = self.left.filter(|_| decides && self.locker.is_none());
+        let mut primary_keys = Vec::with_capacity(entries.saturating_sub(self.skip));
+        for entry in all {
+            if wanted.is_some_and(|wanted| primary_keys.len() as u64 >= wanted) {
+                break;
+            }
+            let filter = layout.entry_filter.as_ref();
+            if filter.is_some_and(|filter| !filter.passes(entry, &self.evaluator)) {
+                continue;
+            }
+            if self.skip > 0 && decides {
+                self.skip -= 1;
+                continue;
+            }
+            let parts = secondary.primary.decode(entry.0, entry.1)?;
+            primary_keys.push(layout.reader.rows.primary_key_of_parts(&parts));
         }
-        self.rows_of(primary_keys).await.map(Some)
+        match primary_keys.is_empty() {
+            true => Ok(Some((Vec::new(), Vec::new()))),
+            false => self.rows_of(primary_keys).await.map(Some),
+        }
     }
 
     /// Locks rows and reads them as they are now.

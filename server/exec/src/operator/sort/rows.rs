@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use braid_plan::explain::DiskUse;
-use braid_plan::{Expr, SortKey};
+use braid_plan::{Expr, Sort, SortKey};
 use braid_types::{Datum, Result, Row, SqlType, ignores_blanks};
 use futures_util::future::BoxFuture;
 
@@ -123,6 +123,7 @@ pub struct SortOperator {
     keys: Exprs,
     order: Arc<KeyOrder>,
     limit: Option<Expr>,
+    offset: Option<Expr>,
     evaluator: Evaluator,
     held: MemoryReservation,
     file: Option<Arc<TempFile>>,
@@ -185,29 +186,35 @@ impl KeyOrder {
     }
 }
 
+/// The number that LIMIT or OFFSET says. NULL and negative ones, which the limit itself refuses,
+/// are as if all rows were wanted.
+async fn number(evaluator: &Evaluator, e: &Expr) -> usize {
+    match evaluator.eval(e, &[]).await {
+        Ok(Datum::Int(n)) => usize::try_from(n).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
+}
+
 impl SortOperator {
-    /// A sort of an input; `limit`: how many of the first rows are needed.
-    pub fn new(
-        input: BoxedOperator,
-        keys: &[SortKey],
-        limit: Option<Expr>,
-        evaluator: Evaluator,
-    ) -> Self {
-        let directions = Directions::new(keys);
-        let keys = key_exprs(keys);
+    /// A sort of an input.
+    pub fn new(input: BoxedOperator, node: &Sort, evaluator: Evaluator) -> Self {
+        let directions = Directions::new(&node.keys);
+        let keys = key_exprs(&node.keys);
+        let (limit, offset) = (node.limit.clone(), node.offset.clone());
         let order = Arc::new(KeyOrder { directions, places: keys.places() });
         let held = MemoryReservation::new(&evaluator.run);
         let (file, runs, sorted) = (None, Vec::new(), None);
-        Self { input, keys, order, limit, evaluator, held, file, runs, sorted }
+        Self { input, keys, order, limit, offset, evaluator, held, file, runs, sorted }
     }
 
     /// What is wanted, if that is known; a bad LIMIT is refused by the limit itself.
     async fn wanted(&mut self) -> usize {
         let Some(limit) = &self.limit else { return usize::MAX };
-        match self.evaluator.eval(limit, &[]).await {
-            Ok(Datum::Int(n)) => usize::try_from(n).unwrap_or(usize::MAX),
-            _ => usize::MAX,
-        }
+        let skipped = match &self.offset {
+            Some(offset) => number(&self.evaluator, offset).await,
+            None => 0,
+        };
+        number(&self.evaluator, limit).await.saturating_add(skipped)
     }
 
     async fn read(&mut self) -> Result<Sorted> {

@@ -321,3 +321,14 @@ fn window_parts<'w>(
         frame: own.window_frame.as_ref(),
     })
 }
+
+impl FrameUnits {
+    /// Its keyword.
+    pub fn name(self) -> &'static str {
+        match self {
+            FrameUnits::Rows => "ROWS",
+            FrameUnits::Range => "RANGE",
+            FrameUnits::Groups => "GROUPS",
+        }
+    }
+}

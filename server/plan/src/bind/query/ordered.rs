@@ -138,12 +138,12 @@ fn sort_output(
         check_order(&expr.ty())?;
         keys.push(sort_key(expr, key));
     }
-    Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None })))
+    Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None, offset: None })))
 }
 
 fn bind_limit(
     binder: &mut Binder<'_>,
-    node: Node,
+    mut node: Node,
     query: &Query,
     parent: Option<&Scopes<'_>>,
 ) -> Result<Node> {
@@ -199,17 +199,17 @@ fn bind_limit(
     if limit.is_none() && offset.is_none() {
         return Ok(node);
     }
-    let mut node = node;
     // What is volatile is not computed for rows that the limit leaves out.
     let volatile = |project: &Project| project.exprs.iter().any(|(_, e)| e.is_volatile());
     if let Node::Project(project) = &mut node
         && (!ties.is_empty() || (offset.is_none() && volatile(project)))
     {
         let input = std::mem::replace(&mut project.input, Node::one_row());
-        project.input = Node::Limit(Box::new(Limit { input, limit, offset, ties }));
+        project.input =
+            Node::Limit(Box::new(Limit { input, limit, offset, skips_below: false, ties }));
         return Ok(node);
     }
-    Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, ties })))
+    Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, skips_below: false, ties })))
 }
 
 fn bind_limit_expr(
@@ -390,6 +390,6 @@ pub(crate) fn sorted(node: Node, keys: Vec<SortKey>) -> Node {
     if keys.is_empty() {
         node
     } else {
-        Node::Sort(Box::new(Sort { input: node, keys, limit: None }))
+        Node::Sort(Box::new(Sort { input: node, keys, limit: None, offset: None }))
     }
 }

@@ -14,6 +14,8 @@ pub fn cannot_fail(e: &Expr) -> bool {
     !e.any(&mut |e| match e {
         Expr::Const(..)
         | Expr::Column(..)
+        | Expr::Input(..)
+        | Expr::Outer(..)
         | Expr::Param(..)
         | Expr::Compare(..)
         | Expr::And(_)

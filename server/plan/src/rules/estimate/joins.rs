@@ -10,6 +10,8 @@ use super::origin::{self, Origin};
 
 /// The part of pairs that a comparison other than an equality leaves.
 const RANGE: f64 = 0.3;
+/// The part of pairs that a range with two ends leaves, as PostgreSQL assumes it.
+const BETWEEN: f64 = 0.005;
 /// The part of the left rows that are believed to have a match in a semi join.
 const SEMI: f64 = 0.5;
 /// The least part of the left rows that an anti join is believed to leave.
@@ -60,6 +62,7 @@ pub fn joined_part(
     let mut pairs = Vec::new();
     let mut result = 1.0;
     let (left_slots, right_slots) = (left_node.slots(), right_node.slots());
+    let mut ends = Ends::default();
     for e in on {
         result *= match e {
             Expr::Compare(CompareOp::Eq, a, b) => {
@@ -85,10 +88,34 @@ pub fn joined_part(
                     (None, None) => 1.0 / left.max(right).max(1.0),
                 }
             }
+            Expr::Compare(op, a, b) if ends.are_both_after(*op, a, b) => BETWEEN / RANGE,
             _ => RANGE,
         };
     }
     result * of_pairs(&pairs, left.max(right), catalog)
+}
+
+/// Ends of ranges: columns, and whether they are above the end.
+#[derive(Default)]
+struct Ends(Vec<(Slot, bool)>);
+
+impl Ends {
+    /// Adds a comparison; whether a column now has both ends.
+    fn are_both_after(&mut self, op: CompareOp, a: &Expr, b: &Expr) -> bool {
+        let mut are_both = false;
+        for (column, op) in [(a, op), (b, op.flipped())] {
+            let is_above = match op {
+                CompareOp::Gt | CompareOp::Ge => true,
+                CompareOp::Lt | CompareOp::Le => false,
+                CompareOp::Eq | CompareOp::Ne => continue,
+            };
+            if let Expr::Column(slot, _) = column {
+                are_both |= self.0.contains(&(*slot, !is_above));
+                self.0.push((*slot, is_above));
+            }
+        }
+        are_both
+    }
 }
 
 /// By what a left, semi or anti join multiplies the rows of its left side.

@@ -49,7 +49,7 @@ fn first_row(
     let mut input = input.clone();
     leave_nulls_out(&mut input, value)?;
     let key = SortKey { expr: value.clone(), descending, nulls_first: descending };
-    let mut sort = Sort { input, keys: vec![key], limit: None };
+    let mut sort = Sort { input, keys: vec![key], limit: None, offset: None };
     if !take_order(&mut sort, 1.0, catalog) {
         return None;
     }
@@ -57,6 +57,7 @@ fn first_row(
         input: Node::Sort(Box::new(sort)),
         limit: Some(Expr::Const(Datum::Int(1), SqlType::Int8)),
         offset: None,
+        skips_below: false,
         ties: Vec::new(),
     };
     Some(Node::Aggregate(Box::new(AggregateNode {

@@ -86,7 +86,7 @@ fn merge_parts(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
     let mut parts = append.inputs.clone();
     for part in &mut parts {
         let input = std::mem::replace(part, Node::one_row());
-        let mut sorted = Sort { input, keys: keys.clone(), limit: None };
+        let mut sorted = Sort { input, keys: keys.clone(), limit: None, offset: None };
         if take_order(&mut sorted, wanted, catalog) {
             is_ordered = true;
         } else if let Some(scan) = scan_below(&mut sorted.input, &mut keys.clone(), &mut Vec::new())

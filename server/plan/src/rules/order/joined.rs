@@ -13,6 +13,7 @@
 
 use braid_catalog::Catalog;
 
+use crate::rules::cost::LookupCost;
 use crate::rules::push_filters::needs;
 use crate::rules::spans::candidate;
 use crate::rules::{cost, estimate, join_methods, order_joins, walk};
@@ -90,8 +91,8 @@ fn look_up(node: &mut Node, keys: &[SortKey], part: f64, catalog: &Catalog) -> O
         Node::Scan(scan) => read_part(scan, keys, part, catalog),
         Node::Join(join) => {
             let cost = look_up(&mut join.left, keys, part, catalog)?;
-            let each = look_up_right(join, catalog)?;
-            Some(cost + estimate::rows(&join.left, catalog) * each)
+            let lookups = look_up_right(join, catalog)?;
+            Some(cost + lookups.of(estimate::rows(&join.left, catalog)))
         }
         _ => None,
     }
@@ -104,14 +105,17 @@ fn read_part(scan: &mut Scan, keys: &[SortKey], part: f64, catalog: &Catalog) ->
     Some(cost)
 }
 
-fn look_up_right(join: &mut Join, catalog: &Catalog) -> Option<f64> {
+fn look_up_right(join: &mut Join, catalog: &Catalog) -> Option<LookupCost> {
     let Node::Scan(scan) = &mut join.right else { return None };
-    let (each, access) = cost::lookup(scan, &join.on, join.kind, catalog)?;
+    let found = cost::lookup(scan, &join.on, join.kind, catalog)?;
+    let cost = found.cost;
     scan.rows = estimate::rows(&Node::Scan(scan.clone()), catalog);
-    scan.access = access;
     join.rows = estimate::rows(&Node::Join(Box::new(join.clone())), catalog);
+    if let Node::Scan(scan) = &mut join.right {
+        found.take(&mut join.on, scan);
+    }
     (join.lateral, join.method) = (true, JoinMethod::Lookup);
-    Some(each)
+    Some(cost)
 }
 
 /// What the plan costs that reads and sorts everything.

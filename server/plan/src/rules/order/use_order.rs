@@ -23,7 +23,12 @@ fn use_index_order(mut sort: Sort) -> Node {
     {
         for input in &mut append.inputs {
             let part = std::mem::replace(input, Node::one_row());
-            *input = use_index_order(Sort { input: part, keys: keys.clone(), limit: None });
+            *input = use_index_order(Sort {
+                input: part,
+                keys: keys.clone(),
+                limit: None,
+                offset: None,
+            });
         }
         return sort.input;
     }
@@ -83,13 +88,55 @@ fn hand_down(mut limit: Limit) -> Node {
             return Node::Limit(Box::new(limit));
         }
     }
-    let simple = limit.ties.is_empty() && limit.offset.is_none();
     let is_fixed = |e: &Expr| matches!(e, Expr::Const(..) | Expr::Param(..));
-    if simple && limit.limit.as_ref().is_some_and(is_fixed) {
-        let wanted = limit.limit.clone();
-        set_limit(&mut limit.input, wanted);
+    if limit.ties.is_empty() && limit.limit.iter().chain(&limit.offset).all(is_fixed) {
+        let page = Page { limit: limit.limit.clone(), offset: limit.offset.clone() };
+        limit.skips_below = page.hand_to(&mut limit.input);
     }
     Node::Limit(Box::new(limit))
+}
+
+/// The rows that a limit above wants.
+#[derive(Clone)]
+struct Page {
+    limit: Option<Expr>,
+    offset: Option<Expr>,
+}
+
+impl Page {
+    /// Whether it matters for how many rows an expression is evaluated: also for those that OFFSET
+    /// skips.
+    fn counts_rows(&self, e: &Expr) -> bool {
+        e.waits() || self.offset.is_some() && e.is_volatile()
+    }
+
+    /// Hands it to what gives the rows; whether that skips the rows of OFFSET.
+    fn hand_to(self, node: &mut Node) -> bool {
+        match node {
+            Node::Project(project) if !project.exprs.iter().any(|(_, e)| self.counts_rows(e)) => {
+                self.hand_to(&mut project.input)
+            }
+            Node::Append(append) => {
+                // Which of its inputs gives the rows that are skipped is not known.
+                if self.offset.is_none() {
+                    for input in &mut append.inputs {
+                        self.clone().hand_to(input);
+                    }
+                }
+                false
+            }
+            Node::Sort(sort) if self.limit.is_some() => {
+                (sort.limit, sort.offset) = (self.limit, self.offset);
+                false
+            }
+            Node::Scan(scan) => {
+                let skips = self.offset.is_some();
+                (scan.access.limit, scan.access.offset) = (self.limit, self.offset);
+                skips
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The operator whose locked rows reach the top of `node` one by one.
@@ -98,19 +145,5 @@ fn lock_below(node: &mut Node) -> Option<&mut LockRows> {
         Node::Project(project) => lock_below(&mut project.input),
         Node::LockRows(lock) => Some(lock),
         _ => None,
-    }
-}
-
-fn set_limit(node: &mut Node, wanted: Option<Expr>) {
-    match node {
-        Node::Project(project) if !project.exprs.iter().any(|(_, e)| e.waits()) => {
-            set_limit(&mut project.input, wanted);
-        }
-        Node::Append(append) => {
-            append.inputs.iter_mut().for_each(|input| set_limit(input, wanted.clone()));
-        }
-        Node::Sort(sort) => sort.limit = wanted,
-        Node::Scan(scan) => scan.access.limit = wanted,
-        _ => {}
     }
 }

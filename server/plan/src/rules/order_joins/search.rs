@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use super::interleaved;
 use super::set::Set;
 use super::sizes::Sizes;
-use crate::rules::{cost, partitions};
+use crate::rules::cost::{self, LookupCost};
+use crate::rules::partitions;
 use crate::tree::expr::Expr;
 use crate::tree::node::{JoinKind, Node};
 
@@ -53,6 +54,24 @@ pub(super) fn cheapest(sizes: &Sizes<'_>) -> Option<Tree> {
     search.tree.contains_key(&all).then_some(search.tree)
 }
 
+/// What lookups cost.
+#[derive(Clone, Copy)]
+enum Looked {
+    /// In a table.
+    Up(LookupCost),
+    /// In a partitioned one, for each left row.
+    UpInPartitions(f64),
+}
+
+impl Looked {
+    fn of(self, left: f64) -> f64 {
+        match self {
+            Looked::Up(cost) => cost.of(left),
+            Looked::UpInPartitions(each) => left * each,
+        }
+    }
+}
+
 struct Search<'a> {
     sizes: &'a Sizes<'a>,
     tree: Tree,
@@ -63,7 +82,7 @@ struct Search<'a> {
     /// Whether the input that was written first keeps giving the rows their order.
     keeps_order: bool,
     /// What a lookup costs in an input, by the conditions that lead to it.
-    lookups: HashMap<(usize, Vec<usize>), Option<f64>>,
+    lookups: HashMap<(usize, Vec<usize>), Option<Looked>>,
 }
 
 impl<'a> Search<'a> {
@@ -184,9 +203,9 @@ impl<'a> Search<'a> {
         };
         let mut cost = r.cost + by_hash;
         if right.len() == 1
-            && let Some(each) = self.lookup(right, checked)
+            && let Some(lookups) = self.lookup(right, checked)
         {
-            cost = cost.min(l.rows * each);
+            cost = cost.min(lookups.of(l.rows));
         }
         let cost = l.cost + cost + cost::given(rows);
         Some(Part { step: Step::Join { left, right }, rows, cost })
@@ -217,8 +236,8 @@ impl<'a> Search<'a> {
         self.sizes.run.inputs[place].attached.as_ref().map(|attached| &attached.on[..])
     }
 
-    /// What a lookup for one left row costs in an input.
-    fn lookup(&mut self, right: Set, checked: Vec<usize>) -> Option<f64> {
+    /// What lookups cost in an input.
+    fn lookup(&mut self, right: Set, checked: Vec<usize>) -> Option<Looked> {
         let place = right.first()?;
         let input = &self.sizes.run.inputs[place];
         if !matches!(input.node, Node::Scan(_) | Node::Append(_)) {
@@ -235,8 +254,11 @@ impl<'a> Search<'a> {
         };
         let catalog = self.sizes.catalog;
         let found = match &input.node {
-            Node::Scan(scan) => cost::predicted_lookup(scan, &on, catalog),
-            node => partitions::predicted_lookup(node, &on, catalog).map(|each| cost::RUN + each),
+            Node::Scan(scan) => cost::predicted_lookup(scan, &on, catalog).map(Looked::Up),
+            node => {
+                let each = partitions::predicted_lookup(node, &on, catalog);
+                each.map(|each| Looked::UpInPartitions(cost::RUN + each))
+            }
         };
         self.lookups.insert(key, found);
         found

@@ -33,9 +33,10 @@ pub fn lookup(
     let found_each = (found / append.inputs.len() as f64).max(1.0);
     let mut right = right.clone();
     let mut looks_up = |scan: &mut Scan| {
-        let (each, access) = cost::lookup(scan, on, kind, catalog)?;
+        let found = cost::lookup(scan, on, kind, catalog)?;
+        let each = found.cost.of(1.0);
         prune(scan, on, catalog);
-        scan.access = access;
+        found.put_into(scan);
         scan.rows = found_each;
         Some(each)
     };
@@ -46,7 +47,7 @@ pub fn lookup(
 /// What a lookup in a partitioned table will cost for each left row; `None` if there will be none.
 pub fn predicted_lookup(right: &Node, on: &[Expr], catalog: &Catalog) -> Option<f64> {
     let predicted = &mut |scan: &mut Scan| {
-        let each = cost::predicted_lookup(scan, on, catalog);
+        let each = cost::predicted_lookup(scan, on, catalog).map(|cost| cost.of(1.0));
         prune(scan, on, catalog);
         each
     };

@@ -24,11 +24,13 @@ pub fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
     scan.union.clear();
     scan.access = Access::new(candidate.index, candidate.bounds);
     scan.access.reading = candidate.reading;
-    let mut place = 0;
-    scan.filter.retain(|_| {
-        place += 1;
-        !candidate.exact.contains(&(place - 1))
-    });
+    scan.bounded_by.clear();
+    for (place, condition) in std::mem::take(&mut scan.filter).into_iter().enumerate() {
+        match candidate.exact.contains(&place) {
+            true => scan.bounded_by.push(condition),
+            false => scan.filter.push(condition),
+        }
+    }
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);
     scan.gap_keys = index.and_then(|index| estimate::gap_keys(&scan.table, index, catalog));
 }

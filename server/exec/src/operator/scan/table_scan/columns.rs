@@ -46,6 +46,7 @@ impl ScanOperator {
             && self.layout.inverted.is_none()
             && self.locker.is_none()
             && self.limit.is_none()
+            && self.offset.is_none()
             && self.layout.reader.rows.family_count() == 1
     }
 
@@ -79,7 +80,8 @@ impl ScanOperator {
     /// The rows of a batch on which the conditions hold; and their keys, if they are to be locked.
     pub(crate) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<(Vec<Key>, Vec<Row>)> {
         if self.filter.is_empty() {
-            return self.rows_of_entries(batch.iter());
+            let skipped = self.skipped_of(batch.len());
+            return self.rows_of_entries(batch.iter().skip(skipped));
         }
         if batch.len() < ROWS_MIN {
             return self.rows_one_by_one(batch);
