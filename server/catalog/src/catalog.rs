@@ -26,6 +26,7 @@ use braid_types::EnumType;
 use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
 use crate::names::Named;
+use crate::storage::stored::FIRST_FORMAT;
 use crate::{
     Composite, Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence,
     Statistics, Table, TableStatistics, View,
@@ -43,6 +44,8 @@ pub(crate) fn private_version() -> u64 {
 #[derive(Clone, Debug)]
 pub struct Catalog {
     pub(crate) version: u64,
+    /// The number of the stored format.
+    pub(crate) format: u32,
     pub(crate) next_id: Id,
     pub(crate) tables: Collection<Table>,
     pub(crate) views: Collection<View>,
@@ -81,6 +84,7 @@ impl Catalog {
         }
         Catalog {
             version,
+            format: FIRST_FORMAT,
             next_id,
             tables: Collection::default(),
             views: Collection::default(),

@@ -299,6 +299,7 @@ impl CatalogCache {
 
     async fn load(&self, txn: &Arc<Transaction>, seq: Seq, meta: Meta) -> KvResult<Catalog> {
         let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics.clone());
+        catalog.format = meta.format;
         catalog.changes = meta.changes.into();
         let pairs = scan_all(txn, seq, descriptors_span(), Record::Never).await?;
         self.descriptors_read.fetch_add(pairs.len() as u64, Ordering::Relaxed);
@@ -327,6 +328,7 @@ impl CatalogCache {
         self.descriptors_read.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let mut catalog = Catalog::clone(known);
         (catalog.version, catalog.next_id) = (meta.version, meta.next_id);
+        catalog.format = meta.format;
         catalog.changes = meta.changes.into();
         let mut edit = CatalogEdit::new(&mut catalog);
         for (id, value) in ids.into_iter().zip(values) {

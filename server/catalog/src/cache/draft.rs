@@ -20,7 +20,7 @@ use crate::storage::stored::{FORMAT_VERSION, Meta, read_meta};
 use crate::storage::system_keys::{descriptor_key, version_key};
 use crate::temporary::allocate_temporary;
 use crate::{
-    Catalog, CatalogCache, Descriptor, FIRST_TEMPORARY, Id, PendingChange, Schema, Table,
+    Catalog, CatalogCache, Descriptor, FIRST_TEMPORARY, Id, Index, PendingChange, Schema, Table,
     TemporaryObjects, is_temporary,
 };
 use braid_cluster::records::{corrupt, to_json};
@@ -238,7 +238,10 @@ impl Draft {
         }
         let version = self.next_version();
         let changes = followed_by(&self.base.changes, version, &changed);
-        let meta = Meta { format: FORMAT_VERSION, version, next_id: catalog.next_id, changes };
+        let mut tables = changed.iter().filter_map(|id| catalog.table(*id));
+        let is_new = tables.any(|table| table.indexes.iter().any(Index::is_inverted));
+        let format = if is_new { FORMAT_VERSION } else { catalog.format };
+        let meta = Meta { format, version, next_id: catalog.next_id, changes };
         txn.put(seq, version_key(), to_json(&meta)?)?;
         let passing = |id: &Id| {
             let table = catalog.table(*id);

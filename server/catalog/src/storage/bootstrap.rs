@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_kv::{Database as Kv, Result as KvResult, TxnOptions};
 
-use crate::storage::stored::{Descriptor, FIRST_ID, FORMAT_VERSION, Meta, read_meta};
+use crate::storage::stored::{Descriptor, FIRST_FORMAT, FIRST_ID, Meta, read_meta};
 use crate::storage::system_keys::{descriptor_key, version_key};
 use crate::{DEFAULT_DATABASE, Database, Id, ROOT, Role, Schema};
 use braid_cluster::records::to_json;
@@ -32,7 +32,7 @@ async fn try_bootstrap(kv: &Kv) -> KvResult<bool> {
         txn.put(seq, descriptor_key(id), to_json(&descriptor)?)?;
     }
     let changes = Vec::new();
-    let meta = Meta { format: FORMAT_VERSION, version: 1, next_id: FIRST_ID, changes };
+    let meta = Meta { format: FIRST_FORMAT, version: 1, next_id: FIRST_ID, changes };
     txn.put(seq, version_key(), to_json(&meta)?)?;
     txn.commit_or_error().await?;
     Ok(true)

@@ -9,10 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Change;
 use crate::{Composite, Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
 
-/// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
-/// later (enums, domains, routines, composite types) have not changed it: older databases have none
-/// of them.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest number of the descriptors' format that this code knows; newer ones are refused. Kinds
+/// of descriptors that came later (enums, domains, routines, composite types) have not changed it:
+/// older databases have none of them, and older code refuses what it does not know.
+///
+/// 2: an index may be inverted. Older code would take it for an ordinary one, so the first inverted
+/// index raises the number of its database.
+pub const FORMAT_VERSION: u32 = 2;
+/// The number of a new database.
+pub(crate) const FIRST_FORMAT: u32 = 1;
 /// The first id that objects of users get.
 pub const FIRST_ID: Id = 16384;
 
@@ -83,9 +88,11 @@ descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum, Domain, Rout
 pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
     let value = value.ok_or_else(|| corrupt("the catalog's version is missing"))?;
     let meta: Meta = serde_json::from_slice(&value).map_err(corrupt)?;
-    if meta.format == FORMAT_VERSION {
+    if (FIRST_FORMAT..=FORMAT_VERSION).contains(&meta.format) {
         return Ok(meta);
     }
     let (found, known) = (meta.format, FORMAT_VERSION);
-    Err(corrupt(format_args!("catalog format {found} is not known, this server has {known}")))
+    Err(corrupt(format_args!(
+        "catalog format {found} is not known, this server knows up to {known}"
+    )))
 }
