@@ -18,7 +18,7 @@ use crate::deferrable_keys::{owe_checks, owe_exclusions};
 use crate::policy_checks::check_policies;
 
 /// From how many keys on those that have to be free are locked without remembering their values.
-const FREE_KEYS_MANY: usize = 64;
+pub(crate) const FREE_KEYS_MANY: usize = 64;
 
 /// Writes rows of one table.
 pub struct TableWriter {

@@ -5,6 +5,7 @@
 //!   ranges   commit number, index        →  length of start (4 bytes), start, end
 //!   meta     "numbers"                   →  first commit number that is not reserved
 //!            "commit"                    →  the last commit, and the one of the batch before it
+//!            "ingestion"                 →  range deletes of a commit whose writes become tables
 //! ```
 //!
 //! One value a key: older ones live on inside fjall for as long as a snapshot shows them. Commit
@@ -13,10 +14,11 @@
 use crate::{
     account::{self, Account, COMMIT, Commit, Inspected},
     folder::{Folder, OpenError},
+    ingestion::{INGESTION, Ingestion},
     options::EmbeddedOptions,
-    tombstones::Tombstone,
+    tombstones::{Tombstone, decode_tombstone, tombstone_key, tombstone_value},
 };
-use braid_kv::{Error, Span};
+use braid_kv::Error;
 use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
     config::{CompressionPolicy, HashRatioPolicy, PinningPolicy},
@@ -29,6 +31,10 @@ use std::{
 /// How many commit numbers are reserved at once.
 pub(crate) const NUMBERS_RESERVED: u64 = 1 << 24;
 
+/// Threads of fjall. One of them does nothing but flush: while all others compact, it takes each
+/// request for a compaction out of their queue and puts it back, which keeps a core busy. With two
+/// others that is rare, because a second compaction at the same time is.
+const WORKERS: usize = 3;
 const NUMBERS: &[u8] = b"numbers";
 /// Length of the commit number in front of a value.
 pub(crate) const NUMBER_BYTES: usize = 8;
@@ -84,7 +90,26 @@ impl Files {
         self.next_number()?;
         let last = self.last_commit()?;
         inspected.check(&self.folder, last)?;
-        inspected.resume(&self.folder, last)
+        inspected.resume(&self.folder, last)?;
+        self.end_ingestion()
+    }
+
+    /// Ends a commit that the end of the process has interrupted: its range deletes are there if
+    /// its writes are.
+    fn end_ingestion(&self) -> Result<(), OpenError> {
+        let corrupt = |error: fjall::Error| self.folder.corrupt(error.to_string());
+        let Some(stored) = self.meta.get(INGESTION).map_err(corrupt)? else { return Ok(()) };
+        let ingestion = Ingestion::decode(&stored)
+            .ok_or_else(|| self.folder.corrupt("the record of an ingestion is malformed"))?;
+        let found = self.data.get(&ingestion.key).map_err(corrupt)?;
+        let is_there =
+            found.is_some_and(|value| decode_value(&value).is_ok_and(|v| v.0 == ingestion.number));
+        let mut batch = self.db.batch();
+        batch.remove(&self.meta, INGESTION);
+        for tombstone in ingestion.tombstones.iter().filter(|_| is_there) {
+            self.put_tombstone(&mut batch, tombstone);
+        }
+        batch.commit().and_then(|()| self.db.persist(PersistMode::SyncAll)).map_err(corrupt)
     }
 
     /// The last commit; none in a store that a version without commit records has written.
@@ -128,6 +153,11 @@ impl Files {
         Ok(all)
     }
 
+    /// Writes a range tombstone as part of a batch.
+    pub(crate) fn put_tombstone(&self, batch: &mut fjall::OwnedWriteBatch, tombstone: &Tombstone) {
+        batch.insert(&self.ranges, tombstone_key(tombstone), tombstone_value(tombstone));
+    }
+
     /// Reads every entry of every keyspace; how many there are.
     pub(crate) fn read_all(&self) -> Result<u64, Error> {
         let mut entries = 0;
@@ -157,7 +187,7 @@ fn open_keyspaces(folder: &Folder, options: &EmbeddedOptions) -> fjall::Result<O
     let db = Database::builder(folder.store())
         .cache_size(options.cache_bytes)
         .journal_compression(CompressionType::None)
-        .worker_threads(2)
+        .worker_threads(WORKERS)
         .open()?;
     let data = db.keyspace("data", || {
         KeyspaceCreateOptions::default()
@@ -194,32 +224,6 @@ pub(crate) fn decode_value(stored: &[u8]) -> Result<(u64, &[u8]), Error> {
     }
 }
 
-pub(crate) fn tombstone_key(tombstone: &Tombstone) -> Vec<u8> {
-    let mut key = tombstone.number.to_be_bytes().to_vec();
-    key.extend_from_slice(&tombstone.index.to_be_bytes());
-    key
-}
-
-pub(crate) fn tombstone_value(tombstone: &Tombstone) -> Vec<u8> {
-    let Span { start, end } = &tombstone.span;
-    let mut value = (start.len() as u32).to_be_bytes().to_vec();
-    value.extend_from_slice(start);
-    value.extend_from_slice(end);
-    value
-}
-
-fn decode_tombstone(key: &[u8], value: &[u8]) -> Option<Tombstone> {
-    let (number, rest) = key.split_first_chunk::<8>()?;
-    let index = <[u8; 4]>::try_from(rest).ok()?;
-    let (length, rest) = value.split_first_chunk::<4>()?;
-    let (start, end) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    Some(Tombstone {
-        number: u64::from_be_bytes(*number),
-        index: u32::from_be_bytes(index),
-        span: Span::new(start, end),
-    })
-}
-
 /// An error of fjall in our words.
 pub(crate) fn storage_error(error: fjall::Error) -> Error {
     match error {
@@ -228,5 +232,43 @@ pub(crate) fn storage_error(error: fjall::Error) -> Error {
         }
         fjall::Error::Storage(e) => Error::Storage(format!("{e:?}").into()),
         other => Error::Storage(format!("{other:?}").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braid_kv::Span;
+    use std::path::Path;
+
+    /// The process ends after the record: the range deletes hold if the writes are there.
+    #[test]
+    fn the_next_start_ends_a_commit_by_its_record() {
+        let open = |path: &Path| {
+            let folder = Folder::take(path).expect("the folder is free");
+            Files::open(folder, &EmbeddedOptions::default()).expect("is opened")
+        };
+        for (number, is_there) in [(5, true), (6, false)] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let files = open(dir.path());
+            let mut batch = files.db.batch();
+            let mut stored = Vec::new();
+            encode_value(&mut stored, 5, b"put");
+            batch.insert(&files.data, "key", stored.as_slice());
+            let tombstones = vec![Tombstone { number, index: 0, span: Span::new("a", "b") }];
+            let record = Ingestion { number, key: b"key".to_vec(), tombstones: tombstones.clone() };
+            batch.insert(&files.meta, INGESTION, record.encode());
+            batch.commit().expect("is written");
+            files.db.persist(PersistMode::SyncAll).expect("is synced");
+            drop(files);
+            for _ in 0..2 {
+                let files = open(dir.path());
+                let found = files.tombstones().expect("are read");
+                let found: Vec<Tombstone> = found.iter().map(|t| t.as_ref().clone()).collect();
+                assert_eq!(found == tombstones, is_there);
+                assert_eq!(found.is_empty(), !is_there);
+                assert!(files.meta.get(INGESTION).expect("is read").is_none());
+            }
+        }
     }
 }

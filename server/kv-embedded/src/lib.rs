@@ -39,6 +39,11 @@
 //! there or room is needed; see `reads::range_cache`. Where nothing is left but deleted keys a
 //! scan jumps; see the module `empty_spans`.
 //!
+//! # Large commits
+//!
+//! The writes of a large commit become tables of fjall at once; see `committer::ingest`. The record
+//! of its range deletes is in `ingestion`.
+//!
 //! # What must always hold
 //!
 //! - Only the committer writes, but for bulk loads, which write while it waits (module `bulk`).
@@ -57,6 +62,7 @@ mod committer;
 mod empty_spans;
 mod files;
 mod folder;
+mod ingestion;
 mod locks;
 mod options;
 mod reads;

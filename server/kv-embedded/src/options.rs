@@ -32,6 +32,9 @@ pub struct EmbeddedOptions {
     pub disk_reserve_bytes: u64,
     /// The most bytes that one group of commits is filled up to.
     pub group_bytes_max: usize,
+    /// The fewest writes of a commit that becomes tables at once instead of journal entries; or
+    /// 256 bytes for each of these writes.
+    pub ingest_writes_min: usize,
     /// Sync every commit. Switched off, commits are acknowledged while they are still in this
     /// process's memory; for tests that have to see the loss.
     pub sync: bool,
@@ -57,6 +60,7 @@ impl Default for EmbeddedOptions {
             locks_max: 2_000_000,
             disk_reserve_bytes: 96 << 20,
             group_bytes_max: 8 << 20,
+            ingest_writes_min: 64 << 10,
             sync: true,
             validate: true,
             fail_syncs: None,

@@ -24,6 +24,7 @@ pub(crate) struct Counters {
     pub(crate) commits: AtomicU64,
     pub(crate) batch_sizes: Histogram,
     pub(crate) batch_max: AtomicU64,
+    pub(crate) ingested: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) sync_nanos: Histogram,
     pub(crate) conflicts: AtomicU64,

@@ -270,7 +270,14 @@ impl Store for EmbeddedStore {
 
     fn own_metrics(&self) -> Vec<StoreMetric> {
         let empty_spans = &self.shared.empty_spans;
+        let ingested = self.shared.counters.ingested.load(Relaxed);
         vec![
+            StoreMetric {
+                name: "braid_store_ingested_commits_total",
+                help: "Commits so large that their writes became tables of the store at once.",
+                label: None,
+                value: StoreValue::Counter(ingested),
+            },
             StoreMetric {
                 name: "braid_store_empty_span_bytes",
                 help: "Bytes of the map of spans that hold nothing but deleted keys.",

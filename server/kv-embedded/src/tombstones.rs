@@ -102,6 +102,40 @@ impl TombstoneIndex {
     }
 }
 
+/// The key under which a record is stored.
+pub(crate) fn tombstone_key(tombstone: &Tombstone) -> Vec<u8> {
+    let mut key = tombstone.number.to_be_bytes().to_vec();
+    key.extend_from_slice(&tombstone.index.to_be_bytes());
+    key
+}
+
+/// The value that is stored for a record.
+pub(crate) fn tombstone_value(tombstone: &Tombstone) -> Vec<u8> {
+    let Span { start, end } = &tombstone.span;
+    let mut value = (start.len() as u32).to_be_bytes().to_vec();
+    value.extend_from_slice(start);
+    value.extend_from_slice(end);
+    value
+}
+
+/// A record as it was stored; `None` if it is malformed.
+pub(crate) fn decode_tombstone(key: &[u8], value: &[u8]) -> Option<Tombstone> {
+    let (number, rest) = key.split_first_chunk::<8>()?;
+    let index = <[u8; 4]>::try_from(rest).ok()?;
+    Some(Tombstone {
+        number: u64::from_be_bytes(*number),
+        index: u32::from_be_bytes(index),
+        span: decode_span(value)?,
+    })
+}
+
+/// The span of a range tombstone's value.
+pub(crate) fn decode_span(value: &[u8]) -> Option<Span> {
+    let (length, rest) = value.split_first_chunk::<4>()?;
+    let (start, end) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    Some(Span::new(start, end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,10 +16,16 @@ use crate::row_decoder::RowDecoder;
 const FAMILY_BYTES: usize = 4;
 
 /// Memory in which the pairs of one row after the other are encoded.
-#[derive(Default)]
 pub struct PairBuffer {
     key: Vec<u8>,
     value: Vec<u8>,
+}
+
+impl Default for PairBuffer {
+    /// With room for usual pairs, so that they are not copied while they grow.
+    fn default() -> Self {
+        Self { key: Vec::with_capacity(64), value: Vec::with_capacity(192) }
+    }
 }
 
 /// How a table's rows become keys and values.

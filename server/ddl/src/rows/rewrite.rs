@@ -6,7 +6,7 @@ use std::sync::Arc;
 use braid_catalog::{Index, Table};
 use braid_dml::check_all_entries;
 use braid_exec::{IndexExprs, from_kv};
-use braid_kv::{Key, Value};
+use braid_kv::{Key, Span, Value};
 use braid_rows::{IndexEntry, IndexRows, PairBuffer, TableRows};
 use braid_types::{Datum, Result, Row};
 
@@ -61,6 +61,16 @@ impl IndexWriter {
     }
 }
 
+/// Whether a key of rows that are rewritten comes for the first time; `last` is the highest one so
+/// far. Rows that come in the order of their keys need no look at those that were written.
+fn is_first(cx: &DdlContext<'_>, last: &mut Key, key: Key) -> bool {
+    if *last < key {
+        *last = key;
+        return true;
+    }
+    !cx.txn().reads().has_own_writes(cx.seq().after(), &Span::key(key))
+}
+
 /// Fills a new index of a table from its rows. 23505 if they are not unique.
 pub(crate) async fn fill_index(
     cx: &DdlContext<'_>,
@@ -102,13 +112,13 @@ pub(crate) async fn rewrite_rows(
     for index in &shape.indexes {
         writers.push(IndexWriter::new(cx, &shape, index)?);
     }
-    let (mut seen, mut buffer) = (HashSet::new(), PairBuffer::default());
+    let (mut last, mut buffer) = (Key::new(), PairBuffer::default());
     let mut reader = table_reader(cx, old)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         for row in rows {
             let row = map(cx, &row)?;
-            if !seen.insert(layout.primary_key(&row)) {
+            if !is_first(cx, &mut last, layout.first_key(&row)) {
                 return Err(not_unique(&cx.catalog(), &shape, &shape.primary, &row));
             }
             layout.each_pair(&row, &mut buffer, |_, key, value| match value {

@@ -50,6 +50,11 @@ pub(crate) async fn validate_not_null(
     places: &[usize],
 ) -> Result<()> {
     block_writers(cx, table).await?;
+    let nullable = |place: &&usize| table.columns[**place].nullable;
+    let places: Vec<usize> = places.iter().filter(nullable).copied().collect();
+    if places.is_empty() {
+        return Ok(());
+    }
     let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
 use crate::queues::Queues;
-use crate::table_writer::{Part, TableWriter, UniqueKey, second_time};
+use crate::table_writer::{FREE_KEYS_MANY, Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
 use self::rules::{is_blind, puts_off};
@@ -366,7 +366,11 @@ impl InsertOperator {
         if keys.is_empty() {
             return Ok(vec![None; proposed.len()]);
         }
-        let request = LockRequest::keys(keys.clone());
+        let mut request = LockRequest::keys(keys.clone());
+        // They are locked exclusively and written next: nobody else can change what was read.
+        if keys.len() >= FREE_KEYS_MANY {
+            request = request.passing(true);
+        }
         let locked = run.wait(run.cx.txn.lock(run.cx.seq.after(), request)).await?;
         let mut rows = self.reader.decode(&keys, &locked.values)?.into_iter();
         Ok(primary.iter().map(|key| key.as_ref().and_then(|_| rows.next().flatten())).collect())

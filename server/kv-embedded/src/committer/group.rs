@@ -7,12 +7,14 @@ use super::{
 };
 use crate::{
     account::Commit,
-    files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
+    files::{NUMBERS_RESERVED, encode_value, storage_error},
     reads::View,
     shared::Shared,
-    tombstones::{Tombstone, TombstoneIndex},
+    tombstones::{Tombstone, TombstoneIndex, tombstone_key},
 };
-use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Key, Result, SpanSet, Timestamp};
+use braid_kv::{
+    CommitOutcome, CommitRequest, Conflict, Error, Key, Result, Span, SpanSet, Timestamp,
+};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -36,14 +38,14 @@ const QUICK: Duration = Duration::from_millis(1);
 
 /// The state of the committer. It goes from leader to leader; see `queue`.
 pub(crate) struct Committer {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// The last commit number given out.
-    number: u64,
-    /// The last commit that was written.
+    pub(super) number: u64,
+    /// The last commit that has a record in the journal.
     written: u64,
     /// Commit numbers below this are reserved on disk.
-    reserved: u64,
-    tombstones: Arc<TombstoneIndex>,
+    pub(super) reserved: u64,
+    pub(super) tombstones: Arc<TombstoneIndex>,
     /// How long a group takes, the last ones counting most.
     usual: Duration,
     /// When there was room on the disk, and how much was written since.
@@ -119,7 +121,9 @@ impl Committer {
             return Ok(());
         }
         let writes: usize = jobs.iter().map(|job| job.request.writes.len()).sum();
-        let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 2);
+        let ingests = self.ingests(&jobs);
+        let room = if ingests { 0 } else { writes + 2 };
+        let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), room);
         let mut tombstones = None;
         let mut accepted: Vec<(Job, u64)> = Vec::with_capacity(jobs.len());
         let mut overtaken = Overtaken::default();
@@ -132,7 +136,9 @@ impl Committer {
             match admitted {
                 Ok(None) => {
                     overtaken.note(&job.request, jobs.as_slice());
-                    self.add(&mut job.request, &mut batch, &mut tombstones);
+                    if !ingests {
+                        self.add(&mut job.request, &mut batch, &mut tombstones);
+                    }
                     accepted.push((job, self.number));
                 }
                 Ok(Some(conflict)) => {
@@ -145,23 +151,16 @@ impl Committer {
         if accepted.is_empty() {
             return Ok(());
         }
-        if self.number >= self.reserved {
-            self.reserved = self.number + NUMBERS_RESERVED;
-            shared.files.reserve_numbers(&mut batch, self.reserved);
-        }
-        let commit = Commit { number: self.number, previous: self.written };
-        shared.files.record_commit(&mut batch, commit);
-        if shared.options.sync {
-            self.journal.prepare(bytes);
-        }
-        if let Err(error) = self.write(batch) {
+        let written = match accepted.as_mut_slice() {
+            [(job, _)] if ingests => self.ingest(&mut job.request, &mut tombstones),
+            _ => self.write_group(batch, bytes),
+        };
+        if let Err(error) = written {
             for (job, _) in accepted {
                 answer_refused(&shared, job, Ok(CommitOutcome::Unknown));
             }
             return Err(error);
         }
-        self.written = self.number;
-        shared.durable.store(self.written, Relaxed);
         if let Some(tombstones) = tombstones {
             self.tombstones = Arc::new(tombstones);
         }
@@ -224,6 +223,17 @@ impl Committer {
         Ok(None)
     }
 
+    /// The range deletes of the commit that is being written.
+    pub(super) fn range_deletes(&self, request: &CommitRequest) -> Vec<Tombstone> {
+        let spans = request.deleted_spans.spans().iter().zip(0..);
+        let record = |(span, index): (&Span, u32)| Tombstone {
+            number: self.number,
+            index,
+            span: span.clone(),
+        };
+        spans.map(record).collect()
+    }
+
     /// Puts the writes into the batch. Their values are in memory once only: the request keeps
     /// empty ones.
     fn add(
@@ -234,10 +244,8 @@ impl Committer {
     ) {
         let files = &self.shared.files;
         self.shared.watches.note(&request.deleted_spans, &request.writes);
-        for (index, span) in request.deleted_spans.spans().iter().enumerate() {
-            let index = index as u32;
-            let record = Tombstone { number: self.number, index, span: span.clone() };
-            batch.insert(&files.ranges, tombstone_key(&record), tombstone_value(&record));
+        for record in self.range_deletes(request) {
+            files.put_tombstone(batch, &record);
             let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
             all.insert(Arc::new(record));
         }
@@ -251,6 +259,24 @@ impl Committer {
                 None => batch.remove(&files.data, key.as_ref()),
             }
         }
+    }
+
+    /// Writes a group with its commit record. Afterwards it is durable.
+    pub(super) fn write_group(&mut self, mut batch: OwnedWriteBatch, bytes: u64) -> Result<()> {
+        let shared = self.shared.clone();
+        if self.number >= self.reserved {
+            self.reserved = self.number + NUMBERS_RESERVED;
+            shared.files.reserve_numbers(&mut batch, self.reserved);
+        }
+        let commit = Commit { number: self.number, previous: self.written };
+        shared.files.record_commit(&mut batch, commit);
+        if shared.options.sync {
+            self.journal.prepare(bytes);
+        }
+        self.write(batch)?;
+        self.written = self.number;
+        shared.durable.store(self.written, Relaxed);
+        Ok(())
     }
 
     fn write(&self, batch: OwnedWriteBatch) -> Result<()> {

@@ -27,9 +27,11 @@
 //! - `queue`: the hand-over, and who leads
 //! - `group`: the leader's half
 //! - `validate`: whether what was read still holds
+//! - `ingest`: large commits, which become tables at once
 //! - `journal`: what makes a sync short
 
 mod group;
+mod ingest;
 mod journal;
 mod queue;
 mod request;

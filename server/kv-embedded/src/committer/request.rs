@@ -20,6 +20,9 @@ use tokio::{
     sync::oneshot,
 };
 
+/// A commit of more than this is not quick, however quick those before it were.
+const QUICK_BYTES_MAX: usize = 256 << 10;
+
 /// Commits a transaction; see [`braid_kv::Store::commit`].
 ///
 /// The guard exists before the future is first polled: dropped or not, the locks go.
@@ -78,7 +81,7 @@ async fn decide(
         HandOver::Waits => release.txn = None,
         HandOver::Lead(committer, job) => {
             release.txn = None;
-            if committer.is_quick() {
+            if committer.is_quick() && job.bytes <= QUICK_BYTES_MAX {
                 committer.lead(Work::one(job));
             } else {
                 // The worker's other tasks go on elsewhere in the meantime.
@@ -126,13 +129,15 @@ fn refused(shared: &Shared, conflict: Conflict) -> CommitOutcome {
 
 /// Locks everything that will be written, spans first, keys in key order.
 async fn lock_writes(shared: &Shared, request: &CommitRequest) -> Result<()> {
-    let spans = request.deleted_spans.spans().iter();
-    let spans = spans.map(|span| Target::Span(Arc::new(span.clone())));
-    let keys = request.writes.iter().map(|(key, _)| Target::Key(key.clone()));
-    let targets: Vec<Target> = spans.chain(keys).collect();
-    if shared.locks.take_now(request.txn, &targets)? {
+    let targets = || {
+        let spans = request.deleted_spans.spans().iter();
+        let spans = spans.map(|span| Target::Span(Arc::new(span.clone())));
+        spans.chain(request.writes.iter().map(|(key, _)| Target::Key(key.clone())))
+    };
+    if shared.locks.take_now(request.txn, targets())? {
         return Ok(());
     }
+    let targets: Vec<Target> = targets().collect();
     let wanted = Request {
         txn: request.txn,
         strength: LockStrength::Exclusive,

@@ -281,42 +281,45 @@ impl HeldLocks {
         }
     }
 
-    /// Removes at most `most` locks of a transaction; returns their targets.
-    pub(super) fn release(&mut self, txn: TxnId, most: usize) -> Vec<Target> {
-        let mut freed = Vec::new();
+    /// Removes at most `most` locks of a transaction; `freed` is called with the target of each.
+    pub(super) fn release(
+        &mut self,
+        txn: TxnId,
+        most: usize,
+        mut freed: impl FnMut(&dyn Fn() -> Target),
+    ) {
+        let mut count = 0;
         if let Entry::Occupied(mut keys) = self.keys_of.entry(txn) {
-            // From the end, where that costs nothing.
+            // From the end, where that costs nothing: in the list, and in a map of keys in order.
             let left = keys.get().len().saturating_sub(most);
-            for key in keys.get_mut().drain(left..) {
-                if let Some(point) = self.points.get_mut(&key) {
+            for key in keys.get_mut().drain(left..).rev() {
+                self.points.remove_if(&key, |point| {
                     point.let_go(txn);
-                    if point.is_free() {
-                        self.points.remove(&key);
-                    }
-                }
-                freed.push(Target::Key(key));
+                    point.is_free()
+                });
+                freed(&|| Target::Key(key.clone()));
+                count += 1;
             }
-            freed.reverse();
             if left == 0 {
                 keys.remove();
             }
         }
         if let hash_map::Entry::Occupied(mut spans) = self.spans_of.entry(txn) {
-            while freed.len() < most
+            while count < most
                 && let Some((span, _)) = spans.get_mut().pop_first()
             {
                 self.spans.update(&span, |holders| {
                     let others = holders?.iter().copied().filter(|(t, _)| *t != txn);
                     Some(others.collect::<Vec<_>>()).filter(|others| !others.is_empty())
                 });
-                freed.push(Target::Span(span));
+                freed(&|| Target::Span(span.clone()));
+                count += 1;
             }
             if spans.get().is_empty() {
                 spans.remove();
             }
         }
-        self.count -= freed.len();
-        freed
+        self.count -= count;
     }
 
     /// Leaves `txn` with a lock of this strength on a key, or with none. False if it has no lock.

@@ -238,9 +238,15 @@ impl Table {
             self.drop_wait(ticket, Error::Cancelled);
         }
         self.pairs.part(txn);
-        let freed = self.held.release(txn, most);
+        let mut freed = Vec::new();
+        let is_awaited = !self.waiters.is_empty();
+        self.held.release(txn, most, |target| {
+            if is_awaited {
+                freed.push(target());
+            }
+        });
         let is_all = self.held.holds_nothing(txn);
-        if !self.waiters.is_empty() {
+        if is_awaited {
             for target in freed {
                 self.serve(&target);
             }

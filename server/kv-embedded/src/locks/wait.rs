@@ -64,12 +64,17 @@ impl LockManager {
 
     /// Takes what is free. False if something has to be waited for, in which case nothing of the
     /// rest was asked for yet.
-    pub(crate) fn take_now(&self, txn: TxnId, targets: &[Target]) -> Result<bool> {
-        for portion in targets.chunks(PORTION) {
+    pub(crate) fn take_now(
+        &self,
+        txn: TxnId,
+        targets: impl Iterator<Item = Target>,
+    ) -> Result<bool> {
+        let mut targets = targets.peekable();
+        while targets.peek().is_some() {
             let mut table = self.table.lock();
-            for target in portion {
+            for target in targets.by_ref().take(PORTION) {
                 self.check_limit(&table)?;
-                if !table.try_take(txn, target, LockStrength::Exclusive) {
+                if !table.try_take(txn, &target, LockStrength::Exclusive) {
                     return Ok(false);
                 }
             }

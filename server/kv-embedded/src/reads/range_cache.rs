@@ -212,11 +212,7 @@ impl RangeCache {
             for span in deleted.spans() {
                 kind.remove_overlapping(span, &mut gone);
             }
-            for (key, _) in writes {
-                if let Some(start) = kind.touched_by(key) {
-                    gone.extend(kind.by_start.remove(&start));
-                }
-            }
+            kind.remove_touched(writes, &mut gone);
         }
         segments.account(&gone);
         self.count.store(segments.count, SeqCst);
@@ -230,6 +226,26 @@ impl Kind {
         let (_, segment) =
             self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
         (segment.span.end.as_slice() > key).then_some(segment)
+    }
+
+    /// Removes the segments that a commit's writes make wrong. The writes are in key order: those
+    /// before the next segment are passed over without a look into the tree.
+    fn remove_touched(&mut self, writes: &[Write], gone: &mut Vec<Arc<Segment>>) {
+        let mut next_start: Option<Key> = None;
+        for (key, _) in writes {
+            if next_start.as_ref().is_some_and(|start| **key < **start) {
+                continue;
+            }
+            if let Some(start) = self.touched_by(key) {
+                gone.extend(self.by_start.remove(&start));
+            }
+            next_start = None;
+            if self.over(key).is_none() {
+                let from = (Bound::Excluded(&**key), Bound::Unbounded);
+                let Some((start, _)) = self.by_start.range::<[u8], _>(from).next() else { return };
+                next_start = Some(start.clone());
+            }
+        }
     }
 
     /// The start of the segment that a write of `key` makes wrong.

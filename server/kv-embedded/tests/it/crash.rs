@@ -8,6 +8,7 @@
 
 use crate::common::*;
 use braid_kv::{ScanRequest, Span};
+use braid_kv_embedded::EmbeddedOptions;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead, BufReader, Write},
@@ -28,7 +29,10 @@ fn child() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let db = open(Path::new(&folder));
+        // In every other round, a commit that is alone in its group becomes tables.
+        let ingest_writes_min = if round.is_multiple_of(2) { usize::MAX } else { 1 };
+        let options = EmbeddedOptions { ingest_writes_min, ..EmbeddedOptions::default() };
+        let db = open_with(Path::new(&folder), options);
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let db = db.clone();

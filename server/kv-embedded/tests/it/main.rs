@@ -9,6 +9,7 @@ mod contract;
 mod crash;
 mod damage;
 mod journal;
+mod large_commits;
 mod leader;
 mod model;
 mod observers;

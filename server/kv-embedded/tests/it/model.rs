@@ -122,6 +122,8 @@ fn shape(kind: u8) -> Arc<dyn KeyShape> {
 }
 
 struct Run {
+    /// Every commit becomes tables at once.
+    ingests: bool,
     dir: tempfile::TempDir,
     db: Option<Database>,
     committed: Model,
@@ -303,14 +305,14 @@ impl Run {
                 let db = self.db.take().unwrap();
                 db.close().await.unwrap();
                 drop(db);
-                self.db = Some(open_small(self.dir.path()));
+                self.db = Some(open_small(self.dir.path(), self.ingests));
             }
         }
     }
 }
 
 /// Everything small, so that limits are met; no syncs, since nothing is killed here.
-fn open_small(path: &std::path::Path) -> Database {
+fn open_small(path: &std::path::Path, ingests: bool) -> Database {
     open_with(
         path,
         EmbeddedOptions {
@@ -320,6 +322,7 @@ fn open_small(path: &std::path::Path) -> Database {
             recent_bytes_max: 2_000,
             cache_bytes: 1 << 20,
             sync: false,
+            ingest_writes_min: if ingests { 1 } else { usize::MAX },
             ..EmbeddedOptions::default()
         },
     )
@@ -341,12 +344,16 @@ proptest! {
     })]
 
     #[test]
-    fn embedded_store_acts_like_a_map(steps in prop::collection::vec(step(), 1..150)) {
+    fn embedded_store_acts_like_a_map(
+        steps in prop::collection::vec(step(), 1..150),
+        ingests in any::<bool>(),
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let dir = tempfile::tempdir().unwrap();
-            let db = Some(open_small(dir.path()));
+            let db = Some(open_small(dir.path(), ingests));
             let mut run = Run {
+                ingests,
                 dir,
                 db,
                 committed: Model::new(),

@@ -5,19 +5,21 @@
 //!   order                "k65"       "k129"            lower bounds, in a tree
 //!               ▼           ▼            ▼
 //!   chunks    k1 … k64   k65 … k128   k129 …           entries side by side
-//!                                       ▲
-//!                                     recent           the chunk that was used last
+//!                 ▲                     ▲
+//!                 └────── recent ───────┘              the chunks that were used last
 //! ```
 //!
-//! A bulk statement goes through its keys in order. Its next key is nearly always in the chunk that
-//! it has used last, or just after it. So the map looks there first, which takes a few comparisons;
-//! a tree of all keys takes some for each level. A key that is somewhere else costs as much as in
-//! a tree.
+//! A bulk statement goes through its keys in order: those of the table, and those of each index.
+//! Its next key is nearly always in one of the chunks that it has used last, or just after it. So
+//! the map looks there first, which takes a few comparisons; a tree of all keys takes some for each
+//! level. A key that is somewhere else costs as much as in a tree.
 
 use std::{cell::Cell, collections::BTreeMap, ops::Bound, sync::Arc};
 
 /// The most entries of a chunk.
 const CHUNK_ENTRIES_MAX: usize = 64;
+/// How many chunks are looked into before the tree: a table and some indexes.
+const RECENT: usize = 4;
 
 /// An entry, with the first bytes of its key: they tell most keys of a chunk apart.
 #[derive(Debug)]
@@ -44,7 +46,8 @@ pub struct KeyMap<V> {
     chunks: Vec<Chunk<V>>,
     /// The place of every other chunk among `chunks`, by its lower bound.
     order: BTreeMap<Arc<[u8]>, usize>,
-    recent: Cell<usize>,
+    /// The chunks that were used last, the last one first.
+    recent: Cell<[usize; RECENT]>,
     len: usize,
 }
 
@@ -59,7 +62,7 @@ pub enum Inserted<'m, V> {
 
 impl<V> Default for KeyMap<V> {
     fn default() -> KeyMap<V> {
-        KeyMap { chunks: Vec::new(), order: BTreeMap::new(), recent: Cell::new(0), len: 0 }
+        KeyMap { chunks: Vec::new(), order: BTreeMap::new(), recent: Cell::default(), len: 0 }
     }
 }
 
@@ -107,13 +110,27 @@ impl<V> KeyMap<V> {
     /// The place of the chunk in which a key belongs; `None` if there are no chunks yet.
     fn place(&self, key: &[u8]) -> Option<usize> {
         let recent = self.recent.get();
-        if self.chunks.get(recent)?.covers(key) {
-            return Some(recent);
+        if self.chunks.get(recent[0])?.covers(key) {
+            return Some(recent[0]);
+        }
+        let covers = |place: &usize| self.chunks.get(*place).is_some_and(|c| c.covers(key));
+        if let Some(place) = recent[1..].iter().copied().find(covers) {
+            self.note_use(place);
+            return Some(place);
         }
         let to = (Bound::Unbounded, Bound::Included(key));
         let place = self.order.range::<[u8], _>(to).next_back().map_or(0, |(_, place)| *place);
-        self.recent.set(place);
+        self.note_use(place);
         Some(place)
+    }
+
+    /// Puts a chunk before the others that were used, once.
+    fn note_use(&self, place: usize) {
+        let mut recent = self.recent.get();
+        let at = recent.iter().position(|used| *used == place).unwrap_or(RECENT - 1);
+        recent[..=at].rotate_right(1);
+        recent[0] = place;
+        self.recent.set(recent);
     }
 
     fn found(&self, key: &[u8]) -> Option<(usize, usize)> {
@@ -176,13 +193,25 @@ impl<V> KeyMap<V> {
         self.chunks.push(Chunk { lower: Some(lower), upper, entries });
         // An entry in the middle may be the last one of the first half.
         let (place, at) = if is_last || at > middle { (second, at - middle) } else { (place, at) };
-        self.recent.set(place);
+        self.note_use(place);
         (place, at)
     }
 
     /// Takes a key out.
     pub fn remove(&mut self, key: &[u8]) -> Option<(Arc<[u8]>, V)> {
+        self.remove_if(key, |_| true)
+    }
+
+    /// Changes the value of a key, and takes the key out if the change says so.
+    pub fn remove_if(
+        &mut self,
+        key: &[u8],
+        change: impl FnOnce(&mut V) -> bool,
+    ) -> Option<(Arc<[u8]>, V)> {
         let (place, at) = self.found(key)?;
+        if !change(&mut self.chunks[place].entries[at].value) {
+            return None;
+        }
         let chunk = &mut self.chunks[place];
         let entry = chunk.entries.remove(at);
         self.len -= 1;
@@ -203,7 +232,7 @@ impl<V> KeyMap<V> {
         let to = (Bound::Unbounded, Bound::Excluded(&*lower));
         let before = self.order.range::<[u8], _>(to).next_back().map_or(0, |(_, place)| *place);
         self.chunks[before].upper = upper;
-        self.recent.set(before);
+        self.note_use(before);
     }
 
     /// The entries from `from` on, up to `to` or to the last one.

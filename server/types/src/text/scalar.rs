@@ -28,12 +28,15 @@ fn out_of_range(type_name: &str, text: &str) -> Error {
 
 /// A decimal integer in the range of `smallint`, `integer` or `bigint`.
 pub fn parse_int(ty: &SqlType, text: &str) -> Result<i64> {
-    let name = ty.plain_name();
     let (low, high) = match ty {
         SqlType::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         SqlType::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
+    if let Some(value) = plain_int(text).filter(|value| (low..=high).contains(value)) {
+        return Ok(value);
+    }
+    let name = ty.plain_name();
     let body = text.trim_matches(is_blank);
     let digits = body.strip_prefix(['+', '-']).unwrap_or(body);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -43,6 +46,27 @@ pub fn parse_int(ty: &SqlType, text: &str) -> Result<i64> {
         Ok(value) if (low..=high).contains(&value) => Ok(value),
         _ => Err(out_of_range(name, text)),
     }
+}
+
+/// The usual integer: a few digits, nothing around them. `None` for everything else.
+fn plain_int(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let (is_negative, digits) = match bytes {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    // 18 digits always fit.
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0;
+    for digit in digits.iter().map(|byte| byte.wrapping_sub(b'0')) {
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if is_negative { -value } else { value })
 }
 
 /// An oid: 0 to 4294967295; negative ones wrap as in PostgreSQL. `-` is 0 for the `reg*` types.

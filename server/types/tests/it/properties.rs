@@ -223,3 +223,40 @@ fn every_type_is_found_by_its_number() {
         );
     }
 }
+
+/// Integers in every form are read alike: plain digits take a short way.
+#[test]
+fn integers_are_read_as_their_digits_say() {
+    let types = [
+        (SqlType::Int2, i64::from(i16::MIN), i64::from(i16::MAX)),
+        (SqlType::Int4, i64::from(i32::MIN), i64::from(i32::MAX)),
+        (SqlType::Int8, i64::MIN, i64::MAX),
+    ];
+    for (ty, low, high) in types {
+        for number in [0, 1, -1, 9, 10, 123_456, low, low + 1, high, high - 1] {
+            let fits = (low..=high).contains(&number);
+            let digits = number.unsigned_abs();
+            let sign = if number < 0 { "-" } else { "" };
+            for (before, after) in [("", ""), (" ", ""), ("", "\t"), ("\n ", " ")] {
+                for zeros in ["", "0", "0000000000000000000000"] {
+                    let text = format!("{before}{sign}{zeros}{digits}{after}");
+                    let found = text::parse(&ty, &text, &settings(), 0);
+                    assert_eq!(found.ok(), fits.then_some(Datum::Int(number)), "{text:?}");
+                }
+            }
+            let plus = format!("+{digits}");
+            let found = text::parse(&ty, &plus, &settings(), 0);
+            let positive = i64::try_from(digits).ok().filter(|n| *n <= high);
+            assert_eq!(found.ok(), positive.map(Datum::Int), "{plus:?}");
+        }
+        let outside = [i128::from(low) - 1, i128::from(high) + 1, i128::MAX];
+        for text in outside.map(|number| number.to_string()) {
+            let error = text::parse(&ty, &text, &settings(), 0).expect_err("out of range");
+            assert_eq!(error.state().code(), "22003", "{text}");
+        }
+        for text in ["", "-", "+", "1 2", "1a", "--1", "1-", "0x10", "١", "1.0", " "] {
+            let error = text::parse(&ty, text, &settings(), 0).expect_err("no integer");
+            assert_eq!(error.state().code(), "22P02", "{text:?}");
+        }
+    }
+}

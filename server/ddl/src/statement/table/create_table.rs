@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{ColumnId, DefaultKind, OnCommit, Table, is_temporary};
+use braid_exec::NewKeys;
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind, UniqueRules,
@@ -306,6 +307,8 @@ async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> 
     let planned = cx.plan_query(&statement)?;
     let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
     own.catalog = cx.catalog();
+    // The table is new, and each row gets a number of its own: no key is taken.
+    own.new_keys = NewKeys::AtCommit;
     let mut execution = braid_dml::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
     let tag = execution.tag();

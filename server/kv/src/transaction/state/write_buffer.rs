@@ -197,16 +197,34 @@ impl WriteBuffer {
     /// Adds a put of a key that must not exist. An own visible put is a duplicate at once; after
     /// an own delete it is a plain put, since what was there before is known and gone.
     pub(crate) fn write_new(&mut self, seq: Seq, key: &[u8], value: Value) -> Result<bool> {
+        // Nearly always the transaction has not touched the key: one look finds that out.
+        let op = Op { seq: seq.before().0, order: self.order(), value: Some(value) };
+        let bytes = op.bytes();
+        let history = History { newest: op, older: Vec::new() };
+        let value = match self.keys.insert(key, || Arc::from(key), history) {
+            Inserted::New(shared) => {
+                let shared = shared.clone();
+                self.bytes += key.len() + bytes;
+                self.log.push(seq, shared.clone());
+                if self.hidden_at(seq.after(), key).is_some() {
+                    return Ok(false);
+                }
+                self.new_keys.push(seq, NewKey { key: shared, seq: seq.before() });
+                self.bytes += 24;
+                return Ok(true);
+            }
+            Inserted::Known(_, _, history) => history.newest.value,
+        };
         match self.get(seq.after(), key) {
             Buffered::Put(_) => Err(self
                 .overtaken(seq, key)
                 .unwrap_or_else(|| Error::Duplicate { key: key.to_vec(), seq })),
             Buffered::Deleted => {
-                self.write(seq, key, Some(value))?;
+                self.write(seq, key, value)?;
                 Ok(false)
             }
             Buffered::Untouched => {
-                let key = self.write(seq, key, Some(value))?;
+                let key = self.write(seq, key, value)?;
                 self.new_keys.push(seq, NewKey { key, seq: seq.before() });
                 self.bytes += 24;
                 Ok(true)

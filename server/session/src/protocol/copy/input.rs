@@ -4,6 +4,7 @@
 //! of the batch (`Values::repeats`), so that defaults, checks and foreign keys are those of every
 //! INSERT.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_dml::{check_left, has_left_checks};
@@ -114,7 +115,7 @@ impl Rows {
 struct Line<'a> {
     number: u64,
     record: &'a [u8],
-    fields: Vec<Field>,
+    fields: Vec<Field<'a>>,
 }
 
 pub(super) async fn copy_in(
@@ -276,7 +277,7 @@ fn in_condition(error: Error) -> Error {
     }
 }
 
-fn check_header(format: &Format, target: &Target, fields: &[Field]) -> Result<()> {
+fn check_header(format: &Format, target: &Target, fields: &[Field<'_>]) -> Result<()> {
     if !format.header_match {
         return Ok(());
     }
@@ -335,7 +336,7 @@ fn put_row(
     for (i, (field, (name, ty))) in fields.into_iter().zip(&target.columns).enumerate() {
         let field = match field {
             // What stands for NULL becomes text, and the other way round for text in quotes.
-            None if target.force_not_null[i] => Some(null.to_owned()),
+            None if target.force_not_null[i] => Some(Cow::Borrowed(null)),
             Some(text) if text == null && target.force_null[i] => None,
             field => field,
         };

@@ -1,0 +1,120 @@
+//! Large commits: their writes become finished tables of fjall at once.
+//!
+//! ```text
+//!   small   journal ─ memtable ─ sync            a flush writes the tables later
+//!   large   sync ─ flush ─ tables ─ fjall's list of tables, synced
+//! ```
+//!
+//! A batch of a million keys is a copy of them in memory, a second one in the journal, and a third
+//! one in the memtable, where each key is searched for its place. The writes of a commit are
+//! sorted. So a large one needs none of that.
+//!
+//! # What must always hold
+//!
+//! - Only a commit that is alone in its group comes here: nobody else writes meanwhile. So the
+//!   sequence number that fjall gives to all pairs at the end of an ingestion is the newest one.
+//! - What is in the memtable is synced in the journal before it is flushed: no commit is in a table
+//!   before it is in the journal.
+//! - The list of tables changes as a whole and is synced. So a commit is there or not, whenever the
+//!   process ends.
+//! - The journal knows nothing of it, and the chain of commit records names the commit before it.
+//! - Range deletes are in the journal. A record of them comes before the tables, so that the next
+//!   start can tell whether they hold ([`crate::ingestion`]).
+
+use super::{group::Committer, queue::Job};
+use crate::{
+    files::{NUMBERS_RESERVED, encode_value, storage_error},
+    ingestion::{INGESTION, Ingestion},
+    tombstones::TombstoneIndex,
+};
+use braid_kv::{CommitRequest, Error, Key, Result};
+use fjall::{OwnedWriteBatch, PersistMode};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Instant,
+};
+
+/// Bytes for each of [`crate::EmbeddedOptions::ingest_writes_min`] that make a commit large.
+const BYTES_FOR_WRITE: usize = 256;
+
+impl Committer {
+    /// Whether the writes of this group are to become tables.
+    pub(super) fn ingests(&self, jobs: &[Job]) -> bool {
+        let [job] = jobs else { return false };
+        let (writes, writes_min) = (&job.request.writes, self.shared.options.ingest_writes_min);
+        let is_large = writes.len() >= writes_min || job.bytes / BYTES_FOR_WRITE >= writes_min;
+        let deletes = !job.request.deleted_spans.is_empty();
+        is_large && if deletes { put_key(&job.request).is_some() } else { !writes.is_empty() }
+    }
+
+    /// Writes an accepted commit. Afterwards it is durable, and new snapshots show it.
+    pub(super) fn ingest(
+        &mut self,
+        request: &mut CommitRequest,
+        tombstones: &mut Option<TombstoneIndex>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let files = self.shared.files.clone();
+        let mut before = files.db.batch();
+        if self.number >= self.reserved {
+            self.reserved = self.number + NUMBERS_RESERVED;
+            files.reserve_numbers(&mut before, self.reserved);
+        }
+        let deletes = self.range_deletes(request);
+        if let Some(key) = put_key(request).filter(|_| !deletes.is_empty()) {
+            let record = Ingestion { number: self.number, key, tombstones: deletes.clone() };
+            before.insert(&files.meta, INGESTION, record.encode());
+        }
+        before.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
+        self.shared.watches.note(&request.deleted_spans, &request.writes);
+        self.write_tables(request)?;
+        if !deletes.is_empty() {
+            let mut after = OwnedWriteBatch::with_capacity(files.db.clone(), deletes.len() + 2);
+            after.remove(&files.meta, INGESTION);
+            let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
+            for tombstone in deletes {
+                files.put_tombstone(&mut after, &tombstone);
+                all.insert(Arc::new(tombstone));
+            }
+            self.write_group(after, 0)?;
+        }
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.shared.counters.ingested.fetch_add(1, Relaxed);
+        self.shared.counters.syncs.fetch_add(1, Relaxed);
+        self.shared.counters.sync_nanos.observe(nanos);
+        Ok(())
+    }
+
+    /// Writes tables and enters them into fjall's list.
+    fn write_tables(&self, request: &mut CommitRequest) -> Result<()> {
+        let (files, options) = (&self.shared.files, &self.shared.options);
+        files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
+        // fjall counts what it flushes itself, but not what the end of an ingestion flushes.
+        files.data.rotate_memtable_and_wait().map_err(storage_error)?;
+        let mut ingestion = files.data.start_ingestion().map_err(storage_error)?;
+        let mut stored = Vec::new();
+        for (key, value) in &mut request.writes {
+            match value.take() {
+                Some(value) => {
+                    encode_value(&mut stored, self.number, &value);
+                    ingestion.write(key.as_ref(), stored.as_slice())
+                }
+                None => ingestion.write_tombstone(key.as_ref()),
+            }
+            .map_err(storage_error)?;
+        }
+        if options.fail_syncs.as_ref().is_some_and(|fails| fails.load(Relaxed)) {
+            return Err(Error::Storage("the sync has failed (injected)".into()));
+        }
+        if let Some(delay) = options.sync_delay {
+            std::thread::sleep(delay);
+        }
+        ingestion.finish().map_err(storage_error)
+    }
+}
+
+/// A key that a commit puts.
+fn put_key(request: &CommitRequest) -> Option<Key> {
+    let put = request.writes.iter().find(|(_, value)| value.is_some());
+    put.map(|(key, _)| key.to_vec())
+}
