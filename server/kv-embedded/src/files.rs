@@ -26,6 +26,7 @@ use fjall::{
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
 
 /// How many commit numbers are reserved at once.
@@ -35,6 +36,8 @@ pub(crate) const NUMBERS_RESERVED: u64 = 1 << 24;
 /// request for a compaction out of their queue and puts it back, which keeps a core busy. With two
 /// others that is rare, because a second compaction at the same time is.
 const WORKERS: usize = 3;
+/// How often somebody who waits for a flush looks at it.
+const FLUSH_LOOK_EVERY: Duration = Duration::from_millis(1);
 const NUMBERS: &[u8] = b"numbers";
 /// Length of the commit number in front of a value.
 pub(crate) const NUMBER_BYTES: usize = 8;
@@ -52,6 +55,17 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// Flushes what is in memory of the data. An error as soon as fjall has stopped: its own wait
+    /// would never end then.
+    pub(crate) fn flush_data(&self) -> Result<(), Error> {
+        self.data.rotate_memtable().map_err(storage_error)?;
+        while self.data.sealed_memtable_count() > 0 {
+            self.db.persist(PersistMode::Buffer).map_err(storage_error)?;
+            std::thread::sleep(FLUSH_LOOK_EVERY);
+        }
+        Ok(())
+    }
+
     /// Opens or creates the keyspaces. fjall checks its own files here.
     pub(crate) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Files, OpenError> {
         let inspected = if folder.is_new() { None } else { Some(account::inspect(&folder)?) };

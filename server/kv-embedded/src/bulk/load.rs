@@ -89,7 +89,7 @@ impl BulkLoad for Load {
             return Ok(Loaded::Stopped);
         }
         // What is in memory now need not be flushed while the committer waits.
-        files.data.rotate_memtable_and_wait().map_err(storage_error)?;
+        files.flush_data()?;
         if !gate() || stop.load(Relaxed) {
             return Ok(Loaded::Stopped);
         }

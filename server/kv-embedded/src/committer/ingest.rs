@@ -17,7 +17,10 @@
 //!   before it is in the journal.
 //! - The list of tables changes as a whole and is synced. So a commit is there or not, whenever the
 //!   process ends.
-//! - The journal knows nothing of it, and the chain of commit records names the commit before it.
+//! - The journal knows nothing of the writes; a commit record follows them.
+//! - Such a commit deletes no single keys. fjall replays what is newer than every pair in its
+//!   tables. A compaction drops a deletion together with the pair below it. If nothing newer is
+//!   left in a table then, the replay would bring the pair back.
 //! - Range deletes are in the journal. A record of them comes before the tables, so that the next
 //!   start can tell whether they hold ([`crate::ingestion`]).
 
@@ -34,6 +37,9 @@ use std::{
     time::Instant,
 };
 
+/// As many tables that no compaction has merged yet are enough: fjall slows writers of the journal
+/// down then, and large commits go that way, too.
+const FRESH_TABLES_MAX: usize = 20;
 /// Bytes for each of [`crate::EmbeddedOptions::ingest_writes_min`] that make a commit large.
 const BYTES_FOR_WRITE: usize = 256;
 
@@ -43,8 +49,10 @@ impl Committer {
         let [job] = jobs else { return false };
         let (writes, writes_min) = (&job.request.writes, self.shared.options.ingest_writes_min);
         let is_large = writes.len() >= writes_min || job.bytes / BYTES_FOR_WRITE >= writes_min;
-        let deletes = !job.request.deleted_spans.is_empty();
-        is_large && if deletes { put_key(&job.request).is_some() } else { !writes.is_empty() }
+        is_large
+            && !writes.is_empty()
+            && writes.iter().all(|(_, value)| value.is_some())
+            && self.shared.files.data.l0_table_count() < FRESH_TABLES_MAX
     }
 
     /// Writes an accepted commit. Afterwards it is durable, and new snapshots show it.
@@ -68,16 +76,17 @@ impl Committer {
         before.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
         self.shared.watches.note(&request.deleted_spans, &request.writes);
         self.write_tables(request)?;
+        // The account of the last durable commit goes on in any case.
+        let mut after = OwnedWriteBatch::with_capacity(files.db.clone(), deletes.len() + 2);
         if !deletes.is_empty() {
-            let mut after = OwnedWriteBatch::with_capacity(files.db.clone(), deletes.len() + 2);
             after.remove(&files.meta, INGESTION);
             let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
             for tombstone in deletes {
                 files.put_tombstone(&mut after, &tombstone);
                 all.insert(Arc::new(tombstone));
             }
-            self.write_group(after, 0)?;
         }
+        self.write_group(after, 0)?;
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.shared.counters.ingested.fetch_add(1, Relaxed);
         self.shared.counters.syncs.fetch_add(1, Relaxed);
@@ -90,18 +99,15 @@ impl Committer {
         let (files, options) = (&self.shared.files, &self.shared.options);
         files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
         // fjall counts what it flushes itself, but not what the end of an ingestion flushes.
-        files.data.rotate_memtable_and_wait().map_err(storage_error)?;
+        files.flush_data()?;
         let mut ingestion = files.data.start_ingestion().map_err(storage_error)?;
         let mut stored = Vec::new();
         for (key, value) in &mut request.writes {
-            match value.take() {
-                Some(value) => {
-                    encode_value(&mut stored, self.number, &value);
-                    ingestion.write(key.as_ref(), stored.as_slice())
-                }
-                None => ingestion.write_tombstone(key.as_ref()),
-            }
-            .map_err(storage_error)?;
+            let Some(value) = value.take() else {
+                return Err(Error::Corrupt("a large commit deletes a single key".into()));
+            };
+            encode_value(&mut stored, self.number, &value);
+            ingestion.write(key.as_ref(), stored.as_slice()).map_err(storage_error)?;
         }
         if options.fail_syncs.as_ref().is_some_and(|fails| fails.load(Relaxed)) {
             return Err(Error::Storage("the sync has failed (injected)".into()));

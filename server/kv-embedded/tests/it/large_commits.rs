@@ -68,35 +68,64 @@ async fn large_commits_are_as_small_ones_to_all_readers() {
     let s = t.next_statement();
     t.writes().delete_span(s, Span::new(key(100), key(150))).unwrap();
     let s = t.next_statement();
-    (0..60).for_each(|i| t.delete(s, key(3 * i)).unwrap());
+    (0..60).for_each(|i| t.put(s, key(1000 + i), "many".as_bytes()).unwrap());
     t.put(s, key(120), "again".as_bytes()).unwrap();
     t.put(s, key(7), "large".as_bytes()).unwrap();
     t.commit_or_error().await.unwrap();
     drop(t);
     expected.retain(|k, _| *k < key(100) || *k >= key(150));
-    (0..60).for_each(|i| drop(expected.remove(&key(3 * i))));
+    expected.extend((1000..1060).map(|i| (key(i), "many".to_owned())));
     expected.insert(key(120), "again".to_owned());
     expected.insert(key(7), "large".to_owned());
     assert!(everything(&db).await == expected);
     assert!(all(&old, "a", "z").await == before, "the old snapshot");
 
-    // Deletes alone.
+    // Deletes of single keys go through the journal.
     let t = serializable(&db);
     let s = t.next_statement();
     (150..200).for_each(|i| t.delete(s, key(i)).unwrap());
     t.commit_or_error().await.unwrap();
-    expected.retain(|k, _| *k < key(150));
+    expected.retain(|k, _| *k < key(150) || *k >= key(200));
     put(&db, &[(&key(120), "small again"), (&key(160), "new")]).await;
     expected.insert(key(120), "small again".to_owned());
     expected.insert(key(160), "new".to_owned());
     assert!(everything(&db).await == expected);
-    assert_eq!(ingested(&db), 3);
+    assert_eq!(ingested(&db), 2);
     assert!(all(&old, "a", "z").await == before, "the old snapshot");
     drop((old, t));
     db.close().await.unwrap();
     drop(db);
     let db = open_with(dir.path(), options());
     assert!(everything(&db).await == expected, "after a restart");
+}
+
+/// Rows that small commits have put, and one large commit has deleted, stay away, although a
+/// compaction has dropped both before the restart.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_large_commit_has_deleted_stays_away() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let db = open_with(dir.path(), options());
+        assert!(everything(&db).await.is_empty(), "before round {round}");
+        for i in 0..2 * LARGE as u32 {
+            put(&db, &[(&key(i), "small")]).await;
+        }
+        puts(&db, 500..500 + 2 * LARGE as u32, "large").commit_or_error().await.unwrap();
+        let t = serializable(&db);
+        let s = t.next_statement();
+        (0..1_000).for_each(|i| t.delete(s, key(i)).unwrap());
+        t.commit_or_error().await.unwrap();
+        drop(t);
+        db.close().await.unwrap();
+        drop(db);
+        // A merge into the last level drops deletions together with what they cover.
+        let fjall = fjall::Database::builder(dir.path().join("store")).open().unwrap();
+        let data = fjall.keyspace("data", fjall::KeyspaceCreateOptions::default).unwrap();
+        data.rotate_memtable_and_wait().unwrap();
+        data.major_compact().unwrap();
+    }
+    let db = open_with(dir.path(), options());
+    assert!(everything(&db).await.is_empty());
 }
 
 /// A large commit conflicts as any other, with what came before it and with what comes after.

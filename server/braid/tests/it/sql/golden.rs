@@ -21,11 +21,12 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// What TiKV's lock manager does otherwise, as `docs/architecture/kv-tikv.md` says.
-const NOT_ON_TIKV: [(&str, &str); 7] = [
+const NOT_ON_TIKV: [(&str, &str); 8] = [
     ("braid/range_delete_of_many_rows", "rows of an ordinary table go one by one there"),
     ("locking/deadlock", "the victim of a deadlock is who closes the circle"),
     ("braid/server_retry", "the victim of a deadlock is who closes the circle"),
     ("locking/advisory_waits", "a circle through the lock of a row is not found"),
+    ("locking/conflicts_many", "a commit meets index keys that a waiting insert has locked"),
     ("locking/lock_table", "nobody can be locked out of a table"),
     ("locking/for_update", "shared locks are taken as exclusive ones"),
     ("locking/returned_rows", "shared locks are taken as exclusive ones"),
