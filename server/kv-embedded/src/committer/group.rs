@@ -264,10 +264,7 @@ impl Committer {
     /// Writes a group with its commit record. Afterwards it is durable.
     pub(super) fn write_group(&mut self, mut batch: OwnedWriteBatch, bytes: u64) -> Result<()> {
         let shared = self.shared.clone();
-        if self.number >= self.reserved {
-            self.reserved = self.number + NUMBERS_RESERVED;
-            shared.files.reserve_numbers(&mut batch, self.reserved);
-        }
+        self.reserve_number(&mut batch);
         let commit = Commit { number: self.number, previous: self.written };
         shared.files.record_commit(&mut batch, commit);
         if shared.options.sync {
@@ -277,6 +274,14 @@ impl Committer {
         self.written = self.number;
         shared.durable.store(self.written, Relaxed);
         Ok(())
+    }
+
+    /// Reserves more commit numbers with this batch, if the one of this commit is not reserved.
+    pub(super) fn reserve_number(&mut self, batch: &mut OwnedWriteBatch) {
+        if self.number >= self.reserved {
+            self.reserved = self.number + NUMBERS_RESERVED;
+            self.shared.files.reserve_numbers(batch, self.reserved);
+        }
     }
 
     fn write(&self, batch: OwnedWriteBatch) -> Result<()> {

@@ -26,11 +26,11 @@
 
 use super::{group::Committer, queue::Job};
 use crate::{
-    files::{NUMBERS_RESERVED, encode_value, storage_error},
+    files::{encode_value, storage_error},
     ingestion::{INGESTION, Ingestion},
     tombstones::TombstoneIndex,
 };
-use braid_kv::{CommitRequest, Error, Key, Result};
+use braid_kv::{CommitRequest, Error, Result};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -64,18 +64,20 @@ impl Committer {
         let start = Instant::now();
         let files = self.shared.files.clone();
         let mut before = files.db.batch();
-        if self.number >= self.reserved {
-            self.reserved = self.number + NUMBERS_RESERVED;
-            files.reserve_numbers(&mut before, self.reserved);
-        }
+        self.reserve_number(&mut before);
         let deletes = self.range_deletes(request);
-        if let Some(key) = put_key(request).filter(|_| !deletes.is_empty()) {
+        if let (false, Some((key, _))) = (deletes.is_empty(), request.writes.first()) {
+            let key = key.to_vec();
             let record = Ingestion { number: self.number, key, tombstones: deletes.clone() };
             before.insert(&files.meta, INGESTION, record.encode());
         }
         before.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
         self.shared.watches.note(&request.deleted_spans, &request.writes);
         self.write_tables(request)?;
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.shared.counters.ingested.fetch_add(1, Relaxed);
+        self.shared.counters.syncs.fetch_add(1, Relaxed);
+        self.shared.counters.sync_nanos.observe(nanos);
         // The account of the last durable commit goes on in any case.
         let mut after = OwnedWriteBatch::with_capacity(files.db.clone(), deletes.len() + 2);
         if !deletes.is_empty() {
@@ -86,12 +88,7 @@ impl Committer {
                 all.insert(Arc::new(tombstone));
             }
         }
-        self.write_group(after, 0)?;
-        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.shared.counters.ingested.fetch_add(1, Relaxed);
-        self.shared.counters.syncs.fetch_add(1, Relaxed);
-        self.shared.counters.sync_nanos.observe(nanos);
-        Ok(())
+        self.write_group(after, 0)
     }
 
     /// Writes tables and enters them into fjall's list.
@@ -117,10 +114,4 @@ impl Committer {
         }
         ingestion.finish().map_err(storage_error)
     }
-}
-
-/// A key that a commit puts.
-fn put_key(request: &CommitRequest) -> Option<Key> {
-    let put = request.writes.iter().find(|(_, value)| value.is_some());
-    put.map(|(key, _)| key.to_vec())
 }
