@@ -90,7 +90,7 @@ impl<'a> Check<'a> {
                 exprs: IndexExprs::bind(&plan, table, index)?,
             });
         }
-        let mut links = TableLinks::of(&cx.catalog, table).outgoing;
+        let mut links = TableLinks::of(&cx.catalog, table)?.outgoing;
         links.retain(|link| link.key.validated);
         let names = CatalogKeyNames(cx.catalog.clone());
         Ok(Self { cx, table, reader, indexes, links, names, findings: Vec::new() })

@@ -53,14 +53,14 @@ impl DeleteOperator {
             width: plan.table.columns.len(),
             repeats: !matches!(plan.input, Node::Scan(_)),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades)?,
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             range: plan
                 .ranges(evaluator.run.cx.range_delete)
                 .and_then(std::result::Result::ok)
                 .map(|(scan, range)| (scan.clone(), range.clone())),
             plain_range: plan
-                .plain_ranges(evaluator.run.cx.range_delete)
+                .plain_ranges(&evaluator.run.cx.catalog, evaluator.run.cx.range_delete)
                 .map(|(scan, range)| (scan.clone(), range)),
             counts: !plan.returning_nothing,
             result: RowStore::new(&evaluator.run),

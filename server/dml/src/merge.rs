@@ -82,7 +82,7 @@ impl MergeOperator {
             width: all.len(),
             on: plan.on.clone(),
             whens: plan.whens.clone(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades)?,
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             evaluator,
             done: false,

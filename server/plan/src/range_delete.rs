@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::{is_referenced, references_to};
 use braid_catalog::{
     Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Table, Trigger, TriggerEvent,
     TriggerState,
@@ -93,15 +94,13 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
         }
     }
     for parent in std::iter::once(table).chain(&below) {
-        for id in &parent.referenced_by {
-            let Some(child) = catalog.table(*id) else {
-                debug_assert!(false, "table {id}, which refers to \"{}\", is missing", parent.name);
-                return Err(Refusal::of("foreign_key", quote_ident(&parent.name)));
-            };
-            let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
-            if let Some(key) = keys.into_iter().find(|key| !cascading.contains(&key.id)) {
-                return Err(Refusal::of("foreign_key", constraint(key, child)));
-            }
+        let Ok(references) = references_to(catalog, parent) else {
+            debug_assert!(false, "a table that refers to \"{}\" is missing", parent.name);
+            return Err(Refusal::of("foreign_key", quote_ident(&parent.name)));
+        };
+        let mut references = references.iter();
+        if let Some(found) = references.find(|found| !cascading.contains(&found.key.id)) {
+            return Err(Refusal::of("foreign_key", constraint(&found.key, &found.child)));
         }
     }
     let inside = |table: &Table, number: IndexNumber| {
@@ -185,13 +184,13 @@ impl Delete {
 impl Delete {
     /// The same for a table in which nothing is interleaved: the scan, if its spans have exactly
     /// the rows of the DELETE. Whether they are many is not known here.
-    pub fn plain_ranges(&self, enabled: bool) -> Option<(&Scan, RangeDelete)> {
+    pub fn plain_ranges(&self, catalog: &Catalog, enabled: bool) -> Option<(&Scan, RangeDelete)> {
         let table = &self.table;
         let primary = &table.primary;
         let is_plain = self.range.is_none()
             && primary.interleaving.is_none()
             && primary.passing.is_empty()
-            && table.referenced_by.is_empty()
+            && !is_referenced(catalog, table)
             && table.moving.is_none()
             && self.triggers.needing_rows(TriggerEvent::Delete).is_none()
             && !table.indexes.iter().any(|i| i.keys.iter().any(|k| table.is_key_expr(k.column)));

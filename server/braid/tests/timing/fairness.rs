@@ -269,7 +269,7 @@ fn every_computing_statement_has_its_timeout() {
                     Some(SqlState::QUERY_CANCELED),
                     "{sql}"
                 );
-                // The session is as good as before: its timeout ends only what is late beside the rest.
+                // The session is as good as before, though beside the rest 200 ms may be too short.
                 loop {
                     match stopped_with(&client, "SELECT 1").await {
                         None => break,

@@ -4,6 +4,7 @@
 //!   parent  Table::partitioning   strategy, keys, ids of its partitions; it has no rows of its own
 //!   child   Table::partition_of   its parent's id and its bound
 //!   PartitionMap                  the bounds of all partitions of a table: key ──▶ partition
+//!   ReferenceRoutes               values of a foreign key ──▶ leaf that may have their parent
 //! ```
 //!
 //! Rules that must always hold:
@@ -14,10 +15,12 @@
 
 mod bound;
 mod map;
+mod references;
 mod text;
 
 pub use bound::{
     KeyPart, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, Partitioning, RangeEnd,
 };
 pub use map::{Bound, End, PartitionMap, leaves, lineage};
+pub use references::{Reference, ReferenceRoutes, is_referenced, origin_of_key, references_to};
 pub use text::{bound_text, condition_text, key_list, key_text};

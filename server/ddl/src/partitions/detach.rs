@@ -7,12 +7,13 @@ use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
 use super::attach::not_partitioned;
+use super::references::check_detached;
 use crate::context::DdlContext;
 use crate::names::lookup::last;
 use crate::table::descriptor::{change_table, not_in_block};
 
 /// Makes a partition a table of its own. CONCURRENTLY does the same: nobody waits for readers.
-pub(crate) fn detach(
+pub(crate) async fn detach(
     cx: &mut DdlContext<'_>,
     parent: &Arc<Table>,
     name: &ObjectName,
@@ -43,6 +44,7 @@ pub(crate) fn detach(
         return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
     }
     cx.refuse_if_owed(parent, "ALTER TABLE")?;
+    check_detached(cx, &table).await?;
     forget_partition(cx, parent.id, table.id)?;
     let copied: Vec<String> = parent
         .triggers

@@ -13,5 +13,6 @@ pub(crate) mod detach;
 pub(crate) mod indexes;
 pub(crate) mod keys;
 pub(crate) mod propagate;
+pub(crate) mod references;
 pub(crate) mod refuse;
 pub(crate) mod triggers;

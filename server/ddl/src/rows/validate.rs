@@ -1,7 +1,9 @@
 //! Validates constraints on the rows of a table.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use braid_catalog::partitions::ReferenceRoutes;
 use braid_catalog::{Catalog, Check, ForeignKey, Id, Table};
 use braid_exec::from_kv;
 use braid_kv::{Key, Record, Seq, Transaction};
@@ -110,7 +112,7 @@ pub(crate) async fn validate_foreign_key(
         _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
     };
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children)?;
-    let keys = ParentKeys::new(table, &parent, key)?;
+    let keys = ParentKeys::new(&catalog, table, &parent, key)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         let looked = Looked { txn: cx.txn(), seq: cx.seq(), record: parents };
@@ -148,7 +150,7 @@ pub(crate) async fn check_parents(
     rows: &[Row],
 ) -> Result<()> {
     let parent = parent_of(catalog, table, key)?;
-    let keys = ParentKeys::new(table, parent, key)?;
+    let keys = ParentKeys::new(catalog, table, parent, key)?;
     look(Looked { txn, seq, record: Record::Never }, catalog, table, &keys, key, rows).await
 }
 
@@ -168,7 +170,7 @@ async fn look(
     let found = how.txn.reads().multi_get_recorded(how.seq.after(), &names, how.record);
     for ((row, _), value) in wanted.iter().zip(found.await.map_err(from_kv)?) {
         if value.is_none() {
-            return Err(no_parent(table, &keys.parent, key, row, catalog));
+            return Err(no_parent(table, &keys.named.table, key, row, catalog));
         }
     }
     Ok(())
@@ -176,29 +178,69 @@ async fn look(
 
 /// Makes the key that a child's parent row has.
 struct ParentKeys {
-    parent: Arc<Table>,
+    /// The table that the foreign key names.
+    named: ParentRows,
+    /// If it is partitioned: where its rows are.
+    leaves: Option<(ReferenceRoutes, HashMap<Id, ParentRows>)>,
+    /// Places of the foreign key in the child's row.
+    places: Vec<usize>,
+}
+
+/// Keys of the rows of one table that may be parents.
+struct ParentRows {
+    table: Arc<Table>,
     primary: Option<TableRows>,
     index: Option<IndexRows>,
-    /// Places in the child's row and in the parent's.
-    places: Vec<(usize, usize)>,
+    /// Places of the columns that are pointed at.
+    places: Vec<usize>,
+}
+
+impl ParentRows {
+    fn new(table: &Arc<Table>, key: &ForeignKey) -> Result<Self> {
+        let places = key.parent_columns.iter().map(|id| table.place_of(*id));
+        let is_primary = key.parent_index == table.primary.number;
+        let index = table.index(key.parent_index).ok_or_else(|| {
+            Error::broken(format!("foreign key \"{}\" refers to a missing index", key.name))
+        })?;
+        Ok(Self {
+            table: table.clone(),
+            primary: is_primary.then(|| TableRows::new(table)).transpose()?,
+            index: (!is_primary).then(|| IndexRows::new(table, index)).transpose()?,
+            places: places.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The key of the row that has these values.
+    fn key(&self, values: Vec<Datum>) -> Option<Key> {
+        let mut row = vec![Datum::Null; self.table.columns.len()];
+        for (place, value) in self.places.iter().zip(values) {
+            row[*place] = value;
+        }
+        match (&self.primary, &self.index) {
+            (Some(primary), _) => Some(primary.first_key(&row)),
+            (None, Some(index)) => Some(index.entry(&self.table, &row).key),
+            (None, None) => None,
+        }
+    }
 }
 
 impl ParentKeys {
-    fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Result<Self> {
-        let pairs = key.columns.iter().zip(&key.parent_columns);
-        let places = pairs
-            .map(|(own, other)| Ok((table.place_of(*own)?, parent.place_of(*other)?)))
-            .collect::<Result<_>>()?;
-        let is_primary = key.parent_index == parent.primary.number;
-        let index = parent.index(key.parent_index).ok_or_else(|| {
-            Error::broken(format!("foreign key \"{}\" refers to a missing index", key.name))
-        })?;
-        Ok(ParentKeys {
-            parent: parent.clone(),
-            primary: is_primary.then(|| TableRows::new(parent)).transpose()?,
-            index: (!is_primary).then(|| IndexRows::new(parent, index)).transpose()?,
-            places,
-        })
+    fn new(
+        catalog: &Catalog,
+        table: &Table,
+        parent: &Arc<Table>,
+        key: &ForeignKey,
+    ) -> Result<Self> {
+        let places = key.columns.iter().map(|own| table.place_of(*own)).collect::<Result<_>>()?;
+        let mut leaves = None;
+        if let Some(routes) = ReferenceRoutes::of(catalog, parent, key)? {
+            let mut rows = HashMap::new();
+            for (leaf, key) in routes.leaves() {
+                rows.insert(leaf.id, ParentRows::new(leaf, key)?);
+            }
+            leaves = Some((routes, rows));
+        }
+        Ok(Self { named: ParentRows::new(parent, key)?, leaves, places })
     }
 
     fn of(
@@ -208,7 +250,7 @@ impl ParentKeys {
         table: &Table,
         catalog: &Catalog,
     ) -> Result<Option<Key>> {
-        let nulls = self.places.iter().filter(|(own, _)| row[*own].is_null()).count();
+        let nulls = self.places.iter().filter(|own| row[**own].is_null()).count();
         if nulls > 0 {
             if key.match_full && nulls < self.places.len() {
                 let message = format!(
@@ -222,14 +264,11 @@ impl ParentKeys {
             }
             return Ok(None);
         }
-        let mut parent_row = vec![Datum::Null; self.parent.columns.len()];
-        for (own, other) in &self.places {
-            parent_row[*other] = row[*own].clone();
-        }
-        Ok(match (&self.primary, &self.index) {
-            (Some(primary), _) => Some(primary.first_key(&parent_row)),
-            (None, Some(index)) => Some(index.entry(&self.parent, &parent_row).key),
-            (None, None) => None,
-        })
+        let values: Vec<Datum> = self.places.iter().map(|own| row[*own].clone()).collect();
+        let found = self.leaves.as_ref().and_then(|(routes, rows)| {
+            let (leaf, _) = routes.find(&values)?;
+            rows.get(&leaf.id)
+        });
+        Ok(found.unwrap_or(&self.named).key(values))
     }
 }

@@ -138,10 +138,6 @@ fn foreign_key_parent(
         return Err(catalog.privileges().denied(Object::Table(&parent)));
     }
     check_same_lifetime(table, &parent)?;
-    if parent.partitioning.is_some() {
-        return Err(Error::unsupported("a foreign key that refers to a partitioned table")
-            .hint("Refer to one of its partitions, or check the reference by a trigger."));
-    }
     if parent.unlogged && !table.unlogged {
         let message = "constraints on permanent tables may reference only permanent tables";
         return Err(Error::new(SqlState::InvalidTableDefinition, message));

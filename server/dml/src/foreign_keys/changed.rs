@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ColumnId, Table};
-use braid_codec::key;
+use braid_catalog::{Catalog, ForeignKey, Table};
+use braid_codec::key as stored_key;
 use braid_kv::{Conflict, RetryReason};
 use braid_rows::Violation;
 use braid_types::{Error, FormatSettings, Row, SqlState};
@@ -27,7 +27,8 @@ pub fn foreign_key_changed(
     let link = Link::new(catalog, child, found)?;
     if conflict.reason == RetryReason::ReadChanged {
         let stored = conflict.key.as_deref().unwrap_or_default();
-        let values = values_of(stored, &link.parent, &found.parent_columns)?;
+        let places = link.places_of_parents().into_iter();
+        let values = places.filter_map(|(table, key)| values_of(stored, table, key)).next()?;
         return Some(no_parent(Words { catalog, settings, user: None }, &link, &values));
     }
     let message = format!(
@@ -42,13 +43,14 @@ pub fn foreign_key_changed(
 }
 
 /// The values of these columns in a key.
-fn values_of(mut stored: &[u8], table: &Arc<Table>, columns: &[ColumnId]) -> Option<Row> {
-    let (data_id, number) = key::decode_prefix(&mut stored).ok()?;
+fn values_of(mut stored: &[u8], table: &Arc<Table>, key: &ForeignKey) -> Option<Row> {
+    let columns = &key.parent_columns;
+    let (data_id, number) = stored_key::decode_prefix(&mut stored).ok()?;
     let index = table.index(number).filter(|_| table.data_id == data_id)?;
     let mut values = vec![None; columns.len()];
     for part in index.keys.iter().take(columns.len()) {
         let ty = &table.column(part.column)?.ty;
-        let value = key::decode(&mut stored, ty, part.descending).ok()?;
+        let value = stored_key::decode(&mut stored, ty, part.descending).ok()?;
         let place = columns.iter().position(|column| *column == part.column)?;
         values[place] = Some(value);
     }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::Table;
+use braid_catalog::partitions::lineage;
+use braid_catalog::{Catalog, Id, Table};
 use braid_exec::ExecutionState;
 use braid_plan::Cascades;
 use braid_rows::TableRows;
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::deferrable_keys::is_checked_at_end;
 use crate::foreign_keys::event::Event;
@@ -37,9 +38,9 @@ impl ForeignKeys {
         queues: &Queues,
         table: &Arc<Table>,
         cascades: &Cascades,
-    ) -> Self {
+    ) -> Result<Self> {
         let queue = &queues.keys;
-        let links = TableLinks::acting(run, table);
+        let links = TableLinks::acting(run, table)?;
         if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
             queue.register(cascades);
         }
@@ -50,7 +51,7 @@ impl ForeignKeys {
         if std::iter::once(table).chain(cascaded).any(|t| is_checked_at_end(&run.cx, t)) {
             queue.check_keys();
         }
-        Self {
+        Ok(Self {
             run: run.clone(),
             queue: queue.clone(),
             seen: links.outgoing.iter().map(|_| HashSet::new()).collect(),
@@ -59,13 +60,34 @@ impl ForeignKeys {
             rows: None,
             keeps_rows: None,
             events: Vec::new(),
+        })
+    }
+
+    /// A row leaves its partition for another one of `root`, the table that the statement names.
+    ///
+    /// For keys that point at the root or above it, the row changes: it is still theirs. For one
+    /// that points at the partition it is gone. 0A000 for a key that points in between, as in
+    /// PostgreSQL.
+    pub fn moved(&mut self, old: &[Datum], new: &[Datum], root: Id) -> Result<()> {
+        let (table, catalog) = (&self.table, &self.run.cx.catalog);
+        let above = lineage(catalog, table);
+        let below_root = above.iter().take_while(|upper| upper.id != root);
+        let between: Vec<Id> = below_root.map(|upper| upper.id).collect();
+        let links = &self.links;
+        if let Some(link) = links.incoming.iter().find(|link| between.contains(&link.named)) {
+            return Err(points_between(catalog, link.named, root));
         }
+        let (own, upper): (Vec<_>, Vec<_>) =
+            links.incoming.iter().cloned().partition(|link| link.named == table.id);
+        parent_events(&own, old, None, &mut self.events);
+        parent_events(&upper, old, Some(new), &mut self.events);
+        Ok(())
     }
 
     /// A row came (no `old`), went (no `new`) or changed.
     pub fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
         if let Some(old) = old {
-            parent_events(&self.links, old, new, &mut self.events);
+            parent_events(&self.links.incoming, old, new, &mut self.events);
         }
         let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else {
             return Ok(());
@@ -117,14 +139,28 @@ impl ForeignKeys {
     }
 }
 
+/// 0A000: a key points at a table between a partition and the table that the statement names.
+fn points_between(catalog: &Catalog, named: Id, root: Id) -> Error {
+    let name = |id| catalog.table(id).map_or_else(String::new, |table| table.name.clone());
+    let (named, root) = (name(named), name(root));
+    let message = "cannot move tuple across partitions when a non-root ancestor of the source \
+                   partition is directly referenced in a foreign key";
+    let detail = format!(
+        "A foreign key points to ancestor \"{named}\" but not the root ancestor \"{root}\"."
+    );
+    Error::new(SqlState::FeatureNotSupported, message)
+        .detail(detail)
+        .hint(format!("Consider defining the foreign key on table \"{root}\"."))
+}
+
 /// What a row that went or changed asks about its children.
 pub fn parent_events(
-    links: &TableLinks,
+    incoming: &[Arc<Link>],
     old: &[Datum],
     new: Option<&[Datum]>,
     into: &mut Vec<Event>,
 ) {
-    for link in &links.incoming {
+    for link in incoming {
         let gone = pick(old, &link.parent_places);
         let stays = |new: &[Datum]| {
             let mut places = link.parent_places.iter();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::{Reference, ReferenceRoutes, references_to};
 use braid_catalog::{
-    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, Table, TriggerEvent,
+    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Id, Index, IndexKey, Table, TriggerEvent,
 };
 use braid_codec::key;
 use braid_exec::ExecutionState;
@@ -24,6 +25,10 @@ pub struct Link {
     pub child_places: Vec<usize>,
     /// Places of the columns pointed at in the parent's rows.
     pub parent_places: Vec<usize>,
+    /// The leaves of a partitioned parent.
+    pub routes: Option<Result<Arc<ReferenceRoutes>>>,
+    /// The table that the foreign key names: the parent, or a table of which it is a partition.
+    pub named: Id,
 }
 
 /// The foreign keys of a table, each list by age.
@@ -64,13 +69,21 @@ impl Link {
             true => child,
             false => catalog.table(key.parent)?,
         };
-        Some(Arc::new(Self {
+        let routes = ReferenceRoutes::of(catalog, parent, key).transpose();
+        let link = Self::between(child, parent, key.clone());
+        Some(Arc::new(Self { routes: routes.map(|routes| routes.map(Arc::new)), ..link }))
+    }
+
+    fn between(child: &Arc<Table>, parent: &Arc<Table>, key: ForeignKey) -> Self {
+        Self {
             child_places: places(child, &key.columns),
             parent_places: places(parent, &key.parent_columns),
-            key: key.clone(),
+            key,
             child: child.clone(),
             parent: parent.clone(),
-        }))
+            routes: None,
+            named: parent.id,
+        }
     }
 
     /// The places that an action sets in the child's rows.
@@ -81,22 +94,33 @@ impl Link {
         }
     }
 
-    /// The key under which the parent row of these values would be found.
+    /// The key under which the parent row of these values would be found. Nothing is ever stored
+    /// under the keys of a partitioned table: they stand for values that no partition takes.
     pub fn parent_key(&self, values: &[Datum]) -> Result<Key> {
-        let Some(index) = self.parent.index(self.key.parent_index) else {
+        let routes = self.routes.as_ref().map(|routes| routes.as_ref().map_err(Error::clone));
+        let leaf = routes.transpose()?.and_then(|routes| routes.find(values));
+        let (parent, key) = leaf.unwrap_or((&self.parent, &self.key));
+        let Some(index) = parent.index(key.parent_index) else {
             return Err(Error::internal("a foreign key without its parent's index"));
         };
-        let mut out = self.parent.key_prefix(index);
+        let mut out = parent.key_prefix(index);
         for (place, part) in index.keys.iter().enumerate() {
-            let at = self.key.parent_columns.iter().position(|id| *id == part.column);
+            let at = key.parent_columns.iter().position(|id| *id == part.column);
             at.and_then(|at| values.get(at))
-                .and_then(|value| push_column(&mut out, &self.parent, index, place, value))
+                .and_then(|value| push_column(&mut out, parent, index, place, value))
                 .ok_or_else(|| Error::internal("a foreign key that does not cover its index"))?;
         }
         if index.number == 1 {
             key::encode_family(&mut out, 0);
         }
         Ok(out)
+    }
+
+    /// The tables that may have a parent, each with the foreign key as if it referred to it.
+    pub fn places_of_parents(&self) -> Vec<(&Arc<Table>, &ForeignKey)> {
+        let routes = self.routes.as_ref().and_then(|routes| routes.as_ref().ok());
+        let leaves = routes.map(|routes| routes.leaves()).unwrap_or_default();
+        std::iter::once((&self.parent, &self.key)).chain(leaves).collect()
     }
 
     /// Where children with these values are in an index that begins with the foreign key.
@@ -130,6 +154,7 @@ impl Link {
                 && ty(&self.child, below.column) == ty(&self.parent, above.column)
         };
         key.on_delete == ForeignKeyAction::Cascade
+            && self.named == self.parent.id
             && !key.deferrable
             && key.validated
             && !key.unfinished
@@ -168,42 +193,31 @@ impl Link {
 impl TableLinks {
     /// The foreign keys of a table that act now: `DISABLE TRIGGER ALL` and
     /// `session_replication_role` switch them off, but not those along which rows are interleaved.
-    pub fn acting(run: &ExecutionState, table: &Arc<Table>) -> Self {
-        let mut links = Self::of(&run.cx.catalog, table);
+    pub fn acting(run: &ExecutionState, table: &Arc<Table>) -> Result<Self> {
+        let mut links = Self::of(&run.cx.catalog, table)?;
         if links.outgoing.is_empty() && links.incoming.is_empty() {
-            return links;
+            return Ok(links);
         }
         let role = run.cx.env.setting("session_replication_role").unwrap_or_default();
         if !table.key_triggers.fires(&role) {
             links.outgoing.retain(|link| link.is_of_interleaving());
             links.incoming.retain(|link| link.is_of_interleaving());
         }
-        links
+        Ok(links)
     }
 
     /// The foreign keys of a table.
-    pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Self {
+    pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Result<Self> {
         let own = table.foreign_keys.iter();
         let mut outgoing: Vec<Arc<Link>> =
             own.filter_map(|key| Link::new(catalog, table, key)).collect();
-        let mut incoming: Vec<Arc<Link>> = Vec::new();
-        for id in &table.referenced_by {
-            let child = if *id == table.id { Some(table) } else { catalog.table(*id) };
-            let Some(child) = child else { continue };
-            let keys = child.foreign_keys.iter().filter(|key| key.parent == table.id);
-            let link = |key| {
-                let mut link = Link::new(catalog, child, key)?;
-                // The statement's own version of the table.
-                if let Some(link) = Arc::get_mut(&mut link) {
-                    link.parent = table.clone();
-                }
-                Some(link)
-            };
-            incoming.extend(keys.filter_map(link));
-        }
+        let incoming = |reference: Reference| {
+            let link = Link::between(&reference.child, table, reference.key);
+            Arc::new(Link { named: reference.named, ..link })
+        };
+        let incoming = references_to(catalog, table)?.into_iter().map(incoming).collect();
         outgoing.sort_by_key(|link| link.key.id);
-        incoming.sort_by_key(|link| link.key.id);
-        Self { outgoing, incoming }
+        Ok(Self { outgoing, incoming })
     }
 }
 

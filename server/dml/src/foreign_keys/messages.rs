@@ -1,6 +1,7 @@
 //! The errors of foreign keys, as PostgreSQL words them.
 
-use braid_catalog::{Catalog, Table};
+use braid_catalog::partitions::origin_of_key;
+use braid_catalog::{Catalog, ForeignKey, Table};
 use braid_exec::ExecutionState;
 use braid_rows::{Violation, show};
 use braid_types::{Datum, Error, FormatSettings, SqlState};
@@ -80,14 +81,16 @@ pub fn mixed_nulls<'a>(words: impl Into<Words<'a>>, link: &Link) -> Error {
 /// A key that children point at is gone.
 pub fn still_referenced<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
     let words = words.into();
+    let named = ForeignKey { parent: link.named, ..link.key.clone() };
+    let child = origin_of_key(words.catalog, &link.child, &named);
     let message = format!(
         "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-        link.parent.name, link.key.name, link.child.name
+        link.parent.name, link.key.name, child.name
     );
     of_constraint(words, link, message).detail(format!(
         "{} is still referenced from table \"{}\".",
         key_text(words, &link.parent, &link.parent_places, values),
-        link.child.name
+        child.name
     ))
 }
 

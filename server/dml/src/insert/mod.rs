@@ -106,7 +106,7 @@ impl InsertOperator {
             returning,
             marks: plan.replaced.is_some(),
             fresh: Vec::new(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades)?,
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             writing: evaluator.run.clone(),
             pending: Vec::new().into_iter(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use braid_catalog::partitions::key_list;
-use braid_catalog::{CatalogNames, Table};
+use braid_catalog::partitions::{is_referenced, key_list};
+use braid_catalog::{Catalog, CatalogNames, Table};
 use braid_exec::{BoxedOperator, Evaluator, Operator, Postponed};
 use braid_plan::{Expr, Insert, Node, RouteTarget, Routes};
 use braid_rows::show;
@@ -72,8 +72,9 @@ impl RoutingOperator {
             failed: Postponed::default(),
         };
         // What is owed at the statement's end has to be known before it begins.
+        let catalog = routing.evaluator.run.cx.catalog.clone();
         for place in 0..routing.routes.leaves.len() {
-            if routing.routes.leaves.get(place).is_some_and(owes_work) {
+            if routing.routes.leaves.get(place).is_some_and(|node| owes_work(&catalog, node)) {
                 routing.leaf(place)?;
             }
         }
@@ -183,12 +184,12 @@ impl RoutingOperator {
 }
 
 /// Whether rows of a partition lead to work at the statement's end.
-fn owes_work(node: &Node) -> bool {
+fn owes_work(catalog: &Catalog, node: &Node) -> bool {
     let Node::Insert(plan) = node else { return false };
     let table = &plan.table;
     !plan.triggers.is_empty()
         || !table.foreign_keys.is_empty()
-        || !table.referenced_by.is_empty()
+        || is_referenced(catalog, table)
         || table.indexes.iter().any(|index| index.is_checked_late())
 }
 

@@ -75,7 +75,7 @@ impl UpdateOperator {
             width: plan.table.columns.len(),
             assignments: plan.assignments.clone(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queues, &plan.table, &plan.cascades)?,
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             moves: plan.moves.as_deref().cloned().map(Arc::new),
             moved: queues.moved.clone(),
@@ -239,7 +239,7 @@ impl UpdateOperator {
         }
         self.writer.generate(new).await?;
         self.writer.delete(old)?;
-        self.foreign_keys.changed(Some(old), None)?;
+        self.foreign_keys.moved(old, new, moves.root)?;
         self.triggers.after_row(TriggerEvent::Delete, Some(old), None).await?;
         self.moved.push(&self.evaluator.run, moves, new)?;
         Ok(true)

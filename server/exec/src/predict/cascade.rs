@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::references_to;
 use braid_catalog::{ForeignKey, ForeignKeyAction, Table};
 use braid_plan::Cascades;
 use braid_types::Datum;
@@ -37,28 +38,28 @@ impl<'a> SpanCollector<'a> {
     ) {
         let catalog = self.values.cx.catalog.clone();
         let deleting = changed.is_none();
-        for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
-            for foreign_key in child.foreign_keys.iter().filter(|fk| fk.parent == table.id) {
-                let referenced = places(table, &foreign_key.parent_columns);
-                if changed.is_some_and(|changed| !referenced.iter().any(|p| changed.contains(p))) {
-                    continue;
-                }
-                let unknown = [vec![None; table.columns.len()]];
-                for row in rows.unwrap_or(&unknown) {
-                    let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
-                    // Whether the key is still there, and who points at it.
-                    self.reads.extend(parent_span(table, foreign_key, &values));
-                    self.reads.push(child_span(child, foreign_key, &values));
-                }
-                let action = if deleting { foreign_key.on_delete } else { foreign_key.on_update };
-                if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
-                    continue;
-                }
-                let followed = rows.filter(|rows| rows.len() <= ROWS_MAX).unwrap_or(&unknown);
-                for row in followed {
-                    let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
-                    self.cascade(child, foreign_key, deleting, action, values);
-                }
+        // A table that is missing is reported when the statement runs.
+        for reference in references_to(&catalog, table).unwrap_or_default() {
+            let (child, foreign_key) = (&reference.child, &reference.key);
+            let referenced = places(table, &foreign_key.parent_columns);
+            if changed.is_some_and(|changed| !referenced.iter().any(|p| changed.contains(p))) {
+                continue;
+            }
+            let unknown = [vec![None; table.columns.len()]];
+            for row in rows.unwrap_or(&unknown) {
+                let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
+                // Whether the key is still there, and who points at it.
+                self.reads.extend(parent_span(table, foreign_key, &values));
+                self.reads.push(child_span(child, foreign_key, &values));
+            }
+            let action = if deleting { foreign_key.on_delete } else { foreign_key.on_update };
+            if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
+                continue;
+            }
+            let followed = rows.filter(|rows| rows.len() <= ROWS_MAX).unwrap_or(&unknown);
+            for row in followed {
+                let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
+                self.cascade(child, foreign_key, deleting, action, values);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Table;
+use braid_catalog::partitions::ReferenceRoutes;
+use braid_catalog::{ForeignKey, Table};
 use braid_kv::Span;
 use braid_plan::{
     Delete, Expr, IndexPart, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update,
@@ -165,8 +166,22 @@ impl<'a> SpanCollector<'a> {
             if let Some(parent) = self.values.cx.catalog.table(foreign_key.parent)
                 && !points_nowhere
             {
-                self.reads.extend(parent_span(parent, foreign_key, &values));
+                self.parent(parent, foreign_key, &values);
             }
+        }
+    }
+
+    /// Where the parent of these values may be.
+    fn parent(&mut self, parent: &Table, foreign_key: &ForeignKey, values: &[Known]) {
+        // What is broken is reported when the statement runs.
+        match ReferenceRoutes::of(&self.values.cx.catalog, parent, foreign_key) {
+            Ok(None) => self.reads.extend(parent_span(parent, foreign_key, values)),
+            Ok(Some(routes)) => {
+                let leaves = routes.leaves();
+                let spans = leaves.iter().filter_map(|(leaf, key)| parent_span(leaf, key, values));
+                self.reads.extend(spans);
+            }
+            Err(_) => {}
         }
     }
 

@@ -1,8 +1,10 @@
 //! What depends on a relation, and on that, in the order in which PostgreSQL lists it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Queries, Relation};
+use braid_catalog::partitions::{origin_of_key, references_to};
+use braid_catalog::{Catalog, ForeignKey, Id, Queries, Relation, Table};
 use braid_types::SqlType;
 use braid_types::sql_type::{row_name, row_type_oid};
 
@@ -71,8 +73,38 @@ fn is_array_column(catalog: &Catalog, dependent: &Dependent) -> bool {
     columns.iter().any(|known| known.id == *column && known.ty.is_array())
 }
 
+/// The foreign keys that point at a table, or at a table above it that stays.
+fn add_foreign_keys(
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    doomed: &Doomed,
+    found: &mut Vec<(Dependent, String)>,
+) {
+    let id = table.id;
+    // A table that refers and is missing has no foreign key to drop.
+    for reference in references_to(catalog, table).unwrap_or_default() {
+        let (child, key) = (&reference.child, &reference.key);
+        let of_upper = reference.named != id && doomed.relations.contains(&reference.named);
+        if child.id == id || of_upper {
+            continue;
+        }
+        let named = ForeignKey { parent: reference.named, ..key.clone() };
+        // A key that a partition has from its parent goes with it, without a word.
+        let text = match origin_of_key(catalog, child, &named).id == child.id {
+            true => format!("constraint {} on table {}", key.name, child.name),
+            false => String::new(),
+        };
+        found.push((Dependent::ForeignKey(child.id, key.id), text));
+    }
+}
+
 /// What directly needs a relation, with a description of each.
-fn dependents(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
+fn dependents(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    id: Id,
+    doomed: &Doomed,
+) -> Vec<(Dependent, String)> {
     let mut found = Vec::new();
     if let Some(table) = catalog.table(id) {
         for (child, number) in &table.primary.below {
@@ -85,12 +117,7 @@ fn dependents(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> Vec<(Dependent,
                 _ => (Dependent::Relation(child.id), format!("table {}", child.name)),
             });
         }
-        for child in table.referenced_by.iter().filter_map(|child| catalog.table(*child)) {
-            for key in child.foreign_keys.iter().filter(|key| key.parent == id && child.id != id) {
-                let text = format!("constraint {} on table {}", key.name, child.name);
-                found.push((Dependent::ForeignKey(child.id, key.id), text));
-            }
-        }
+        add_foreign_keys(catalog, table, doomed, &mut found);
     }
     for view in
         Queries::of(catalog).iter().filter(|view| view.id != id && view.depends_on.contains(&id))
@@ -177,7 +204,7 @@ pub(crate) fn take_dependents(
     doomed: &mut Doomed,
     seen: &mut Seen,
 ) {
-    let mut found = dependents(cx, catalog, id);
+    let mut found = dependents(cx, catalog, id, doomed);
     found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
     for (dependent, text) in found {
         let part_of = match dependent {
@@ -217,7 +244,8 @@ pub(crate) fn take_dependents(
                 !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
             }
         };
-        if is_new {
+        let is_copy = matches!(dependent, Dependent::ForeignKey(..)) && text.is_empty();
+        if is_new && !is_copy {
             let is_by_type = text == "type" || matches!(dependent, Dependent::Column(..));
             let brackets = if is_array_column(catalog, &dependent) { "[]" } else { "" };
             let text = match dependent {

@@ -12,12 +12,13 @@ use braid_types::{Error, Result, SqlState};
 use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined, wrong_kind};
+use crate::partitions::create::current;
 use crate::partitions::detach::forget_partition;
 use crate::rows::delete::{delete_index_entries, delete_rows, forget_interleaving};
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::trigger::without_triggers;
 use crate::statement::types::row_users::forget_attribute;
-use crate::table::descriptor::{change_table, free_index};
+use crate::table::descriptor::{change_table, forget_reference, free_index};
 
 pub(crate) fn drop_named_relations(
     cx: &mut DdlContext<'_>,
@@ -163,8 +164,19 @@ pub(crate) fn drop_doomed(
     catalog: &Catalog,
     doomed: &Doomed,
 ) -> Result<()> {
-    for (table, key) in &doomed.foreign_keys {
-        change_table(cx, *table, |table| table.foreign_keys.retain(|other| other.id != *key))?;
+    for (id, key) in &doomed.foreign_keys {
+        let Some(table) = cx.catalog().table(*id).cloned() else { continue };
+        let named = table.foreign_keys.iter().find(|other| other.id == *key);
+        let parent = named.map(|key| key.parent);
+        change_table(cx, *id, |table| table.foreign_keys.retain(|other| other.id != *key))?;
+        // Only the partition that it points at may go: then its parent stays.
+        let mut table = Table::clone(&*current(cx, *id)?);
+        if let Some(parent) = parent {
+            forget_reference(cx, &mut table, parent)?;
+            if parent == *id {
+                cx.draft()?.put(table);
+            }
+        }
     }
     drop_columns_of_rows(cx, catalog, doomed)?;
     for routine in &doomed.routines {

@@ -150,7 +150,7 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
         AlterAction::AttachPartition(name, bound) => attach(cx, table, name, bound).await,
         AlterAction::DetachPartition { name, concurrently, finalize } => {
-            detach(cx, &table, name, (*concurrently, *finalize))
+            detach(cx, &table, name, (*concurrently, *finalize)).await
         }
         AlterAction::Trigger(choice, state) => set_state(cx, &table, choice, *state),
         AlterAction::RowSecurity(change) => set_security(cx, &table, *change),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::references_to;
 use braid_catalog::{Id, Object, Sequence, Table, TriggerTiming, fresh_counter};
 use braid_sql::ast::{DropBehavior, Truncate};
 use braid_types::{Error, Result, SqlState};
@@ -91,8 +92,8 @@ fn add_referring(
             cx.notice(SqlState::SuccessfulCompletion, message);
             tables.push(child.clone());
         }
-        for id in &table.referenced_by {
-            let child = child_of(&catalog, &table, *id)?;
+        for reference in references_to(&catalog, &table)? {
+            let child = &reference.child;
             if tables.iter().any(|other| other.id == child.id) {
                 continue;
             }

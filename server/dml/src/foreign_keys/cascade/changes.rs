@@ -153,7 +153,7 @@ impl Changes {
         let table = match self.tables.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(TableChanges {
-                links: TableLinks::acting(run, &link.child),
+                links: TableLinks::acting(run, &link.child)?,
                 layout: TableRows::new(&link.child)?,
                 rows: HashMap::new(),
                 pointing: HashMap::new(),
@@ -209,7 +209,7 @@ impl Changes {
         for (id, row) in &self.order {
             let Some(table) = self.tables.get_mut(id) else { continue };
             let Some(Change { old, new, .. }) = table.rows.remove(row) else { continue };
-            parent_events(&table.links, &old, new.as_deref(), &mut events);
+            parent_events(&table.links.incoming, &old, new.as_deref(), &mut events);
             if triggers.contains_key(id) {
                 after.push((*id, old.clone(), new.clone()));
             }

@@ -192,7 +192,7 @@ impl Child {
         let Some(index) = index_on(table, &link.key) else {
             return Err(Error::internal("a plain cascade without an index"));
         };
-        let links = TableLinks::acting(run, table);
+        let links = TableLinks::acting(run, table)?;
         let mut places: Vec<usize> = match table.indexes.is_empty() {
             false => (0..table.columns.len()).collect(),
             true => links.incoming.iter().flat_map(|link| link.parent_places.clone()).collect(),
@@ -304,7 +304,7 @@ impl Child {
             self.places.iter().zip(row).for_each(|(place, value)| whole[*place] = value);
             self.writer.delete_entries(&whole)?;
             let from = into.len();
-            parent_events(&self.links, &whole, None, into);
+            parent_events(&self.links.incoming, &whole, None, into);
             for event in &into[from..] {
                 if let Event::Parent { old, .. } = event {
                     run.count_rows(std::slice::from_ref(old))?;

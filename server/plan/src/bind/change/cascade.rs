@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use braid_catalog::partitions::{leaves, references_to};
 use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table, TriggerEvent};
-use braid_types::{Error, Result};
+use braid_types::Result;
 
 use super::triggers::{bind_triggers, may_rewrite, updated_places};
 use crate::bind::Binder;
@@ -83,7 +84,7 @@ pub(crate) fn bind_cascades(
 ) -> Result<Arc<Cascades>> {
     let mut steps: Vec<CascadeStep> = Vec::new();
     let mut waiting = VecDeque::from([(table.clone(), change)]);
-    use_neighbours(binder, table);
+    use_neighbours(binder, table)?;
     while let Some((parent, change)) = waiting.pop_front() {
         for (child, key) in cascade_children(binder, &parent)? {
             let referenced = places(&parent, &key.parent_columns)?;
@@ -104,7 +105,7 @@ pub(crate) fn bind_cascades(
                 };
                 let (foreign_key, name) = (key.id, key.name.clone());
                 steps.push(CascadeStep { foreign_key, name, child: child.clone(), effect });
-                use_neighbours(binder, &child);
+                use_neighbours(binder, &child)?;
                 waiting.push_back((child.clone(), change));
             }
         }
@@ -120,29 +121,28 @@ pub(crate) fn bind_cascades(
 }
 
 /// The foreign keys that point at a table, the oldest first.
-fn cascade_children(binder: &Binder<'_>, parent: &Table) -> Result<Vec<(Arc<Table>, ForeignKey)>> {
-    let catalog = binder.context().catalog;
-    let mut found = Vec::new();
-    for id in &parent.referenced_by {
-        let Some(child) = catalog.table(*id) else {
-            let name = &parent.name;
-            return Err(Error::broken(format!(
-                "table {id}, which refers to \"{name}\", is missing"
-            )));
-        };
-        let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
-        found.extend(keys.map(|key| (child.clone(), key.clone())));
-    }
-    found.sort_by_key(|(_, key)| key.id);
-    Ok(found)
+fn cascade_children(
+    binder: &Binder<'_>,
+    parent: &Arc<Table>,
+) -> Result<Vec<(Arc<Table>, ForeignKey)>> {
+    let found = references_to(binder.context().catalog, parent)?;
+    Ok(found.into_iter().map(|reference| (reference.child, reference.key)).collect())
 }
 
 /// A table is written: the tables at the other ends of its foreign keys must stay as they are.
-fn use_neighbours(binder: &mut Binder<'_>, table: &Table) {
-    let parents = table.foreign_keys.iter().map(|key| key.parent);
-    let all: Vec<Id> = parents.chain(table.referenced_by.iter().copied()).collect();
-    binder.tables.insert(table.id);
+fn use_neighbours(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<()> {
+    let catalog = binder.context().catalog;
+    let mut all: Vec<Id> = vec![table.id];
+    for key in &table.foreign_keys {
+        all.push(key.parent);
+        // The rows of a partitioned table are those of its leaves.
+        if let Some(parent) = catalog.table(key.parent).filter(|p| p.partitioning.is_some()) {
+            all.extend(leaves(catalog, parent)?.iter().map(|leaf| leaf.id));
+        }
+    }
+    all.extend(references_to(catalog, table)?.iter().map(|reference| reference.child.id));
     binder.tables.extend(all);
+    Ok(())
 }
 
 /// What the rows of a table need that these steps may write.

@@ -1,6 +1,7 @@
 //! UPDATE.
 
-use braid_catalog::{TriggerEvent, is_temporary};
+use braid_catalog::partitions::is_referenced;
+use braid_catalog::{Catalog, TriggerEvent, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{Returning, Update as AstUpdate};
 use braid_types::{Error, Result};
@@ -91,7 +92,7 @@ fn update_of(
         returning,
     };
     if let Node::LockRows(lock) = &mut input {
-        lock_families(&plan, lock)?;
+        lock_families(binder.context().catalog, &plan, lock)?;
     }
     plan.input = target_first(input, &update.from, &scope);
     let bound = BoundStatement {
@@ -107,10 +108,10 @@ fn update_of(
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so
 /// that writers of different families of one row do not meet. One that moves the row, touches a
 /// foreign key or fires triggers takes all of it.
-fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
+fn lock_families(catalog: &Catalog, update: &Update, lock: &mut LockRows) -> Result<()> {
     let table = &update.table;
     let [target] = &mut lock.targets[..] else { return Ok(()) };
-    let checked = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+    let checked = !table.foreign_keys.is_empty() || is_referenced(catalog, table);
     let is_whole = !update.triggers.is_empty() || update.moves.is_some();
     if table.families.len() < 2 || checked || is_whole {
         return Ok(());

@@ -1,0 +1,155 @@
+//! Foreign keys that refer to partitioned tables, as the partitions see them.
+//!
+//! The parents of such a key lie in the leaves, each in a unique index of its own that is a part of
+//! the index of the partitioned table. A unique key has all columns of the partition key, so the
+//! values of a foreign key say which leaf can have their parent.
+
+use std::sync::Arc;
+
+use braid_types::{Datum, Error, Result};
+
+use super::bound::KeyPart;
+use super::map::{PartitionMap, lineage};
+use crate::{Catalog, ColumnId, ForeignKey, Id, Table};
+
+/// A foreign key that points at a table, or at a partitioned table of which it is a part.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// The table that has the foreign key.
+    pub child: Arc<Table>,
+    /// The foreign key, with the columns and the index of the table that is pointed at.
+    pub key: ForeignKey,
+    /// The table that it names: this one, or one above it.
+    pub named: Id,
+}
+
+/// Where the parents of a foreign key to a partitioned table are.
+#[derive(Clone, Debug)]
+pub struct ReferenceRoutes {
+    map: PartitionMap,
+    /// For each part of the partition key its place in the foreign key.
+    places: Vec<usize>,
+    /// For each entry of the map what it leads to.
+    targets: Vec<Target>,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Leaf(Arc<Table>, ForeignKey),
+    Level(Box<ReferenceRoutes>),
+}
+
+impl ReferenceRoutes {
+    /// The routes of a foreign key to this table; `None` if it is not partitioned.
+    ///
+    /// XX000 if a partition lacks what its parent has.
+    pub fn of(catalog: &Catalog, parent: &Table, key: &ForeignKey) -> Result<Option<Self>> {
+        let Some(partitioning) = &parent.partitioning else { return Ok(None) };
+        let place = |part: &KeyPart| match part {
+            KeyPart::Column(id) => key.parent_columns.iter().position(|column| column == id),
+            KeyPart::Expr(..) => None,
+        };
+        let places = partitioning.keys.iter().map(|one| place(&one.part)).collect();
+        let places: Option<Vec<usize>> = places;
+        let places = places.ok_or_else(|| lacks(parent, "the whole partition key in a key"))?;
+        let map = PartitionMap::of(catalog, parent)?;
+        let mut targets = Vec::with_capacity(map.entries.len());
+        for (id, _) in &map.entries {
+            let part = catalog.table(*id).ok_or_else(|| lacks(parent, "a partition"))?;
+            let own = key_of_part(parent, part, key)?;
+            targets.push(match Self::of(catalog, part, &own)? {
+                Some(routes) => Target::Level(Box::new(routes)),
+                None => Target::Leaf(part.clone(), own),
+            });
+        }
+        Ok(Some(Self { map, places, targets }))
+    }
+
+    /// The leaf that may have the parent of these values, and the foreign key as if it referred to
+    /// the leaf. `None` if no partition takes them.
+    pub fn find(&self, values: &[Datum]) -> Option<(&Arc<Table>, &ForeignKey)> {
+        let key: Option<Vec<Datum>> =
+            self.places.iter().map(|place| values.get(*place).cloned()).collect();
+        match self.targets.get(self.map.find(&key?)?)? {
+            Target::Leaf(table, key) => Some((table, key)),
+            Target::Level(routes) => routes.find(values),
+        }
+    }
+
+    /// All leaves, each with the foreign key as if it referred to the leaf.
+    pub fn leaves(&self) -> Vec<(&Arc<Table>, &ForeignKey)> {
+        let of = |target| match target {
+            &Target::Leaf(ref table, ref key) => vec![(table, key)],
+            Target::Level(routes) => routes.leaves(),
+        };
+        self.targets.iter().flat_map(of).collect()
+    }
+}
+
+/// The foreign keys that point at a table or at a table above it, the oldest first.
+///
+/// XX000 if a table that refers is missing.
+pub fn references_to(catalog: &Catalog, table: &Arc<Table>) -> Result<Vec<Reference>> {
+    if table.referenced_by.is_empty() && table.partition_of.is_none() {
+        return Ok(Vec::new());
+    }
+    let above = lineage(catalog, table);
+    let mut found = Vec::new();
+    for (height, target) in std::iter::once(table).chain(&above).enumerate() {
+        for id in &target.referenced_by {
+            let child = if *id == table.id { Some(table) } else { catalog.table(*id) };
+            let child = child.ok_or_else(|| lacks(target, "a table that refers to it"))?;
+            for key in child.foreign_keys.iter().filter(|key| key.parent == target.id) {
+                let mut key = key.clone();
+                for part in (0..height).rev() {
+                    let upper = &above[part];
+                    let lower = part.checked_sub(1).map_or(table, |next| &above[next]);
+                    key = key_of_part(upper, lower, &key)?;
+                }
+                found.push(Reference { child: child.clone(), key, named: target.id });
+            }
+        }
+    }
+    found.sort_by_key(|reference| reference.key.id);
+    Ok(found)
+}
+
+/// The highest table above `child`, or itself, that has this foreign key: partitions get it from
+/// there, and it is dropped there.
+pub fn origin_of_key(catalog: &Catalog, child: &Arc<Table>, key: &ForeignKey) -> Arc<Table> {
+    let names = |table: &Table, ids: &[ColumnId]| {
+        let name = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
+        ids.iter().map(name).collect::<Vec<_>>()
+    };
+    let own = names(child, &key.columns);
+    let has_it = |table: &&Arc<Table>| {
+        let mut keys = table.foreign_keys.iter();
+        keys.any(|one| one.parent == key.parent && names(table, &one.columns) == own)
+    };
+    lineage(catalog, child).iter().take_while(has_it).last().unwrap_or(child).clone()
+}
+
+/// Whether a foreign key points at a table or at a table above it.
+pub fn is_referenced(catalog: &Catalog, table: &Table) -> bool {
+    !table.referenced_by.is_empty()
+        || lineage(catalog, table).iter().any(|upper| !upper.referenced_by.is_empty())
+}
+
+/// A foreign key to a partitioned table as if it referred to one of its partitions.
+fn key_of_part(upper: &Table, part: &Table, key: &ForeignKey) -> Result<ForeignKey> {
+    let own = |id: &ColumnId| {
+        let name = &upper.columns[upper.place_of(*id)?].name;
+        let column = part.visible_columns().find(|column| column.name == *name);
+        column.map(|column| column.id).ok_or_else(|| lacks(part, "a column of its parent"))
+    };
+    let columns = key.parent_columns.iter().map(own).collect::<Result<Vec<ColumnId>>>()?;
+    let index = upper.index(key.parent_index).ok_or_else(|| lacks(upper, "an index"))?;
+    let is_part = |own: &&crate::Index| own.part_of == Some(index.id);
+    let own = part.all_indexes().find(is_part).ok_or_else(|| lacks(part, "its parent's key"))?;
+    let parent_index = own.number;
+    Ok(ForeignKey { parent: part.id, parent_columns: columns, parent_index, ..key.clone() })
+}
+
+fn lacks(table: &Table, what: &str) -> Error {
+    Error::broken(format!("table \"{}\" lacks {what}", table.name))
+}
