@@ -87,6 +87,10 @@ pub const SIGNAL_BACKEND: Id = 4200;
 const READ_ALL_DATA: Id = 6181;
 /// The predefined role whose members may change all tables, views and sequences.
 const WRITE_ALL_DATA: Id = 6182;
+/// The predefined role whose members may read files of the server by COPY.
+pub const READ_SERVER_FILES: Id = 4569;
+/// The predefined role whose members may write files of the server by COPY.
+pub const WRITE_SERVER_FILES: Id = 4570;
 const READ_ALL_SETTINGS: Id = 3374;
 const STAT_SCAN_TABLES: Id = 3377;
 /// The predefined roles: numbers, names, and the roles that they are members of.
@@ -98,8 +102,8 @@ pub(crate) const PREDEFINED: &[(Id, &str, &[Id])] = &[
     (STAT_SCAN_TABLES, "pg_stat_scan_tables", &[]),
     (SIGNAL_BACKEND, "pg_signal_backend", &[]),
     (4544, "pg_checkpoint", &[]),
-    (4569, "pg_read_server_files", &[]),
-    (4570, "pg_write_server_files", &[]),
+    (READ_SERVER_FILES, "pg_read_server_files", &[]),
+    (WRITE_SERVER_FILES, "pg_write_server_files", &[]),
     (4571, "pg_execute_server_program", &[]),
     (READ_ALL_DATA, "pg_read_all_data", &[]),
     (WRITE_ALL_DATA, "pg_write_all_data", &[]),

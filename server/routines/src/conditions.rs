@@ -124,6 +124,8 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("query_canceled", "57014"),
     ("system_error", "58000"),
     ("io_error", "58030"),
+    ("undefined_file", "58P01"),
+    ("duplicate_file", "58P02"),
     ("plpgsql_error", "P0000"),
     ("raise_exception", "P0001"),
     ("no_data_found", "P0002"),

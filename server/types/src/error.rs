@@ -404,6 +404,7 @@ states! {
     CannotConnectNow = "57P03",
     IdleSessionTimeout = "57P05",
     SystemError = "58000",
+    UndefinedFile = "58P01",
     IoError = "58030",
     SnapshotTooOld = "72000",
     RaiseException = "P0001",

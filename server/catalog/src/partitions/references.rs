@@ -78,11 +78,11 @@ impl ReferenceRoutes {
 
     /// All leaves, each with the foreign key as if it referred to the leaf.
     pub fn leaves(&self) -> Vec<(&Arc<Table>, &ForeignKey)> {
-        let of = |target| match target {
-            &Target::Leaf(ref table, ref key) => vec![(table, key)],
+        let of_target = self.targets.iter().map(|target| match target {
+            Target::Leaf(table, key) => vec![(table, key)],
             Target::Level(routes) => routes.leaves(),
-        };
-        self.targets.iter().flat_map(of).collect()
+        });
+        of_target.flatten().collect()
     }
 }
 

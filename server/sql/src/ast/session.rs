@@ -71,12 +71,12 @@ pub enum ExplainFormat {
     Yaml,
 }
 
-/// Which way `COPY` goes. Files and programs are refused by the parser (0A000).
+/// Which way `COPY` goes. Programs are refused by the parser (0A000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyDirection {
-    /// `FROM STDIN`.
+    /// `FROM STDIN` or a file.
     FromStdin,
-    /// `TO STDOUT`.
+    /// `TO STDOUT` or a file.
     ToStdout,
 }
 

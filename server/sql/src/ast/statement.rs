@@ -241,6 +241,8 @@ pub struct Copy {
     pub source: CopySource,
     /// Which way.
     pub direction: CopyDirection,
+    /// The file of the server, in the place of the client.
+    pub file: Option<String>,
     /// The options.
     pub options: CopyOptions,
     /// `WHERE` of `COPY FROM`.

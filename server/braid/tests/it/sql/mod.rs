@@ -1,6 +1,6 @@
 //! Statements and their answers, compared with scripts, PostgreSQL and the sqllogictest corpus.
 
-mod copy_binary;
+mod copy;
 mod errors;
 mod golden;
 mod interleaved_joins;

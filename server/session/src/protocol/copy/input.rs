@@ -1,4 +1,4 @@
-//! COPY FROM STDIN: lines or binary rows to rows of an INSERT.
+//! COPY FROM: lines or binary rows to rows of an INSERT.
 //!
 //! Rows go in batches through an INSERT of one row of typed parameters, which is made for each row
 //! of the batch (`Values::repeats`), so that defaults, checks and foreign keys are those of every
@@ -14,10 +14,11 @@ use braid_types::encoding::StreamDecoder;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
 use bytes::Bytes;
 
-use crate::client::{Client, CopyInput, connection_lost};
+use crate::client::{Client, CopyInput};
 use crate::clock::now_micros;
 use crate::protocol::copy::Format;
 use crate::protocol::copy::binary::BinaryRows;
+use crate::protocol::copy::ends::DataSource;
 use crate::protocol::copy::records::{Field, Records};
 use crate::protocol::copy::target::{Target, check_freeze, copy_target};
 use crate::session::Session;
@@ -132,15 +133,15 @@ pub(super) async fn copy_in(
         ));
     }
     let statement = copy_statement(session, &target).await?;
-    client.copy_in_response(target.columns.len(), format.binary);
-    client.flush().await.map_err(|error| connection_lost(&error))?;
+    let mut source = DataSource::open(copy.file.as_deref(), client).await?;
+    source.begin(target.columns.len(), format.binary).await?;
     if copy.options.freeze {
         check_freeze(session, &target)?;
     }
     // Foreign keys of the table to itself are checked after the last row.
     let modes = session.block_state.constraints.clone();
     session.block_state.constraints = Arc::new(modes.in_parts());
-    let result = copy_rows(session, &target, &statement, format, client).await;
+    let result = copy_rows(session, &target, &statement, format, &mut source).await;
     session.block_state.constraints = modes;
     let total = result?;
     check_copied(session, &target).await?;
@@ -152,7 +153,7 @@ async fn copy_rows(
     target: &Target,
     statement: &Prepared,
     format: Format,
-    client: &mut dyn Client,
+    source: &mut DataSource<'_>,
 ) -> Result<u64> {
     let active = session.active();
     let mut decoder = format.converted(active.client_encoding).map(StreamDecoder::new);
@@ -160,7 +161,7 @@ async fn copy_rows(
     let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
     let mut total = 0;
     loop {
-        let last = match client.receive_copy().await? {
+        let last = match source.receive().await? {
             CopyInput::Data(data) => {
                 let data = decoded(decoder.as_mut(), data, false);
                 let pushed = data.and_then(|data| rows.push(&data));

@@ -1,4 +1,4 @@
-//! COPY FROM STDIN and COPY TO STDOUT: text, csv, binary.
+//! COPY FROM and COPY TO, with the client or a file of the server: text, csv, binary.
 //!
 //! ```text
 //! CopyData ──► Records (lines) ──► fields ──► datums ──► INSERT of many rows with parameters
@@ -10,6 +10,7 @@
 //! batch; an error names the line and the column; after an error the rest of the data is skipped.
 
 mod binary;
+mod ends;
 mod format;
 mod input;
 mod output;

@@ -1,4 +1,4 @@
-//! COPY TO STDOUT: rows to lines, or to binary.
+//! COPY TO: rows to lines, or to binary.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use braid_sql::ast::{Copy, CopySource, Ident};
 use braid_types::encoding::{Encoding, encode};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
 
-use crate::client::{Client, Formats, ResultColumn, connection_lost};
+use crate::client::{Client, Formats, ResultColumn};
+use crate::protocol::copy::ends::DataTarget;
 use crate::protocol::copy::target::{copy_relation, marked_columns, table_columns};
 use crate::protocol::copy::{Format, binary};
 use crate::session::Session;
@@ -43,7 +44,8 @@ pub(super) async fn copy_out(
     let columns = running.columns.clone();
     let force = force_quote(copy.options.force_quote.as_deref(), &columns, table.as_deref())?;
     let encoding = format.converted(active.client_encoding);
-    client.copy_out_response(columns.len(), format.binary);
+    let mut target = DataTarget::open(copy.file.as_deref(), client).await?;
+    target.begin(columns.len(), format.binary);
     // As text the numbers of catalog objects show names.
     let formats = if format.binary { Formats::all_binary() } else { Formats::TEXT };
     let named = named_columns(&columns, &formats);
@@ -54,7 +56,7 @@ pub(super) async fn copy_out(
         binary::put_header(&mut line);
     } else if format.header {
         put_names(&mut line, &columns, &format);
-        send_line(&mut line, encoding, client)?;
+        send_line(&mut line, encoding, &mut target)?;
     }
     let mut count = 0;
     loop {
@@ -72,19 +74,17 @@ pub(super) async fn copy_out(
             } else {
                 put_row(&mut line, row, shown, &force, &format, &active.format);
             }
-            send_line(&mut line, encoding, client)?;
+            send_line(&mut line, encoding, &mut target)?;
         }
         count += rows.len() as u64;
         work::breathe().await?;
-        if client.unsent_bytes() > active.result_buffer_bytes {
-            client.flush().await.map_err(|error| connection_lost(&error))?;
-        }
+        target.relieve(active.result_buffer_bytes).await?;
     }
     if format.binary {
         binary::put_trailer(&mut line);
-        client.copy_data(&line);
+        target.put(&line);
     }
-    client.copy_done();
+    target.finish().await?;
     Ok(count)
 }
 
@@ -92,14 +92,14 @@ pub(super) async fn copy_out(
 fn send_line(
     line: &mut Vec<u8>,
     encoding: Option<&'static Encoding>,
-    client: &mut dyn Client,
+    target: &mut DataTarget<'_>,
 ) -> Result<()> {
     if let Some(encoding) = encoding {
         let text = String::from_utf8(std::mem::take(line));
         let text = text.map_err(|_| Error::internal("a line of COPY is not UTF8"))?;
         encode(encoding, &text, line)?;
     }
-    client.copy_data(line);
+    target.put(line);
     line.clear();
     Ok(())
 }

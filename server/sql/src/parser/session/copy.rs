@@ -41,7 +41,8 @@ pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some(which) => which == 0,
         None => return Err(cursor.unexpected()),
     };
-    let direction = parse_copy_direction(cursor, from)?;
+    let direction = if from { CopyDirection::FromStdin } else { CopyDirection::ToStdout };
+    let file = parse_copy_end(cursor)?;
     let mut options = CopyOptions::default();
     cursor.take("with");
     if *cursor.peek() == Token::LParen {
@@ -56,26 +57,19 @@ pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
         return Err(Error::new(SqlState::SyntaxError, message).position(at));
     }
     let selection = if from { parse_selection(cursor)? } else { None };
-    Ok(Statement::Copy(Box::new(Copy { source, direction, options, selection })))
+    Ok(Statement::Copy(Box::new(Copy { source, direction, file, options, selection })))
 }
 
-fn parse_copy_direction(cursor: &mut Cursor<'_>, from: bool) -> Result<CopyDirection> {
+/// `STDIN`, `STDOUT` or the name of a file.
+fn parse_copy_end(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     match cursor.peek() {
-        Token::SingleQuotedString(_) => {
-            return Err(cursor
-                .unsupported("COPY with a file on the server")
-                .hint("Use COPY FROM STDIN or TO STDOUT, or psql's \\copy command."));
-        }
-        Token::Word(_) if cursor.is("program") => {
-            return Err(cursor.unsupported("COPY with a program"));
-        }
-        _ => {}
-    }
-    // PostgreSQL takes either word for either direction.
-    match cursor.take_one(&["stdin", "stdout"]) {
-        Some(_) if from => Ok(CopyDirection::FromStdin),
-        Some(_) => Ok(CopyDirection::ToStdout),
-        None => Err(cursor.unexpected()),
+        Token::Word(_) if cursor.is("program") => Err(cursor.unsupported("COPY with a program")),
+        // PostgreSQL takes either word for either direction.
+        Token::Word(_) => match cursor.take_one(&["stdin", "stdout"]) {
+            Some(_) => Ok(None),
+            None => Err(cursor.unexpected()),
+        },
+        _ => Ok(Some(parse_string(cursor)?)),
     }
 }
 
