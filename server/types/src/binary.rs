@@ -10,6 +10,7 @@ use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::datetime::typmod::apply_to_row;
+use crate::hstore::Hstore;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::range::{Range, RangeKind, normalized};
@@ -17,7 +18,8 @@ use crate::scratch::Scratch;
 use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned, work,
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, mac,
+    unsigned, work,
 };
 
 fn malformed() -> Error {
@@ -121,6 +123,9 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             let bytes = rest(reader);
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
+        SqlType::Citext => Datum::Citext(utf8(&rest(reader))?.into()),
+        SqlType::Bit(_) | SqlType::Varbit(_) => decode_bits(ty, reader)?,
+        SqlType::Hstore => decode_hstore(reader)?,
         SqlType::InternalChar => {
             let byte = reader.fixed::<1>()?[0];
             Datum::text(if byte == 0 { String::new() } else { char::from(byte).to_string() })
@@ -152,6 +157,50 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Multirange(kind) => Datum::Multirange(decode_multirange(*kind, reader)?.into()),
         _ => decode_system(ty, reader)?,
     })
+}
+
+/// The number of bits, then the bits.
+fn decode_bits(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
+    let length = usize::try_from(reader.i32()?).map_err(|_| {
+        let message = "invalid length in external bit string";
+        Error::new(SqlState::InvalidBinaryRepresentation, message)
+    })?;
+    let packed = reader.take(length.div_ceil(8))?;
+    Ok(Datum::text(bits::fit(ty, bits::unpack(packed, length), false)?))
+}
+
+/// The number of pairs, then each key and value with its length; -1 is NULL.
+fn decode_hstore(reader: &mut Reader<'_>) -> Result<Datum> {
+    let mut pairs = Vec::new();
+    for _ in 0..reader.i32()? {
+        work::tick()?;
+        let length = usize::try_from(reader.i32()?).map_err(|_| {
+            let message = "null value not allowed for hstore key";
+            Error::new(SqlState::NullValueNotAllowed, message)
+        })?;
+        let key = utf8(reader.take(length)?)?.to_owned();
+        let value = match reader.i32()? {
+            -1 => None,
+            length => {
+                let length = usize::try_from(length).map_err(|_| malformed())?;
+                Some(utf8(reader.take(length)?)?.to_owned())
+            }
+        };
+        pairs.push((key, value));
+    }
+    Ok(Datum::text(Hstore::new(pairs).print()))
+}
+
+fn encode_hstore(text: &str, out: &mut Vec<u8>) {
+    let pairs = Hstore::parse(text).unwrap_or_default();
+    out.extend_from_slice(&(pairs.len() as i32).to_be_bytes());
+    for (key, value) in pairs.iter() {
+        with_length(out, |out| out.extend_from_slice(key.as_bytes()));
+        match value {
+            Some(value) => with_length(out, |out| out.extend_from_slice(value.as_bytes())),
+            None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+        }
+    }
 }
 
 /// The text behind the byte that numbers the version of a type's format.
@@ -408,6 +457,12 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
+        Datum::Text(value) if ty.is_bits() => {
+            out.extend_from_slice(&(value.len() as i32).to_be_bytes());
+            out.extend(bits::pack(value));
+        }
+        Datum::Text(value) if *ty == SqlType::Hstore => encode_hstore(value, out),
+        Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Text(value) => {
             out.extend((*ty == SqlType::Jsonpath).then_some(1));
             out.extend_from_slice(value.as_bytes());

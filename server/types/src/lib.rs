@@ -15,7 +15,9 @@
 
 pub mod array;
 pub mod binary;
+pub mod bits;
 pub mod cast;
+pub mod citext;
 pub mod datetime;
 mod datum;
 pub mod encoding;
@@ -23,6 +25,7 @@ pub mod enums;
 mod error;
 mod floats;
 pub mod hashing;
+pub mod hstore;
 pub mod json;
 pub mod jsonpath;
 pub mod mac;

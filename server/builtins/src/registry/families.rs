@@ -2,7 +2,7 @@
 
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
-use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
+use crate::scalars::{arrays, bits, casts, compare, enums, hstore, lsns, macs, networks, uuids};
 use crate::{aggregate, datetimes, json, ranges, sets, strings, system};
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -13,6 +13,8 @@ pub(crate) fn register(registry: &mut Registry) {
     lsns::register(registry);
     networks::register(registry);
     macs::register(registry);
+    bits::register(registry);
+    hstore::register(registry);
     strings::register(registry);
     enums::register(registry);
     uuids::register(registry);

@@ -139,6 +139,10 @@ pub(crate) fn register(registry: &mut Registry) {
         (Macaddr8, Macaddr8),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
+        (Bit(0), Bit(0)),
+        (Varbit(None), Varbit(None)),
+        (Citext, Citext),
+        (Hstore, Hstore),
     ];
     for (left, right) in pairs {
         for (name, eval) in direct {

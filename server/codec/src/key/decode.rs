@@ -155,6 +155,10 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Aclitem
         | SqlType::Jsonpath
         | SqlType::Refcursor
+        | SqlType::Bit(_)
+        | SqlType::Varbit(_)
+        | SqlType::Citext
+        | SqlType::Hstore
         | SqlType::Unknown => {
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)
@@ -207,6 +211,9 @@ fn read_text(reader: &mut Reader<'_>, ty: &SqlType) -> Result<Datum> {
     if let SqlType::Char(length) = ty {
         let missing = (*length as usize).saturating_sub(text.chars().count());
         text.extend(std::iter::repeat_n(' ', missing));
+    }
+    if *ty == SqlType::Citext {
+        return Ok(Datum::Citext(text.into()));
     }
     Ok(Datum::Text(text.into()))
 }

@@ -100,6 +100,12 @@ pub(crate) fn identify_expr(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Res
             }
             Value::Boolean(_) => e.clone(),
             Value::Placeholder(_) => return Err(unstorable("a parameter")),
+            Value::SingleQuotedByteStringLiteral(digits) => {
+                identify_literal(identifier, digits, &SqlType::Bit(0))?
+            }
+            Value::HexStringLiteral(digits) => {
+                identify_literal(identifier, &format!("x{digits}"), &SqlType::Bit(0))?
+            }
             _ => identify_value(identifier, e, &SqlType::Text)?,
         },
         Ast::BinaryOp { left, op, right } => identify_binary(identifier, left, op, right)?,

@@ -44,6 +44,11 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Text => facts!(25, 1009, "text", "text", -1, 'S'),
         SqlType::Varchar(_) => facts!(1043, 1015, "varchar", "character varying", -1, 'S'),
         SqlType::Char(_) => facts!(1042, 1014, "bpchar", "character", -1, 'S'),
+        SqlType::Bit(_) => facts!(1560, 1561, "bit", "bit", -1, 'V'),
+        SqlType::Varbit(_) => facts!(1562, 1563, "varbit", "bit varying", -1, 'V'),
+        // Types of extensions have no fixed numbers in PostgreSQL.
+        SqlType::Citext => facts!(15_001, 15_002, "citext", "citext", -1, 'S'),
+        SqlType::Hstore => facts!(15_003, 15_004, "hstore", "hstore", -1, 'U'),
         SqlType::Bytes => facts!(17, 1001, "bytea", "bytea", -1, 'U'),
         SqlType::Uuid => facts!(2950, 2951, "uuid", "uuid", 16, 'U'),
         SqlType::Date => facts!(1082, 1182, "date", "date", 4, 'D'),
@@ -198,6 +203,7 @@ pub fn is_preferred(ty: &SqlType) -> bool {
             | SqlType::Timestamptz
             | SqlType::Interval
             | SqlType::Inet
+            | SqlType::Varbit(_)
     )
 }
 
