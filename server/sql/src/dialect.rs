@@ -9,9 +9,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    Array, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, TypedString,
-    UnaryOperator, Value,
+    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, Interval,
+    ObjectName, TypedString, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -21,6 +20,7 @@ use sqlparser::tokenizer::Token;
 use crate::lex::keywords;
 use crate::lex::keywords::Category;
 use crate::limits;
+use crate::prefix_operators;
 use crate::rewrite::parenthesized;
 use crate::rewrite::shape;
 
@@ -247,33 +247,6 @@ fn sign_prefix(parser: &mut Parser<'_>, op: UnaryOperator) -> Result<Expr, Parse
     Ok(Expr::UnaryOp { op, expr })
 }
 
-/// The function below an operator of hstore that stands before its operand.
-fn hstore_operator(operator: &str) -> Option<&'static str> {
-    match operator {
-        "%%" => Some("hstore_to_array"),
-        "%#" => Some("hstore_to_matrix"),
-        _ => None,
-    }
-}
-
-/// An operator of hstore before its operand, as a call.
-fn hstore_prefix(parser: &mut Parser<'_>, function: &str) -> Result<Expr, ParserError> {
-    parser.advance_token();
-    let operand = parser.parse_subexpr(PG.prec_value(Precedence::PgOther))?;
-    let argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(operand));
-    Ok(match bare_function(Ident::new(function)) {
-        Expr::Function(mut call) => {
-            call.args = FunctionArguments::List(FunctionArgumentList {
-                duplicate_treatment: None,
-                args: vec![argument],
-                clauses: Vec::new(),
-            });
-            Expr::Function(call)
-        }
-        other => other,
-    })
-}
-
 impl Dialect for BraidDialect {
     fn dialect(&self) -> TypeId {
         TypeId::of::<PostgreSqlDialect>()
@@ -286,10 +259,7 @@ impl Dialect for BraidDialect {
             Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
             Token::Placeholder(name) => Value::Placeholder(name.clone()),
             Token::Word(_) => return interval_prefix(parser).or_else(|| self.word_prefix(parser)),
-            Token::CustomBinaryOperator(operator) => {
-                let function = hstore_operator(operator)?;
-                return Some(hstore_prefix(parser, function));
-            }
+            Token::CustomBinaryOperator(_) => return prefix_operators::parse(parser),
             Token::Minus => return Some(sign_prefix(parser, UnaryOperator::Minus)),
             Token::Plus => return Some(sign_prefix(parser, UnaryOperator::Plus)),
             Token::LBracket => return Some(parser.expected_ref("an expression", token)),

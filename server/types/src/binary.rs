@@ -10,7 +10,6 @@ use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::datetime::typmod::apply_to_row;
-use crate::hstore::Hstore;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::range::{Range, RangeKind, normalized};
@@ -18,7 +17,7 @@ use crate::scratch::Scratch;
 use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, mac,
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, hstore, mac,
     unsigned, work,
 };
 
@@ -124,8 +123,8 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
         SqlType::Citext => Datum::Citext(utf8(&rest(reader))?.into()),
-        SqlType::Bit(_) | SqlType::Varbit(_) => decode_bits(ty, reader)?,
-        SqlType::Hstore => decode_hstore(reader)?,
+        SqlType::Bit(_) | SqlType::Varbit(_) => bits::decode(ty, &rest(reader))?,
+        SqlType::Hstore => hstore::decode(&rest(reader))?,
         SqlType::InternalChar => {
             let byte = reader.fixed::<1>()?[0];
             Datum::text(if byte == 0 { String::new() } else { char::from(byte).to_string() })
@@ -157,50 +156,6 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Multirange(kind) => Datum::Multirange(decode_multirange(*kind, reader)?.into()),
         _ => decode_system(ty, reader)?,
     })
-}
-
-/// The number of bits, then the bits.
-fn decode_bits(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
-    let length = usize::try_from(reader.i32()?).map_err(|_| {
-        let message = "invalid length in external bit string";
-        Error::new(SqlState::InvalidBinaryRepresentation, message)
-    })?;
-    let packed = reader.take(length.div_ceil(8))?;
-    Ok(Datum::text(bits::fit(ty, bits::unpack(packed, length), false)?))
-}
-
-/// The number of pairs, then each key and value with its length; -1 is NULL.
-fn decode_hstore(reader: &mut Reader<'_>) -> Result<Datum> {
-    let mut pairs = Vec::new();
-    for _ in 0..reader.i32()? {
-        work::tick()?;
-        let length = usize::try_from(reader.i32()?).map_err(|_| {
-            let message = "null value not allowed for hstore key";
-            Error::new(SqlState::NullValueNotAllowed, message)
-        })?;
-        let key = utf8(reader.take(length)?)?.to_owned();
-        let value = match reader.i32()? {
-            -1 => None,
-            length => {
-                let length = usize::try_from(length).map_err(|_| malformed())?;
-                Some(utf8(reader.take(length)?)?.to_owned())
-            }
-        };
-        pairs.push((key, value));
-    }
-    Ok(Datum::text(Hstore::new(pairs).print()))
-}
-
-fn encode_hstore(text: &str, out: &mut Vec<u8>) {
-    let pairs = Hstore::parse(text).unwrap_or_default();
-    out.extend_from_slice(&(pairs.len() as i32).to_be_bytes());
-    for (key, value) in pairs.iter() {
-        with_length(out, |out| out.extend_from_slice(key.as_bytes()));
-        match value {
-            Some(value) => with_length(out, |out| out.extend_from_slice(value.as_bytes())),
-            None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-        }
-    }
 }
 
 /// The text behind the byte that numbers the version of a type's format.
@@ -457,13 +412,9 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
-        Datum::Text(value) if ty.is_bits() => {
-            out.extend_from_slice(&(value.len() as i32).to_be_bytes());
-            out.extend(bits::pack(value));
-        }
-        Datum::Text(value) if *ty == SqlType::Hstore => encode_hstore(value, out),
-        Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
-        Datum::Text(value) => {
+        Datum::Text(value) if bits::is_bits(ty) => bits::encode(value, out),
+        Datum::Text(value) if *ty == SqlType::Hstore => hstore::encode(value, out),
+        Datum::Text(value) | Datum::Citext(value) => {
             out.extend((*ty == SqlType::Jsonpath).then_some(1));
             out.extend_from_slice(value.as_bytes());
         }

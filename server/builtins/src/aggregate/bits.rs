@@ -3,7 +3,7 @@
 use braid_types::{Datum, Result};
 
 use crate::registry::tables::Registry;
-use crate::scalars::bits::combined;
+use crate::text_types::combined;
 use crate::{Accumulator, Environment};
 
 struct Combination {

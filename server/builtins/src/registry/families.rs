@@ -2,8 +2,8 @@
 
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
-use crate::scalars::{arrays, bits, casts, compare, enums, hstore, lsns, macs, networks, uuids};
-use crate::{aggregate, datetimes, json, ranges, sets, strings, system};
+use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
+use crate::{aggregate, datetimes, json, ranges, sets, strings, system, text_types};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
@@ -13,9 +13,8 @@ pub(crate) fn register(registry: &mut Registry) {
     lsns::register(registry);
     networks::register(registry);
     macs::register(registry);
-    bits::register(registry);
-    hstore::register(registry);
     strings::register(registry);
+    text_types::register(registry);
     enums::register(registry);
     uuids::register(registry);
     arrays::register(registry);

@@ -139,10 +139,6 @@ pub(crate) fn register(registry: &mut Registry) {
         (Macaddr8, Macaddr8),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
-        (Bit(0), Bit(0)),
-        (Varbit(None), Varbit(None)),
-        (Citext, Citext),
-        (Hstore, Hstore),
     ];
     for (left, right) in pairs {
         for (name, eval) in direct {
@@ -168,6 +164,14 @@ pub(crate) fn register(registry: &mut Registry) {
             add(registry, name, [left.clone(), right.clone()], eval, Volatility::Stable);
             add(registry, name, [right, left], eval, Volatility::Stable);
         }
+    }
+}
+
+/// The operators of two values of one type, which the order of datums knows.
+pub(crate) fn register_alike(registry: &mut Registry, ty: &SqlType) {
+    for (name, eval) in operators!(plain, Ok::<_, Error>) {
+        let args = [Arg::Is(ty.clone()), Arg::Is(ty.clone())];
+        add(registry, name, args, eval, Volatility::Immutable);
     }
 }
 

@@ -1,11 +1,9 @@
 //! Functions and operators of the smaller types, and those that many types share.
 
 pub(crate) mod arrays;
-pub(crate) mod bits;
 pub(crate) mod casts;
 pub(crate) mod compare;
 pub(crate) mod enums;
-pub(crate) mod hstore;
 pub(crate) mod lsns;
 pub(crate) mod macs;
 pub(crate) mod networks;

@@ -5,7 +5,6 @@ use braid_types::{Datum, Result, SqlType, citext};
 use super::{like, regexp};
 use crate::registry::call::{cast_any, text};
 use crate::registry::tables::Registry;
-use crate::sets::rows;
 use crate::{Call, Rows};
 
 /// A call of a function of regular expressions with the option `i`, unless its options, which stand
@@ -70,7 +69,7 @@ fn translate(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn column(values: Vec<Datum>) -> Result<Rows> {
-    rows(values.into_iter().map(|value| vec![value]))
+    Ok(Box::new(values.into_iter().map(|value| Ok(vec![value]))))
 }
 
 /// A value of another type as a `citext`.

@@ -22,7 +22,7 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             _ => out.extend_from_slice(&value.to_le_bytes()),
         },
         Datum::Numeric(value) => put_numeric(out, value),
-        Datum::Text(value) if ty.is_bits() => put_bits(out, value),
+        Datum::Text(value) if bits::is_bits(ty) => put_bits(out, value),
         Datum::Text(value) | Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),

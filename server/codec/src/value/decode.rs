@@ -75,10 +75,8 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Aclitem
         | SqlType::Jsonpath
         | SqlType::Refcursor
-        | SqlType::Hstore
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
-        SqlType::Citext => Datum::Citext(cell_str(bytes)?.into()),
-        SqlType::Bit(_) | SqlType::Varbit(_) => Datum::text(read_bits(bytes)?),
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => own(bytes, ty)?,
         SqlType::Bytes
         | SqlType::Tid
         | SqlType::Timetz
@@ -110,6 +108,15 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         }
         SqlType::Multirange(kind) => decode_multirange(bytes, *kind, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
+    })
+}
+
+/// A value that is held as a text.
+fn own(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Citext => Datum::Citext(cell_str(bytes)?.into()),
+        SqlType::Hstore => Datum::Text(cell_str(bytes)?.into()),
+        _ => Datum::text(read_bits(bytes)?),
     })
 }
 

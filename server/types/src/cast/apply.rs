@@ -45,7 +45,7 @@ pub fn cast(
         _ if from.is_string() || matches!(from, SqlType::Unknown | SqlType::InternalChar) => {
             from_string_type(datum, from, to, explicit, env)
         }
-        _ if from.is_bits() || to.is_bits() => {
+        _ if bits::is_bits(from) || bits::is_bits(to) => {
             bits::cast(datum, from, to, explicit)?.ok_or_else(|| mismatch(from, to))
         }
         (SqlType::Hstore, _) | (_, SqlType::Hstore) => {
@@ -191,7 +191,7 @@ fn from_string_type(
     let Datum::Text(value) = datum else {
         return Err(Error::internal("a string type holds something else"));
     };
-    if to.is_bits() {
+    if bits::is_bits(to) {
         return Ok(Datum::text(bits::fit(to, bits::parse(value)?, explicit)?));
     }
     if *from == SqlType::InternalChar && *to == SqlType::Int4 {

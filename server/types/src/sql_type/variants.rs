@@ -212,11 +212,6 @@ impl SqlType {
         )
     }
 
-    /// `bit(n)` or `bit varying(n)`.
-    pub fn is_bits(&self) -> bool {
-        matches!(self, SqlType::Bit(_) | SqlType::Varbit(_))
-    }
-
     /// A date, a time or a timestamp.
     pub fn is_datetime(&self) -> bool {
         matches!(self, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz)

@@ -49,11 +49,7 @@ pub fn parse(
         | SqlType::Char(_)
         | SqlType::Name
         | SqlType::InternalChar => Datum::Text(scalar::apply_length(ty, text, false)?),
-        SqlType::Bit(_) | SqlType::Varbit(_) => {
-            Datum::text(bits::fit(ty, bits::parse(text)?, false)?)
-        }
-        SqlType::Citext => Datum::Citext(text.into()),
-        SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => held(ty, text)?,
         SqlType::Bytes => Datum::Bytes(scalar::parse_bytes(text)?.into()),
         SqlType::Uuid => Datum::Uuid(scalar::parse_uuid(text)?),
         SqlType::Date => Datum::Date(times::parse_date(text, settings, now_micros)?),
@@ -88,6 +84,15 @@ pub fn parse(
         SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
+    })
+}
+
+/// A value that is held as a text.
+fn held(ty: &SqlType, text: &str) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Citext => Datum::Citext(text.into()),
+        SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
+        _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
     })
 }
 

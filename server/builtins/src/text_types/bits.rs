@@ -2,7 +2,7 @@
 //!
 //! A bit string is a text of `0` and `1` (see [`braid_types::bits`]).
 
-use braid_types::bits::pack;
+use braid_types::bits::encode;
 use braid_types::{Datum, Error, Result, SqlState, work};
 
 use crate::Call;
@@ -35,7 +35,8 @@ fn inverted(call: &Call<'_>) -> Result<Datum> {
     text(bits.bytes().map(|bit| if bit == b'1' { '0' } else { '1' }).collect::<String>())
 }
 
-/// The bits moved by that many places to the left, or to the right if it is negative. Zeros come in.
+/// The bits moved by that many places to the left, or to the right if it is negative. Zeros come
+/// in.
 fn shifted(bits: &str, by: i64) -> Result<Datum> {
     let places = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX).min(bits.len());
     let zeros = "0".repeat(places);
@@ -105,13 +106,12 @@ fn set_bit(call: &Call<'_>) -> Result<Datum> {
 
 /// The value in the binary format of the protocol.
 fn send(call: &Call<'_>) -> Result<Datum> {
-    let bits = call.text(0)?;
-    let mut out = (bits.len() as i32).to_be_bytes().to_vec();
-    out.extend(pack(bits));
+    let mut out = Vec::new();
+    encode(call.text(0)?, &mut out);
     Ok(Datum::bytes(out))
 }
 
-pub(crate) fn register(registry: &mut Registry) {
+pub(super) fn register(registry: &mut Registry) {
     registry.add("&(bit, bit) -> bit", |c| combine(c, "AND", |a, b| a && b));
     registry.add("|(bit, bit) -> bit", |c| combine(c, "OR", |a, b| a || b));
     registry.add("#(bit, bit) -> bit", |c| combine(c, "XOR", |a, b| a != b));

@@ -8,6 +8,11 @@
 
 use crate::{Datum, Error, Result, SqlState, SqlType};
 
+/// Whether it is `bit(n)` or `bit varying(n)`.
+pub fn is_bits(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Bit(_) | SqlType::Varbit(_))
+}
+
 /// Parses digits of base 2, or of base 16 after an `x`. 22P02 for another character.
 pub fn parse(text: &str) -> Result<String> {
     if let Some(digits) = text.strip_prefix(['x', 'X']) {
@@ -70,10 +75,10 @@ pub fn fit(ty: &SqlType, mut bits: String, explicit: bool) -> Result<String> {
 /// A cast from or to a bit string; `None` if there is none of these types.
 pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, explicit: bool) -> Result<Option<Datum>> {
     Ok(match (datum, to) {
-        (Datum::Text(bits), to) if from.is_bits() && to.is_bits() => {
+        (Datum::Text(bits), to) if is_bits(from) && is_bits(to) => {
             Some(Datum::text(fit(to, bits.to_string(), explicit)?))
         }
-        (Datum::Text(bits), SqlType::Int4 | SqlType::Int8) if from.is_bits() => {
+        (Datum::Text(bits), SqlType::Int4 | SqlType::Int8) if is_bits(from) => {
             Some(Datum::Int(to_int(bits, to)?))
         }
         (Datum::Int(value), SqlType::Bit(length)) => {
@@ -116,6 +121,25 @@ pub fn unpack(packed: &[u8], length: usize) -> String {
     packed.iter().for_each(|byte| push_number(&mut bits, u64::from(*byte), 8));
     bits.truncate(length);
     bits
+}
+
+/// Appends the binary format: the number of bits, then the packed bits.
+pub fn encode(bits: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(bits.len() as i32).to_be_bytes());
+    out.extend(pack(bits));
+}
+
+/// Reads the binary format; 22P03 if it is something else.
+pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Datum> {
+    let wrong = |message: &str| Error::new(SqlState::InvalidBinaryRepresentation, message);
+    let (length, packed) =
+        bytes.split_first_chunk::<4>().ok_or_else(|| wrong("incorrect binary data format"))?;
+    let length = usize::try_from(i32::from_be_bytes(*length))
+        .map_err(|_| wrong("invalid length in external bit string"))?;
+    if packed.len() != length.div_ceil(8) {
+        return Err(wrong("incorrect binary data format"));
+    }
+    Ok(Datum::text(fit(ty, unpack(packed, length), false)?))
 }
 
 #[cfg(test)]

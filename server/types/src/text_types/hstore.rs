@@ -101,6 +101,62 @@ impl Hstore {
     }
 }
 
+/// Appends the binary format: the number of pairs, then each key and value after its length. The
+/// length of NULL is -1.
+pub fn encode(text: &str, out: &mut Vec<u8>) {
+    let pairs = Hstore::parse(text).unwrap_or_default();
+    let put = |out: &mut Vec<u8>, text: &str| {
+        out.extend_from_slice(&(text.len() as i32).to_be_bytes());
+        out.extend_from_slice(text.as_bytes());
+    };
+    out.extend_from_slice(&(pairs.len() as i32).to_be_bytes());
+    for (key, value) in pairs.iter() {
+        put(out, key);
+        match value {
+            Some(value) => put(out, value),
+            None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+        }
+    }
+}
+
+/// Reads the binary format; 22P03 if it is something else, 22004 for a NULL as a key.
+pub fn decode(mut bytes: &[u8]) -> Result<Datum> {
+    let malformed =
+        || Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format");
+    let number = |bytes: &mut &[u8]| {
+        let (number, rest) = bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
+        *bytes = rest;
+        Ok::<_, Error>(i32::from_be_bytes(*number))
+    };
+    let text = |bytes: &mut &[u8], length: usize| {
+        let (text, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
+        *bytes = rest;
+        let text = std::str::from_utf8(text).ok().filter(|text| !text.contains('\0'));
+        text.map(str::to_owned).ok_or_else(|| {
+            let message = "invalid byte sequence for encoding \"UTF8\"";
+            Error::new(SqlState::CharacterNotInRepertoire, message)
+        })
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..number(&mut bytes)? {
+        work::tick()?;
+        let length = usize::try_from(number(&mut bytes)?).map_err(|_| null_key())?;
+        let key = text(&mut bytes, length)?;
+        let value = match number(&mut bytes)? {
+            -1 => None,
+            length => {
+                let length = usize::try_from(length).map_err(|_| malformed())?;
+                Some(text(&mut bytes, length)?)
+            }
+        };
+        pairs.push((key, value));
+    }
+    match bytes.is_empty() {
+        true => Ok(Datum::text(Hstore::new(pairs).print())),
+        false => Err(malformed()),
+    }
+}
+
 /// A key or a value in quotes.
 fn quote(text: &str, out: &mut String) {
     out.push('"');

@@ -6,7 +6,6 @@ use braid_types::{Array, Datum, Dimension, Error, Json, Result, SqlState, SqlTyp
 
 use crate::registry::call::{cast_any, display, text};
 use crate::registry::tables::Registry;
-use crate::sets::rows;
 use crate::{Call, Rows};
 
 fn set(call: &Call<'_>, index: usize) -> Result<Hstore> {
@@ -203,7 +202,7 @@ fn values(call: &Call<'_>) -> Result<Vec<Datum>> {
 }
 
 fn column(values: Vec<Datum>) -> Result<Rows> {
-    rows(values.into_iter().map(|value| vec![value]))
+    Ok(Box::new(values.into_iter().map(|value| Ok(vec![value]))))
 }
 
 fn to_json(call: &Call<'_>, is_loose: bool) -> Result<Datum> {
@@ -231,7 +230,7 @@ fn register_operators(registry: &mut Registry) {
     registry.add("%#(hstore) -> text[]", to_matrix);
 }
 
-pub(crate) fn register(registry: &mut Registry) {
+pub(super) fn register(registry: &mut Registry) {
     register_operators(registry);
     registry.add("fetchval(hstore, text) -> text", fetch);
     registry.add("slice_array(hstore, text[]) -> text[]", fetch_each);
@@ -259,8 +258,8 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.set("svals(hstore) -> text", |c| column(values(c)?));
     registry.set("each(hstore) -> key text, value text", |c| {
         let pair =
-            |(key, value): Pair| vec![Datum::text(key), value.map_or(Datum::Null, Datum::text)];
-        rows(set(c, 0)?.into_pairs().into_iter().map(pair))
+            |(key, value): Pair| Ok(vec![Datum::text(key), value.map_or(Datum::Null, Datum::text)]);
+        Ok(Box::new(set(c, 0)?.into_pairs().into_iter().map(pair)))
     });
     registry.add("hstore_to_array(hstore) -> text[]", |c| {
         Ok(texts(alternating(set(c, 0)?).into_iter()))
