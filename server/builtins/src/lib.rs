@@ -27,6 +27,7 @@ mod scalars;
 mod sets;
 mod strings;
 mod system;
+mod text_types;
 mod window;
 
 pub use aggregate::{
@@ -40,8 +41,9 @@ pub use names::pseudo_types::{PSEUDO_TYPES, PseudoType};
 pub use names::reg::{cast_reg, function_oid, is_reg_cast};
 pub use names::type_names::{row_array_type, row_type};
 pub use registry::function::{
-    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, PartitionTree,
-    PrivilegedKind, RelationCounter, Returns, RoutineText, Rows, SetFunction, Special, Volatility,
+    Advisory, Arg, Call, Environment, Eval, Function, LargeObjectCall, Lookup, ObjectIdentity,
+    PartitionTree, PrivilegedKind, RelationCounter, Returns, RoutineText, Rows, SetFunction,
+    Special, Volatility,
 };
 pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,

@@ -75,6 +75,8 @@ pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(1184, 3127, "timestamptz_ops", 434),
     class(1186, 10022, "interval_ops", 1982),
     class(1266, 10041, "timetz_ops", 2000),
+    class(1560, 10002, "bit_ops", 423),
+    class(1562, 10043, "varbit_ops", 2002),
     class(1700, 3125, "numeric_ops", 1988),
     class(2249, 10034, "record_ops", 2994),
     class(ANYARRAY, 10000, "array_ops", 397),
@@ -85,6 +87,8 @@ pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(ANYRANGE, 10076, "range_ops", 3901),
     class(ANYMULTIRANGE, 10080, "multirange_ops", 4199),
     class(5069, 10053, "xid8_ops", 5067),
+    class(15_001, 15_011, "citext_ops", 15_010),
+    class(15_003, 15_013, "btree_hstore_ops", 15_012),
 ];
 
 /// The classes of GIN, with what their terms are. That of pg_trgm has no oid of its own in
@@ -93,6 +97,7 @@ pub static INVERTED_CLASSES: &[(TermClass, OperatorClass)] = &[
     (TermClass::Array, inverted((ANYARRAY, 2283), 10064, "array_ops", 2745, true)),
     (TermClass::Jsonb, inverted((3802, TEXT), 10090, "jsonb_ops", 4036, true)),
     (TermClass::JsonbPath, inverted((3802, 23), 10091, "jsonb_path_ops", 4037, false)),
+    (TermClass::Hstore, inverted((15_003, TEXT), 15_015, "gin_hstore_ops", 15_014, true)),
     (TermClass::Trigram, inverted((TEXT, 23), 12101, "gin_trgm_ops", 12100, false)),
 ];
 

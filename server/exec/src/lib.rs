@@ -22,6 +22,7 @@ mod errors;
 mod execution;
 mod explain;
 mod index_exprs;
+mod large_objects;
 mod lock_table;
 mod memory;
 mod notifications;

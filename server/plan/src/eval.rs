@@ -298,7 +298,7 @@ fn counted(result: Result<Datum>) -> Result<Datum> {
 /// About as many bytes as a function goes over, as far as that is known without a look inside.
 fn shallow_bytes(value: &Datum) -> usize {
     match value {
-        Datum::Text(text) => text.len(),
+        Datum::Text(text) | Datum::Citext(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
         Datum::Array(array) => array.items.len() * size_of::<Datum>(),
         Datum::Json(json) => match &**json {

@@ -61,6 +61,7 @@ pub use maintenance::{check_table, finish_taken_over};
 pub use notify::NotificationCounts;
 pub use options::SessionOptions;
 pub use protocol::between::locks_given_back;
+pub use protocol::function_call::{FunctionCall, call_function};
 pub use protocol::text::utf8;
 pub use registry::SessionRegistry;
 pub use retry::reason::RetryCounters;

@@ -20,6 +20,7 @@ use sqlparser::tokenizer::Token;
 use crate::lex::keywords;
 use crate::lex::keywords::Category;
 use crate::limits;
+use crate::prefix_operators;
 use crate::rewrite::parenthesized;
 use crate::rewrite::shape;
 
@@ -258,6 +259,7 @@ impl Dialect for BraidDialect {
             Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
             Token::Placeholder(name) => Value::Placeholder(name.clone()),
             Token::Word(_) => return interval_prefix(parser).or_else(|| self.word_prefix(parser)),
+            Token::CustomBinaryOperator(_) => return prefix_operators::parse(parser),
             Token::Minus => return Some(sign_prefix(parser, UnaryOperator::Minus)),
             Token::Plus => return Some(sign_prefix(parser, UnaryOperator::Plus)),
             Token::LBracket => return Some(parser.expected_ref("an expression", token)),

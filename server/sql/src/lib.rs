@@ -29,6 +29,7 @@ pub mod limits;
 mod normalize;
 mod parser;
 mod places;
+mod prefix_operators;
 mod relations;
 mod rewrite;
 mod text;

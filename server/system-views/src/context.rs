@@ -27,6 +27,9 @@ pub struct VirtualContext<'a> {
     /// The last values of the sequences that were used and that the user may see, if the view
     /// [shows them](braid_catalog::VirtualTable::shows_last_values).
     pub last_values: &'a HashMap<Id, i64>,
+    /// The large objects with their owners, if the view
+    /// [shows them](braid_catalog::VirtualTable::shows_large_objects).
+    pub large_objects: &'a [(u32, Id)],
 }
 
 impl VirtualContext<'_> {

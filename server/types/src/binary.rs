@@ -17,7 +17,8 @@ use crate::scratch::Scratch;
 use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned, work,
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, hstore, mac,
+    unsigned, work,
 };
 
 fn malformed() -> Error {
@@ -121,6 +122,9 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             let bytes = rest(reader);
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
+        SqlType::Citext => Datum::Citext(utf8(&rest(reader))?.into()),
+        SqlType::Bit(_) | SqlType::Varbit(_) => bits::decode(ty, &rest(reader))?,
+        SqlType::Hstore => hstore::decode(&rest(reader))?,
         SqlType::InternalChar => {
             let byte = reader.fixed::<1>()?[0];
             Datum::text(if byte == 0 { String::new() } else { char::from(byte).to_string() })
@@ -408,7 +412,9 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
-        Datum::Text(value) => {
+        Datum::Text(value) if bits::is_bits(ty) => bits::encode(value, out),
+        Datum::Text(value) if *ty == SqlType::Hstore => hstore::encode(value, out),
+        Datum::Text(value) | Datum::Citext(value) => {
             out.extend((*ty == SqlType::Jsonpath).then_some(1));
             out.extend_from_slice(value.as_bytes());
         }

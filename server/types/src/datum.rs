@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::array::Dimension;
 use crate::floats::{compare_floats, hash_float};
 use crate::numeric::from_f64_exact;
-use crate::{EnumLabel, Json, Numeric, SqlType, enums, work};
+use crate::{EnumLabel, Json, Numeric, SqlType, citext, enums, work};
 
 /// A row of datums.
 pub type Row = Vec<Datum>;
@@ -38,6 +38,8 @@ pub enum Datum {
     Numeric(Numeric),
     /// `text`, `varchar`, `char(n)` (blank padded), `name`, `"char"`
     Text(Arc<str>),
+    /// `citext`: compares without regard to case
+    Citext(Arc<str>),
     /// `bytea`
     Bytes(Arc<[u8]>),
     /// `uuid`
@@ -197,7 +199,7 @@ impl Datum {
     /// The text inside; `None` for NULL and for anything else.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Datum::Text(value) => Some(value),
+            Datum::Text(value) | Datum::Citext(value) => Some(value),
             _ => None,
         }
     }
@@ -255,7 +257,7 @@ impl Datum {
     pub fn size_bytes(&self) -> usize {
         let inner = match self {
             Datum::Numeric(value) => value.heap_bytes(),
-            Datum::Text(value) => value.len() + 16,
+            Datum::Text(value) | Datum::Citext(value) => value.len() + 16,
             Datum::Bytes(value) => value.len() + 16,
             Datum::Json(value) => value.size_bytes() + 16,
             Datum::Array(value) => value.items.iter().map(Datum::size_bytes).sum::<usize>() + 64,
@@ -273,6 +275,7 @@ impl Datum {
         match (self, other) {
             (Int(a), Int(b)) => a.cmp(b),
             (Text(a), Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Citext(a), Citext(b)) => citext::compare(a, b),
             (Null, Null) => Ordering::Equal,
             (Null, _) => Ordering::Greater,
             (_, Null) => Ordering::Less,
@@ -332,7 +335,7 @@ impl Datum {
         match self {
             Datum::Bool(_) => 1,
             Datum::Int(_) | Datum::Float(_) | Datum::Numeric(_) => 2,
-            Datum::Text(_) => 3,
+            Datum::Text(_) | Datum::Citext(_) => 3,
             Datum::Bytes(_) => 4,
             Datum::Uuid(_) => 5,
             Datum::Date(_) | Datum::Timestamp(_) | Datum::Timestamptz(_) => 6,
@@ -409,6 +412,7 @@ impl Hash for Datum {
             Datum::Float(value) => hash_float(*value, state),
             Datum::Numeric(value) => value.hash(state),
             Datum::Text(value) => value.hash(state),
+            Datum::Citext(value) => citext::hash(value, state),
             Datum::Bytes(value) => value.hash(state),
             Datum::Uuid(value) => value.hash(state),
             Datum::Date(i32::MAX) => i64::MAX.hash(state),

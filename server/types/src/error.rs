@@ -295,6 +295,7 @@ states! {
     CharacterNotInRepertoire = "22021",
     InvalidParameterValue = "22023",
     InvalidEscapeSequence = "22025",
+    StringDataLengthMismatch = "22026",
     ArraySubscriptError = "2202E",
     InvalidTablesampleRepeat = "2202G",
     InvalidTablesampleArgument = "2202H",

@@ -44,6 +44,20 @@ pub(crate) fn authentication(out: &mut Vec<u8>, code: u32, data: &[u8]) {
     end(out, at);
 }
 
+/// FunctionCallResponse.
+pub(crate) fn function_result(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    let at = begin(out, b'V');
+    match value {
+        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+        Some(value) => {
+            let length = i32::try_from(value.len()).unwrap_or(i32::MAX);
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(value);
+        }
+    }
+    end(out, at);
+}
+
 pub(crate) fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
     let at = begin(out, b'S');
     put_text(out, name);

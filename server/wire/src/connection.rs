@@ -13,7 +13,8 @@
 use std::time::Duration;
 
 use braid_session::{
-    Client, ConnectionLost, Session, SessionEnded, SessionTerminator, locks_given_back,
+    Client, ConnectionLost, Session, SessionEnded, SessionTerminator, call_function,
+    locks_given_back,
 };
 use braid_types::{Error, Result, SqlState};
 
@@ -163,10 +164,11 @@ async fn handle(
         // PostgreSQL ignores what is left of a failed COPY.
         Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(Next::Go),
         Frontend::Password(_) => Err(protocol("invalid frontend message type 112")),
-        Frontend::FunctionCall => {
-            let error = Error::unsupported("the function call protocol");
-            session.fail(&error).await;
-            report(channel, &error)?;
+        Frontend::FunctionCall(call) => {
+            match Box::pin(call_function(session, &call, channel)).await {
+                Ok(value) => backend::function_result(channel.out(), value.as_deref()),
+                Err(error) => report(channel, &error)?,
+            }
             ready(channel, session).await
         }
         extended => {

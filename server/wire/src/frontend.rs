@@ -5,7 +5,7 @@
 //! Rules: every read is bounds-checked, a short or overlong message is 08P01; text must be UTF-8
 //! (22021); no allocation is larger than the message itself.
 
-use braid_session::{ConnectionLost, Target, utf8};
+use braid_session::{ConnectionLost, FunctionCall, Target, utf8};
 use braid_types::{Error, Result, SqlState};
 
 /// Type and length of a message.
@@ -125,8 +125,8 @@ pub enum Frontend<'a> {
     CopyFail(&'a str),
     /// A password or SASL message: its bytes.
     Password(&'a [u8]),
-    /// An old function call, which is not supported.
-    FunctionCall,
+    /// A function by its oid.
+    FunctionCall(FunctionCall<'a>),
 }
 
 impl<'a> Frontend<'a> {
@@ -157,7 +157,7 @@ impl<'a> Frontend<'a> {
             b'c' => Frontend::CopyDone,
             b'f' => Frontend::CopyFail(fields.text()?),
             b'p' => return Ok(Frontend::Password(body)),
-            b'F' => return Ok(Frontend::FunctionCall),
+            b'F' => Frontend::FunctionCall(fields.function_call()?),
             other => return Err(protocol(format!("invalid frontend message type {other}"))),
         };
         fields.end()?;
@@ -232,18 +232,30 @@ impl<'a> Fields<'a> {
     fn bind(&mut self) -> Result<Bind<'a>> {
         let (portal, statement) = (self.text()?, self.text()?);
         let param_formats = self.codes()?;
+        let params = self.values()?;
+        let result_formats = self.codes()?;
+        Ok(Bind { portal, statement, param_formats, params, result_formats })
+    }
+
+    /// Values with their lengths; -1 is NULL.
+    fn values(&mut self) -> Result<Vec<Option<&'a [u8]>>> {
         let count = self.count(4)?;
-        let mut params = Vec::with_capacity(count);
+        let mut values = Vec::with_capacity(count);
         for _ in 0..count {
             let len = self.u32()? as i32;
-            params.push(match usize::try_from(len) {
+            values.push(match usize::try_from(len) {
                 Ok(len) => Some(self.take(len)?),
                 Err(_) if len == -1 => None,
                 Err(_) => return Err(self.short()),
             });
         }
-        let result_formats = self.codes()?;
-        Ok(Bind { portal, statement, param_formats, params, result_formats })
+        Ok(values)
+    }
+
+    fn function_call(&mut self) -> Result<FunctionCall<'a>> {
+        let oid = self.u32()?;
+        let (formats, args) = (self.codes()?, self.values()?);
+        Ok(FunctionCall { oid, formats, args, result_format: self.u16()? as i16 })
     }
 
     fn end(&self) -> Result<()> {

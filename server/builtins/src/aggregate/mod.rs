@@ -4,6 +4,7 @@
 //! distinct and filtered. Ordered-set aggregates (`percentile_cont … WITHIN GROUP`) get their
 //! direct arguments first in each row, then the sorted value.
 
+mod bits;
 mod collect;
 mod count;
 mod extreme;
@@ -155,6 +156,7 @@ pub fn resolve_aggregate(name: &str, args: &[SqlType]) -> Result<Option<Resolved
 }
 
 pub(crate) fn register(registry: &mut Registry) {
+    bits::register(registry);
     count::register(registry);
     sum::register(registry);
     extreme::register(registry);

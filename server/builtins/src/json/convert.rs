@@ -1,6 +1,7 @@
 //! How SQL values become JSON: numbers and booleans as they are, dates in ISO form, everything
 //! else as the text that its type prints.
 
+use braid_types::hstore::Hstore;
 use braid_types::text::{self, DateStyle, FormatSettings};
 use braid_types::{Array, Datum, Error, Json, Result, SqlState, SqlType};
 
@@ -54,6 +55,10 @@ pub(crate) fn to_json_text(
             out.extend_from_slice(if *value { b"true" } else { b"false" });
         }
         (Datum::Json(value), _) => value.write_text(out),
+        (Datum::Text(value), SqlType::Hstore) => {
+            let set = Hstore::parse(value).unwrap_or_default();
+            out.extend_from_slice(set.to_json(false).as_bytes());
+        }
         (Datum::Date(_) | Datum::Timestamp(_) | Datum::Timestamptz(_), _) => {
             quote(&iso_text(ty, datum, env), out);
         }

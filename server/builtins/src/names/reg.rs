@@ -14,9 +14,34 @@ use crate::registry::tables::registry;
 use crate::strings::split_identifier;
 use crate::{Environment, Lookup};
 
+/// PostgreSQL's oids of the functions of large objects. Drivers keep them as `int`.
+const LARGE_OBJECT_OIDS: &[(&str, u32)] = &[
+    ("lo_create", 715),
+    ("lo_open", 952),
+    ("lo_close", 953),
+    ("loread", 954),
+    ("lowrite", 955),
+    ("lo_lseek", 956),
+    ("lo_creat", 957),
+    ("lo_tell", 958),
+    ("lo_unlink", 964),
+    ("lo_truncate", 1004),
+    ("lo_lseek64", 3170),
+    ("lo_tell64", 3171),
+    ("lo_truncate64", 3172),
+    ("lo_from_bytea", 3457),
+    ("lo_get", 3458),
+    ("lo_put", 3460),
+];
+
 /// The oid that a function name stands for as a `regproc`: a hash of the name, above the numbers
-/// that objects of a database get.
+/// that objects of a database get. Functions of large objects have those of PostgreSQL.
 pub fn function_oid(name: &str) -> u32 {
+    if name.starts_with("lo")
+        && let Some((_, oid)) = LARGE_OBJECT_OIDS.iter().find(|(known, _)| *known == name)
+    {
+        return *oid;
+    }
     let mut hash = 0x811c_9dc5u32;
     for byte in name.bytes() {
         hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);

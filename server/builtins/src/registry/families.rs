@@ -3,7 +3,7 @@
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
 use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
-use crate::{aggregate, datetimes, json, ranges, sets, strings, system};
+use crate::{aggregate, datetimes, json, ranges, sets, strings, system, text_types};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
@@ -14,6 +14,7 @@ pub(crate) fn register(registry: &mut Registry) {
     networks::register(registry);
     macs::register(registry);
     strings::register(registry);
+    text_types::register(registry);
     enums::register(registry);
     uuids::register(registry);
     arrays::register(registry);

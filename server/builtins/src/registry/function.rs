@@ -136,6 +136,8 @@ pub enum Special {
     ResetStatements,
     /// `pg_notify(text, text)`
     Notify,
+    /// `lo_open` and the other functions of large objects
+    LargeObject(LargeObjectCall),
     /// `pg_trigger_depth()`
     TriggerDepth,
     /// `pg_advisory_lock` and the others of its family.
@@ -180,6 +182,43 @@ pub enum Advisory {
     },
     /// Gives back all locks of the session.
     ReleaseAll,
+}
+
+/// What a function of large objects does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LargeObjectCall {
+    /// Makes an object of that number.
+    Create,
+    /// Makes an object.
+    Creat,
+    /// Removes an object.
+    Unlink,
+    /// Makes an object of these bytes.
+    FromBytes,
+    /// The bytes of an object.
+    Get,
+    /// Writes bytes into an object.
+    Put,
+    /// Opens an object.
+    Open,
+    /// Closes a descriptor.
+    Close,
+    /// Reads from a descriptor.
+    Read,
+    /// Writes to a descriptor.
+    Write,
+    /// Moves a descriptor.
+    Seek {
+        /// The result is a `bigint`.
+        is_wide: bool,
+    },
+    /// Where a descriptor is.
+    Tell {
+        /// The result is a `bigint`.
+        is_wide: bool,
+    },
+    /// Makes an object shorter or longer.
+    Truncate,
 }
 
 /// How a call is carried out.

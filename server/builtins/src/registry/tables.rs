@@ -187,8 +187,13 @@ impl Registry {
 
 /// The type of a signature's word.
 pub(crate) fn type_named(word: &str) -> SqlType {
-    SqlType::from_name(if word == "char" { "bpchar" } else { word })
-        .unwrap_or_else(|| panic!("signature names an unknown type: {word}"))
+    let name = match word {
+        "char" => "bpchar",
+        // Without a length, unlike the word in a query.
+        "bit" => return SqlType::Bit(0),
+        word => word,
+    };
+    SqlType::from_name(name).unwrap_or_else(|| panic!("signature names an unknown type: {word}"))
 }
 
 fn parse_arg(word: &str) -> Arg {

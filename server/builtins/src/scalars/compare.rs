@@ -167,6 +167,14 @@ pub(crate) fn register(registry: &mut Registry) {
     }
 }
 
+/// The operators of two values of one type, which the order of datums knows.
+pub(crate) fn register_alike(registry: &mut Registry, ty: &SqlType) {
+    for (name, eval) in operators!(plain, Ok::<_, Error>) {
+        let args = [Arg::Is(ty.clone()), Arg::Is(ty.clone())];
+        add(registry, name, args, eval, Volatility::Immutable);
+    }
+}
+
 /// Types whose values are equal or not, and have no order.
 fn register_unordered(registry: &mut Registry) {
     use SqlType::*;

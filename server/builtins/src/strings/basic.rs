@@ -25,7 +25,7 @@ fn slice(value: &str, from: usize, length: Option<usize>) -> &str {
 }
 
 /// SQL's substring bounds as (0-based start, length); a negative length is 22011.
-pub(super) fn bounds(start: i64, length: Option<i64>) -> Result<(usize, Option<usize>)> {
+pub(crate) fn bounds(start: i64, length: Option<i64>) -> Result<(usize, Option<usize>)> {
     let from = (start - 1).max(0) as usize;
     let Some(length) = length else { return Ok((from, None)) };
     if length < 0 {

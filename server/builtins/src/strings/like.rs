@@ -82,7 +82,7 @@ fn like(call: &Call<'_>) -> Result<bool> {
     like_bytes(call.text(0)?.as_bytes(), call.text(1)?.as_bytes(), true)
 }
 
-fn ilike(call: &Call<'_>) -> Result<bool> {
+pub(super) fn ilike(call: &Call<'_>) -> Result<bool> {
     let (value, pattern) = (call.text(0)?.to_lowercase(), call.text(1)?.to_lowercase());
     like_bytes(value.as_bytes(), pattern.as_bytes(), true)
 }

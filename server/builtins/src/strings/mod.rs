@@ -2,6 +2,7 @@
 
 mod basic;
 mod bytes;
+mod citext;
 mod digest;
 mod format;
 mod like;
@@ -12,6 +13,7 @@ mod split;
 mod trigrams;
 mod unicode;
 
+pub(crate) use basic::bounds;
 pub(crate) use quote::split_identifier;
 pub(crate) use regexp::{matches, split_pieces};
 pub(crate) use split::split_text;
@@ -21,6 +23,7 @@ use crate::registry::tables::Registry;
 pub(crate) fn register(registry: &mut Registry) {
     basic::register(registry);
     bytes::register(registry);
+    citext::register(registry);
     digest::register(registry);
     pgcrypto::register(registry);
     format::register(registry);

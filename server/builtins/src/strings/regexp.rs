@@ -12,6 +12,11 @@ use crate::Call;
 use crate::registry::call::{count, invalid, may_return, text};
 use crate::registry::tables::Registry;
 
+/// Whether the text matches, whatever the case.
+pub(super) fn matches_ignoring_case(call: &Call<'_>) -> Result<bool> {
+    is_match(call, Flags::ignoring_case())
+}
+
 fn is_match(call: &Call<'_>, flags: Flags) -> Result<bool> {
     compile(call.text(1)?, flags)?.is_match(call.text(0)?)
 }
@@ -87,7 +92,7 @@ fn groups_array(value: &str, groups: &Groups) -> Datum {
     Datum::array(SqlType::Text, parts.iter().map(|place| piece(value, *place)).collect())
 }
 
-fn regexp_match(call: &Call<'_>) -> Result<Datum> {
+pub(super) fn regexp_match(call: &Call<'_>) -> Result<Datum> {
     let flags = flags(call, 2)?;
     if flags.global {
         return Err(invalid("regexp_match() does not support the \"global\" option")
@@ -185,7 +190,7 @@ fn replace_in(
     text(out)
 }
 
-fn regexp_replace(call: &Call<'_>) -> Result<Datum> {
+pub(super) fn regexp_replace(call: &Call<'_>) -> Result<Datum> {
     if let Some(digit) = call.datum(3).as_str().and_then(|f| f.chars().next())
         && digit.is_ascii_digit()
     {

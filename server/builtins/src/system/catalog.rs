@@ -260,6 +260,10 @@ fn register_names(registry: &mut Registry) {
     registry.add("to_regnamespace(text) -> regnamespace stable", to_reg);
     registry.add("to_regrole(text) -> regrole stable", to_reg);
     registry.add("pg_collation_for(any) -> text stable lax", |c| {
-        if c.ty(0).is_string() { text("\"default\"") } else { Ok(Datum::Null) }
+        if c.ty(0).is_string() || *c.ty(0) == SqlType::Citext {
+            text("\"default\"")
+        } else {
+            Ok(Datum::Null)
+        }
     });
 }

@@ -5,6 +5,7 @@
 
 mod acl;
 mod catalog;
+mod large_objects;
 mod monitoring;
 mod objects;
 mod partitions;
@@ -21,6 +22,7 @@ use crate::registry::tables::Registry;
 pub(crate) fn register(registry: &mut Registry) {
     acl::register(registry);
     catalog::register(registry);
+    large_objects::register(registry);
     monitoring::register(registry);
     objects::register(registry);
     partitions::register(registry);

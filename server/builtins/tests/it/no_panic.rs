@@ -159,6 +159,12 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
             literals(ty, &texts.iter().map(String::as_str).collect::<Vec<_>>())
         }
         SqlType::Record(_) => vec![Datum::Record(vec![Datum::Int(1), Datum::Null].into())],
+        SqlType::Bit(_) | SqlType::Varbit(_) => {
+            let long = "10".repeat(40);
+            literals(ty, &["", "1", "0110", &long])
+        }
+        SqlType::Citext => literals(ty, &["", "aB", "\u{c9}\u{130}\\", "(", "%_"]),
+        SqlType::Hstore => literals(ty, &["", "a=>1", "\"\u{e9}\"=>NULL, \"\"=>\"\""]),
         SqlType::Char(_) => [" ", "a  ", ""].map(Datum::text).to_vec(),
         _ => texts(),
     }

@@ -54,6 +54,11 @@ impl VirtualTable {
     pub fn shows_last_values(&self) -> bool {
         self.schema == PG_CATALOG && self.name == "pg_sequences"
     }
+
+    /// Whether its rows are the large objects.
+    pub fn shows_large_objects(&self) -> bool {
+        self.schema == PG_CATALOG && self.name == "pg_largeobject_metadata"
+    }
 }
 
 impl std::fmt::Debug for VirtualTable {

@@ -122,20 +122,11 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         SqlType::Int2
         | SqlType::Int4
         | SqlType::Int8
-        | SqlType::Oid
-        | SqlType::Regclass
-        | SqlType::Regtype
-        | SqlType::Regproc
-        | SqlType::Regprocedure
-        | SqlType::Regoper
-        | SqlType::Regoperator
-        | SqlType::Regcollation
-        | SqlType::Regnamespace
-        | SqlType::Regrole
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
         | SqlType::PgLsn => read_int(reader, tag).map(Datum::Int),
+        ty if ty.is_oid() => read_int(reader, tag).map(Datum::Int),
         SqlType::Time => read_int(reader, tag).map(Datum::Time),
         SqlType::Timestamp | SqlType::Timestamptz => read_moment(reader, tag, ty),
         SqlType::Date => read_date(reader, tag),
@@ -155,6 +146,10 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Aclitem
         | SqlType::Jsonpath
         | SqlType::Refcursor
+        | SqlType::Bit(_)
+        | SqlType::Varbit(_)
+        | SqlType::Citext
+        | SqlType::Hstore
         | SqlType::Unknown => {
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)
@@ -207,6 +202,9 @@ fn read_text(reader: &mut Reader<'_>, ty: &SqlType) -> Result<Datum> {
     if let SqlType::Char(length) = ty {
         let missing = (*length as usize).saturating_sub(text.chars().count());
         text.extend(std::iter::repeat_n(' ', missing));
+    }
+    if *ty == SqlType::Citext {
+        return Ok(Datum::Citext(text.into()));
     }
     Ok(Datum::Text(text.into()))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use braid_types::{Array, Datum, Interval, Range, SqlType};
+use braid_types::{Array, Datum, Interval, Range, SqlType, citext};
 
 use super::parts::{
     BOUND_FIRST, BOUND_SECOND, DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS, put_escaped, put_int,
@@ -27,7 +27,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
         SqlType::Float4 | SqlType::Float8 => false,
         SqlType::Numeric(modifier) => modifier.is_some(),
         SqlType::Char(length) => *length > 0,
-        SqlType::Interval | SqlType::Jsonb => false,
+        SqlType::Interval | SqlType::Jsonb | SqlType::Citext => false,
         SqlType::Array(element) => is_exact(element),
         SqlType::Record(fields) => fields.iter().all(|(_, ty)| is_exact(ty)),
         SqlType::Range(kind) | SqlType::Multirange(kind) => is_exact(kind.subtype()),
@@ -71,6 +71,10 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
                 _ => value,
             };
             put_escaped(out, significant.as_bytes());
+        }
+        Datum::Citext(value) => {
+            out.push(tag::TEXT);
+            put_escaped(out, citext::folded(value).as_bytes());
         }
         Datum::Bytes(value) => {
             out.push(tag::BYTES);

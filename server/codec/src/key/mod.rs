@@ -30,9 +30,10 @@
 //! [`INTERLEAVE_SENTINEL`] and the key of an interleaved child below that row; the sentinel is
 //! higher than every family, so children follow all of their parent's own pairs.
 //!
-//! Text compares bytewise. Numbers of different scale, intervals of different parts and floats of
-//! either zero have one key if they are equal: [`is_exact`] says which types lose such detail, and
-//! those columns are stored in the value as well.
+//! Text compares bytewise; of a `citext` the key has the lower case. Numbers of different scale,
+//! intervals of different parts and floats of either zero have one key if they are equal:
+//! [`is_exact`] says which types lose such detail, and those columns are stored in the value as
+//! well.
 
 mod advisory;
 mod decode;

@@ -180,7 +180,7 @@ fn print_datum(out: &mut String, datum: &Datum) {
         Datum::Int(value) => push(out, format_args!("{value}")),
         Datum::Float(value) => push(out, format_args!("{value:?}")),
         Datum::Numeric(value) => push(out, format_args!("{value}")),
-        Datum::Text(value) => print_text(out, value),
+        Datum::Text(value) | Datum::Citext(value) => print_text(out, value),
         Datum::Enum(label) => print_text(out, &label.name),
         Datum::Bytes(value) => {
             out.push_str("'\\x");

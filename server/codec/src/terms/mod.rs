@@ -25,7 +25,8 @@ mod wanted;
 pub use query::TermQuery;
 pub use wanted::{TermOperator, wanted};
 
-use braid_types::{Datum, SqlType};
+use braid_types::hstore::Hstore;
+use braid_types::{Datum, Json, SqlType};
 use serde::{Deserialize, Serialize};
 
 /// The bytes of a term.
@@ -43,6 +44,8 @@ pub enum TermClass {
     JsonbPath,
     /// The elements of an array.
     Array,
+    /// Keys and values of an `hstore`, each by itself, as those of a `jsonb`.
+    Hstore,
     /// Three characters that follow each other in a word of a text.
     Trigram,
 }
@@ -52,6 +55,7 @@ pub fn terms_of(class: TermClass, value: &Datum) -> Vec<Term> {
     let mut terms = match (class, value) {
         (TermClass::Jsonb, Datum::Json(json)) => jsonb::terms(json),
         (TermClass::JsonbPath, Datum::Json(json)) => jsonb::path_terms(json),
+        (TermClass::Hstore, Datum::Text(text)) => hstore_terms(text),
         (TermClass::Array, Datum::Array(array)) => array::terms(array),
         (TermClass::Trigram, Datum::Text(text)) => trigram::terms(text),
         _ => Vec::new(),
@@ -61,10 +65,17 @@ pub fn terms_of(class: TermClass, value: &Datum) -> Vec<Term> {
     terms
 }
 
+/// The terms of the same object as a `jsonb`.
+fn hstore_terms(text: &str) -> Vec<Term> {
+    let json = Hstore::parse(text).and_then(|set| Json::parse(&set.to_json(false)));
+    json.map_or_else(|_| Vec::new(), |json| jsonb::terms(&json))
+}
+
 /// Whether values of a type have terms of a class.
 pub fn has_terms(class: TermClass, ty: &SqlType) -> bool {
     match class {
         TermClass::Jsonb | TermClass::JsonbPath => *ty == SqlType::Jsonb,
+        TermClass::Hstore => *ty == SqlType::Hstore,
         TermClass::Array => ty.is_array(),
         TermClass::Trigram => matches!(ty, SqlType::Text | SqlType::Varchar(_)),
     }

@@ -51,10 +51,13 @@ impl TermOperator {
             (symbol, false) => symbol,
         };
         Some(match (class, symbol) {
-            (TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array, "@>") => Contains,
-            (TermClass::Jsonb, "?") => Exists,
-            (TermClass::Jsonb, "?|") => ExistsAny,
-            (TermClass::Jsonb, "?&") => ExistsAll,
+            (
+                TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array | TermClass::Hstore,
+                "@>",
+            ) => Contains,
+            (TermClass::Jsonb | TermClass::Hstore, "?") => Exists,
+            (TermClass::Jsonb | TermClass::Hstore, "?|") => ExistsAny,
+            (TermClass::Jsonb | TermClass::Hstore, "?&") => ExistsAll,
             (TermClass::Jsonb | TermClass::JsonbPath, "@?") => PathExists,
             (TermClass::Jsonb | TermClass::JsonbPath, "@@") => PathMatches,
             (TermClass::Array, "<@") => ContainedBy,

@@ -1,7 +1,7 @@
 //! Datum to cell.
 
 use braid_types::sql_type::{RowType, range_subtype};
-use braid_types::{Array, Datum, Interval, Range, SqlType};
+use braid_types::{Array, Datum, Interval, Range, SqlType, bits};
 
 use super::json;
 use super::parts::{put_int, put_numeric, put_uvarint};
@@ -22,7 +22,8 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             _ => out.extend_from_slice(&value.to_le_bytes()),
         },
         Datum::Numeric(value) => put_numeric(out, value),
-        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Text(value) if bits::is_bits(ty) => put_bits(out, value),
+        Datum::Text(value) | Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Interval(value) => put_interval(out, value),
@@ -45,6 +46,12 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             ranges.iter().for_each(|range| put_range(out, range, ty));
         }
     }
+}
+
+/// The number of unused bits of the last byte, then the bits, eight to a byte.
+fn put_bits(out: &mut Vec<u8>, value: &str) {
+    out.push((value.len().next_multiple_of(8) - value.len()) as u8);
+    out.extend(bits::pack(value));
 }
 
 /// The flags of a range, then the length and the cell of each finite bound.

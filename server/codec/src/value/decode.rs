@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
 use braid_types::sql_type::RowType;
-use braid_types::{Datum, Interval, Range, RangeKind, SqlType};
+use braid_types::{Datum, Interval, Range, RangeKind, SqlType, bits};
 
 use super::cell::SEVERAL_DIMENSIONS;
 use super::json;
@@ -76,6 +76,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Jsonpath
         | SqlType::Refcursor
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => own(bytes, ty)?,
         SqlType::Bytes
         | SqlType::Tid
         | SqlType::Timetz
@@ -108,6 +109,23 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Multirange(kind) => decode_multirange(bytes, *kind, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
+}
+
+/// A value that is held as a text.
+fn own(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Citext => Datum::Citext(cell_str(bytes)?.into()),
+        SqlType::Hstore => Datum::Text(cell_str(bytes)?.into()),
+        _ => Datum::text(read_bits(bytes)?),
+    })
+}
+
+/// What `put_bits` has written.
+fn read_bits(bytes: &[u8]) -> Result<String> {
+    let corrupt = Error::corrupt("bit string");
+    let (&unused, packed) = bytes.split_first().ok_or(corrupt)?;
+    let length = (packed.len() * 8).checked_sub(usize::from(unused)).ok_or(corrupt)?;
+    Ok(bits::unpack(packed, length))
 }
 
 fn check_end(rest: &[u8], what: &'static str) -> Result<()> {

@@ -80,7 +80,7 @@ pub(crate) fn check_collation(collation: Option<&ObjectName>) -> Result<()> {
 /// 42804 for a type that has no collations.
 pub(crate) fn check_collatable(ty: &SqlType) -> Result<()> {
     let element = if let SqlType::Array(element) = ty { element } else { ty };
-    if element.is_string() || *element == SqlType::Name {
+    if element.is_string() || matches!(element, SqlType::Name | SqlType::Citext) {
         return Ok(());
     }
     let message = format!("collations are not supported by type {}", ty.plain_name());

@@ -79,7 +79,7 @@ pub(crate) fn no_default_class(ty: &SqlType, method: &str) -> Error {
 }
 
 /// What the terms of a key of an inverted index are, and its operator class, if it is another than
-/// its type's default. The class of pg_trgm is found in `public`, where its extension would be.
+/// its type's default. The classes of extensions are found in `public`, where these would be.
 pub(crate) fn key_terms(
     written: Option<&ObjectName>,
     ty: &SqlType,
@@ -93,7 +93,7 @@ pub(crate) fn key_terms(
     let name = parts.pop().unwrap_or_default();
     let found = OperatorClass::inverted(&name).filter(|(terms, _)| {
         parts.last().is_none_or(|schema| match terms {
-            TermClass::Trigram => schema == "public",
+            TermClass::Trigram | TermClass::Hstore => schema == "public",
             TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array => schema == "pg_catalog",
         })
     });

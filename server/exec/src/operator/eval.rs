@@ -20,6 +20,7 @@ use futures_util::future::BoxFuture;
 
 use crate::advisory::Wanted;
 use crate::from_kv;
+use crate::large_objects;
 use crate::notifications::notify;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::subquery::CachedSubquery;
@@ -227,6 +228,7 @@ impl Evaluator {
             Special::AssignedXactId { is_xid8 } => Ok(self.assigned_id(is_xid8)),
             Special::TriggerDepth => Ok(Datum::Int(cx.trigger_depth as i64)),
             Special::Advisory(advisory) => self.advisory(advisory, args).await,
+            Special::LargeObject(call) => large_objects::call(cx, call, args).await,
             Special::Notify => {
                 let text = |place: usize| args.get(place).and_then(Datum::as_str).unwrap_or("");
                 notify(&cx.txn, cx.seq, text(0), text(1)).map(|()| Datum::text(""))

@@ -37,6 +37,7 @@ const RECORD: u8 = 15;
 const ENUM: u8 = 16;
 const RANGE: u8 = 17;
 const MULTIRANGE: u8 = 18;
+const CITEXT: u8 = 19;
 /// An integer of no bytes, which is 0; the next eight tags have a byte more each.
 const INT: u8 = 32;
 
@@ -113,6 +114,7 @@ fn put(out: &mut Vec<u8>, datum: &Datum, names: &mut Dictionary) {
             out.extend_from_slice(&value.micros.to_le_bytes());
         }
         Datum::Text(value) => put_bytes(out, TEXT, value.as_bytes()),
+        Datum::Citext(value) => put_bytes(out, CITEXT, value.as_bytes()),
         Datum::Bytes(value) => put_bytes(out, BYTES, value),
         Datum::Numeric(_) => put_cell(out, NUMERIC, datum, &SqlType::Numeric(None)),
         Datum::Json(_) => put_cell(out, JSON, datum, &SqlType::Json),
@@ -184,6 +186,10 @@ fn read(rest: &mut &[u8], names: &Dictionary) -> Result<Datum> {
         TEXT => {
             let bytes = read_bytes(rest)?;
             Datum::Text(std::str::from_utf8(bytes).map_err(|_| damaged())?.into())
+        }
+        CITEXT => {
+            let bytes = read_bytes(rest)?;
+            Datum::Citext(std::str::from_utf8(bytes).map_err(|_| damaged())?.into())
         }
         BYTES => Datum::Bytes(read_bytes(rest)?.into()),
         NUMERIC => cell(read_bytes(rest)?, &SqlType::Numeric(None))?,

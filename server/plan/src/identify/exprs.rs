@@ -40,6 +40,15 @@ pub(crate) fn bound_type(identifier: &Identifier<'_, '_>, e: &Ast) -> Result<Sql
     }
 }
 
+/// The digits of a bit string, as its type reads them.
+fn bit_digits(value: &Value) -> Option<String> {
+    match value {
+        Value::SingleQuotedByteStringLiteral(digits) => Some(digits.clone()),
+        Value::HexStringLiteral(digits) => Some(format!("x{digits}")),
+        _ => None,
+    }
+}
+
 /// An expression as a value of a type.
 pub(crate) fn identify_value(
     identifier: &mut Identifier<'_, '_>,
@@ -53,6 +62,13 @@ pub(crate) fn identify_value(
             other => {
                 if let Some(text) = string_of(other) {
                     return identify_literal(identifier, text, ty);
+                }
+                if let Some(digits) = bit_digits(other) {
+                    let literal = identify_literal(identifier, &digits, &SqlType::Bit(0))?;
+                    return match ty.bare() {
+                        SqlType::Varbit(_) => cast(literal, &SqlType::Varbit(None), None),
+                        _ => Ok(literal),
+                    };
                 }
             }
         }

@@ -29,6 +29,9 @@ pub(super) fn cast(e: Ast, ty: &SqlType, modifier: Option<i32>) -> Result<Ast> {
         ty if let Some(row) = row_name(ty) => braid_sql::marked_type(row.oid, ty.is_array()),
         ty if let Some(found) = ty.inner_enum() => braid_sql::marked_type(found.oid, ty.is_array()),
         SqlType::Char(0) => DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![]),
+        SqlType::Bit(0) => {
+            DataType::Custom(ObjectName::from(vec![Ident::with_quote('"', "bit")]), vec![])
+        }
         _ => braid_sql::parse_data_type(&name)?,
     };
     let kind = CastKind::DoubleColon;

@@ -423,7 +423,10 @@ impl Expr {
     pub fn acts_per_row(&self) -> bool {
         self.any(&mut |e| match e {
             Expr::Routine(call) => call.is_volatile(),
-            e => matches!(e.special(), Some(Special::Advisory(_) | Special::Notify)),
+            e => matches!(
+                e.special(),
+                Some(Special::Advisory(_) | Special::Notify | Special::LargeObject(_))
+            ),
         })
     }
 

@@ -4,5 +4,6 @@ pub(crate) mod between;
 pub(crate) mod copy;
 pub(crate) mod cursors;
 pub(crate) mod extended;
+pub(crate) mod function_call;
 pub(crate) mod simple;
 pub(crate) mod text;

@@ -50,6 +50,8 @@ pub(crate) fn size(ty: &SqlType, modifier: Option<i32>) -> Size {
             let octets = i64::from(*length).saturating_mul(4);
             [int(*length), int(octets), N, N, N, N]
         }
+        SqlType::Bit(length) if *length > 0 => [int(*length), N, N, N, N, N],
+        SqlType::Varbit(Some(length)) => [int(*length), N, N, N, N, N],
         ty if ty.is_string() && *ty != SqlType::Name => [N, int(1_073_741_824), N, N, N, N],
         SqlType::Int2 => binary(16),
         SqlType::Int4 => binary(32),
@@ -74,12 +76,17 @@ pub(crate) fn data_type(ty: &SqlType) -> Datum {
     match ty {
         ty if ty.is_array() => text("ARRAY"),
         ty if ty.is_enum() || row_name(ty).is_some() => text("USER-DEFINED"),
+        SqlType::Citext | SqlType::Hstore => text("USER-DEFINED"),
         ty => text(ty.plain_name()),
     }
 }
 
 /// The schema of a type.
 pub(crate) fn schema_of(cx: &VirtualContext<'_>, ty: &SqlType) -> String {
+    if matches!(ty.innermost(), SqlType::Citext | SqlType::Hstore) {
+        // Where extensions are created.
+        return "public".to_owned();
+    }
     if let Some((relation, _)) = row_name(ty).and_then(|row| relation_of_row_type(row.oid)) {
         let relation = cx.catalog.relation(relation);
         return relation.map_or_else(String::new, |found| found.schema_name(cx.catalog));

@@ -68,7 +68,7 @@ pub(crate) fn collation(ty: &SqlType) -> u32 {
     match ty {
         SqlType::Name => 950,
         SqlType::Array(element) => collation(element),
-        ty if ty.is_string() => 100,
+        ty if ty.is_string() || *ty == SqlType::Citext => 100,
         _ => 0,
     }
 }

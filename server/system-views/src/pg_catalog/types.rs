@@ -1,4 +1,5 @@
-//! Ranges, casts, collations, operator classes, access methods, languages, tablespaces.
+//! Ranges, casts, collations, operator classes, access methods, languages, tablespaces, large
+//! objects.
 
 use braid_types::cast::{CastContext, context};
 use braid_types::{Datum, RangeKind, Result, Row, SqlType};
@@ -20,6 +21,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_am" => pg_am,
         "pg_language" => pg_language,
         "pg_tablespace" => pg_tablespace,
+        "pg_largeobject_metadata" => pg_largeobject_metadata,
         _ => return None,
     })
 }
@@ -184,6 +186,14 @@ fn pg_language(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     let plpgsql = braid_catalog::Language::Plpgsql;
     builder.push([int(plpgsql.oid()), text(plpgsql.name()), int(ROOT), flag(true), flag(true)]);
+    builder.rows()
+}
+
+fn pg_largeobject_metadata(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("pg_largeobject_metadata", &["oid", "lomowner"]);
+    for (object, owner) in cx.large_objects {
+        builder.push([int(*object), int(*owner)]);
+    }
     builder.rows()
 }
 

@@ -196,6 +196,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
         env: &env,
         runtime: &Running,
         last_values: &HashMap::new(),
+        large_objects: &[],
     };
     let mut oids = BTreeSet::new();
     let mut filled = 0;

@@ -5,7 +5,9 @@ use crate::datetime::typmod::apply_to_row;
 use crate::net::Inet;
 use crate::scratch::Scratch;
 use crate::sql_type::RowType;
-use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned, work};
+use crate::{
+    Datum, Error, Json, Result, SqlState, SqlType, bits, hstore, mac, text, unsigned, work,
+};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
 /// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
@@ -29,11 +31,25 @@ pub fn cast(
         (SqlType::Record(types), SqlType::Record(targets)) => {
             cast_record(datum, types, targets, explicit, env)
         }
+        (_, SqlType::Citext) => {
+            let text = to_string_type(datum, from, &SqlType::Text, explicit, env)?;
+            Ok(text.as_str().map_or(Datum::Null, |text| Datum::Citext(text.into())))
+        }
+        (SqlType::Citext, _) => {
+            let text = Datum::text(datum.as_str().unwrap_or_default());
+            cast(&text, &SqlType::Text, to, explicit, env)
+        }
         _ if to.is_string() || matches!(to, SqlType::InternalChar | SqlType::Unknown) => {
             to_string_type(datum, from, to, explicit, env)
         }
         _ if from.is_string() || matches!(from, SqlType::Unknown | SqlType::InternalChar) => {
-            from_string_type(datum, from, to, env)
+            from_string_type(datum, from, to, explicit, env)
+        }
+        _ if bits::is_bits(from) || bits::is_bits(to) => {
+            bits::cast(datum, from, to, explicit)?.ok_or_else(|| mismatch(from, to))
+        }
+        (SqlType::Hstore, _) | (_, SqlType::Hstore) => {
+            hstore::cast(datum, to)?.ok_or_else(|| mismatch(from, to))
         }
         (SqlType::Xid8, SqlType::Xid) => {
             Ok(Datum::Int(i64::from(unsigned::from_datum(datum)? as u32)))
@@ -169,11 +185,15 @@ fn from_string_type(
     datum: &Datum,
     from: &SqlType,
     to: &SqlType,
+    explicit: bool,
     env: &CastEnv<'_>,
 ) -> Result<Datum> {
     let Datum::Text(value) = datum else {
         return Err(Error::internal("a string type holds something else"));
     };
+    if bits::is_bits(to) {
+        return Ok(Datum::text(bits::fit(to, bits::parse(value)?, explicit)?));
+    }
     if *from == SqlType::InternalChar && *to == SqlType::Int4 {
         let code = value.chars().next().map_or(0, |c| i64::from(u32::from(c) as u8 as i8));
         return Ok(Datum::Int(code));

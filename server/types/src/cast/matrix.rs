@@ -41,9 +41,9 @@ fn by_text(from: &SqlType, to: &SqlType) -> Option<CastContext> {
     {
         return None;
     }
-    if to.is_string() {
+    if to.is_string() || *to == SqlType::Citext {
         Some(Assignment)
-    } else if from.is_string() {
+    } else if from.is_string() || *from == SqlType::Citext {
         Some(Explicit)
     } else {
         None
@@ -88,6 +88,11 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Timestamptz, Timestamp | Date | Time) | (Timestamp, Date | Time) | (Interval, Time) => {
             Some(Assignment)
         }
+        (Bit(_), Varbit(_)) | (Varbit(_), Bit(_)) => Some(Implicit),
+        (Int4 | Int8, Bit(_)) | (Bit(_), Int4 | Int8) => Some(Explicit),
+        (Citext, Text | Varchar(_)) => Some(Implicit),
+        (Hstore, Json | Jsonb) => Some(Assignment),
+        (Array(element), Hstore) if **element == Text => Some(Explicit),
         (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
         (Jsonb, Bool) => Some(Explicit),
         (Range(from), Multirange(to)) if from == to => Some(Explicit),

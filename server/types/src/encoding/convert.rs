@@ -93,8 +93,8 @@ pub fn encode(encoding: &Encoding, text: &str, out: &mut Vec<u8>) -> Result<()> 
 /// Whether values of that type in binary format are text in the encoding of the client. Arrays
 /// and records of texts, and `jsonb`, are UTF8.
 pub fn is_text_in_binary(ty: &SqlType) -> bool {
-    use SqlType::{Char, Enum, Json, Name, Text, Unknown, Varchar};
-    matches!(ty, Char(_) | Enum(_) | Json | Name | Text | Unknown | Varchar(_))
+    use SqlType::{Char, Citext, Enum, Json, Name, Text, Unknown, Varchar};
+    matches!(ty, Char(_) | Citext | Enum(_) | Json | Name | Text | Unknown | Varchar(_))
 }
 
 /// Whether it is one of the control characters from 0x80 to 0x9f.

@@ -4,7 +4,7 @@
 //! there. It is Bob Jenkins' lookup3, seeded, with PostgreSQL's way to combine several keys.
 
 use super::lookup3;
-use crate::{Datum, SqlType};
+use crate::{Datum, SqlType, citext};
 
 /// The seed of partition hashes in PostgreSQL.
 const SEED: u64 = 0x7A5B_2236_7996_DCFD;
@@ -25,6 +25,7 @@ pub fn has_partition_hash(ty: &SqlType) -> bool {
         | SqlType::Text
         | SqlType::Varchar(_)
         | SqlType::Char(_)
+        | SqlType::Citext
         | SqlType::Name
         | SqlType::Bytes
         | SqlType::Uuid
@@ -66,6 +67,7 @@ fn hash_of(value: &Datum, ty: &SqlType) -> u64 {
             of_bytes(value.trim_end_matches(' ').as_bytes())
         }
         Datum::Text(value) => of_bytes(value.as_bytes()),
+        Datum::Citext(value) => of_bytes(citext::folded(value).as_bytes()),
         Datum::Bytes(value) => of_bytes(value),
         Datum::Uuid(value) => of_bytes(value),
         Datum::Enum(label) => of_bytes(label.name.as_bytes()),

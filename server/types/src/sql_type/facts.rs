@@ -80,8 +80,8 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Cid => facts!(29, 1012, "cid", "cid", 4, 'U'),
         SqlType::Xid8 => facts!(5069, 271, "xid8", "xid8", 8, 'U'),
         SqlType::PgLsn => facts!(3220, 3221, "pg_lsn", "pg_lsn", 8, 'U'),
-        SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
-        SqlType::Aclitem => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => more_facts(ty),
+        SqlType::Tid | SqlType::Aclitem => more_facts(ty),
         SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
         SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
         SqlType::Record(row) => row_facts(row),
@@ -99,6 +99,19 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         },
         // An array of arrays is the same type in PostgreSQL.
         SqlType::Array(element) => facts(element),
+    }
+}
+
+/// The facts of the rarer types.
+fn more_facts(ty: &SqlType) -> Facts<'static> {
+    match ty {
+        SqlType::Bit(_) => facts!(1560, 1561, "bit", "bit", -1, 'V'),
+        SqlType::Varbit(_) => facts!(1562, 1563, "varbit", "bit varying", -1, 'V'),
+        // Types of extensions have no fixed numbers in PostgreSQL.
+        SqlType::Citext => facts!(15_001, 15_002, "citext", "citext", -1, 'S'),
+        SqlType::Hstore => facts!(15_003, 15_004, "hstore", "hstore", -1, 'U'),
+        SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
+        _ => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
     }
 }
 
@@ -198,6 +211,7 @@ pub fn is_preferred(ty: &SqlType) -> bool {
             | SqlType::Timestamptz
             | SqlType::Interval
             | SqlType::Inet
+            | SqlType::Varbit(_)
     )
 }
 

@@ -39,6 +39,14 @@ pub enum SqlType {
     Varchar(Option<u32>),
     /// `char(n)` in characters, blank padded; 0 is `bpchar` without a length
     Char(u32),
+    /// `bit(n)`; 0 is `bit` without a length (held as [`crate::bits`] says)
+    Bit(u32),
+    /// `bit varying(n)` (held as [`crate::bits`] says)
+    Varbit(Option<u32>),
+    /// `citext`: text whose case does not count in comparisons
+    Citext,
+    /// `hstore` (held as [`crate::hstore`] says)
+    Hstore,
     /// `bytea`
     Bytes,
     /// `uuid`
@@ -135,6 +143,10 @@ impl SqlType {
         match self {
             SqlType::Varchar(_) => SqlType::Varchar(length),
             SqlType::Char(_) => SqlType::Char(length.unwrap_or(0)),
+            SqlType::Bit(_) => SqlType::Bit(u32::try_from(typmod).unwrap_or(0)),
+            SqlType::Varbit(_) => {
+                SqlType::Varbit(u32::try_from(typmod).ok().filter(|length| *length > 0))
+            }
             SqlType::Numeric(_) => SqlType::Numeric(length.map(|packed| {
                 let scale = ((packed & 0x7ff) ^ 0x400) as i16 - 0x400;
                 ((packed >> 16) as u16, scale)
@@ -149,6 +161,8 @@ impl SqlType {
         match self {
             SqlType::Varchar(Some(length)) => i32::try_from(*length).map_or(-1, |n| n + 4),
             SqlType::Char(length) if *length > 0 => i32::try_from(*length).map_or(-1, |n| n + 4),
+            SqlType::Bit(length) if *length > 0 => i32::try_from(*length).unwrap_or(-1),
+            SqlType::Varbit(Some(length)) => i32::try_from(*length).unwrap_or(-1),
             SqlType::Numeric(Some((precision, scale))) => {
                 ((i32::from(*precision) << 16) | (i32::from(*scale) & 0x7ff)) + 4
             }
@@ -246,6 +260,8 @@ impl SqlType {
         match self {
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(0),
+            SqlType::Bit(_) => SqlType::Bit(0),
+            SqlType::Varbit(_) => SqlType::Varbit(None),
             SqlType::Numeric(_) => SqlType::Numeric(None),
             SqlType::Array(element) => SqlType::Array(Box::new(element.bare())),
             other => other.clone(),

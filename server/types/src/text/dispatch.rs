@@ -6,12 +6,13 @@ use super::times::{self, date_format, interval_format};
 use super::{FormatSettings, invalid_syntax};
 use super::{aclitem, array, range, record, scalar, vector};
 use crate::datetime::typmod::apply_to_row;
+use crate::hstore::Hstore;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::range::{Range, RangeKind};
 use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
-use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, tid, unsigned};
+use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, bits, mac, tid, unsigned};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -48,6 +49,7 @@ pub fn parse(
         | SqlType::Char(_)
         | SqlType::Name
         | SqlType::InternalChar => Datum::Text(scalar::apply_length(ty, text, false)?),
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => held(ty, text)?,
         SqlType::Bytes => Datum::Bytes(scalar::parse_bytes(text)?.into()),
         SqlType::Uuid => Datum::Uuid(scalar::parse_uuid(text)?),
         SqlType::Date => Datum::Date(times::parse_date(text, settings, now_micros)?),
@@ -82,6 +84,15 @@ pub fn parse(
         SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
+    })
+}
+
+/// A value that is held as a text.
+fn held(ty: &SqlType, text: &str) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Citext => Datum::Citext(text.into()),
+        SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
+        _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
     })
 }
 
@@ -129,7 +140,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             scalar::format_internal_char(value, out);
         }
-        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Text(value) | Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
         Datum::Bytes(value) if *ty == SqlType::Tid => tid::format(value, out),
         Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {

@@ -21,6 +21,8 @@ pub fn any_type() -> impl Strategy<Value = SqlType> {
         SqlType::Text,
         SqlType::Char(0),
         SqlType::Char(8),
+        SqlType::Varbit(None),
+        SqlType::Citext,
         SqlType::Bytes,
         SqlType::Uuid,
         SqlType::Date,
@@ -104,6 +106,10 @@ fn any_value(ty: &SqlType) -> BoxedStrategy<Datum> {
             "[ab ]{0,8}".prop_map(move |text| Datum::text(format!("{text:length$}"))).boxed()
         }
         SqlType::Text => any_text().prop_map(|text| Datum::text(text.replace('\0', ""))).boxed(),
+        SqlType::Varbit(_) => "[01]{0,20}".prop_map(Datum::text).boxed(),
+        SqlType::Citext => prop_oneof!["[a-bA-B]{0,3}", "[\u{c9}\u{e9}\u{130}_\\[Zz]{0,3}"]
+            .prop_map(|text| Datum::Citext(text.into()))
+            .boxed(),
         SqlType::Bytes => {
             prop_oneof![vec(any::<u8>(), 0..12), vec(0u8..3, 0..6)].prop_map(Datum::bytes).boxed()
         }

@@ -225,8 +225,16 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
 }
 
 /// Extensions whose functions are built in: creating them is accepted.
-const BUILT_IN: &[&str] =
-    &["plpgsql", "pgcrypto", "uuid-ossp", "pg_stat_statements", "btree_gist", "pg_trgm"];
+const BUILT_IN: &[&str] = &[
+    "plpgsql",
+    "pgcrypto",
+    "uuid-ossp",
+    "pg_stat_statements",
+    "btree_gist",
+    "pg_trgm",
+    "citext",
+    "hstore",
+];
 
 pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
     let name = fold(&create.name);

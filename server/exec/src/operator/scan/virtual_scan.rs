@@ -9,6 +9,7 @@ use braid_system_views::{CatalogLookup, VirtualContext, virtual_rows};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::large_objects::all_objects;
 use crate::operator::basic::project::keep;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
@@ -102,6 +103,10 @@ impl VirtualScanOperator {
     async fn compute(&self) -> Result<Vec<Row>> {
         let last_values = self.last_values().await?;
         let cx = &self.evaluator.run.cx;
+        let large_objects = match self.table.shows_large_objects() {
+            true => all_objects(cx).await?,
+            false => Vec::new(),
+        };
         let lookup = CatalogLookup::new(cx.catalog.clone(), cx.path.clone());
         virtual_rows(
             self.table,
@@ -112,6 +117,7 @@ impl VirtualScanOperator {
                 env: &*cx.env,
                 runtime: &*cx.runtime,
                 last_values: &last_values,
+                large_objects: &large_objects,
             },
         )
     }

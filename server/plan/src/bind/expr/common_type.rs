@@ -105,10 +105,13 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Macaddr
         | SqlType::Macaddr8
         | SqlType::InternalChar
+        | SqlType::Citext
+        | SqlType::Hstore
         | SqlType::Range(_)
         | SqlType::Multirange(_)
         | SqlType::Enum(_) => ty.clone(),
         SqlType::Cidr => SqlType::Inet,
+        SqlType::Bit(_) | SqlType::Varbit(_) => SqlType::Varbit(None),
         SqlType::Record(row)
             if row.name().is_some()
                 && !ignores_blanks(ty)

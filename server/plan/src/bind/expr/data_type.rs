@@ -123,6 +123,10 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             }
             _ => SqlType::Char(1),
         },
+        D::Bit(length) => SqlType::Bit(length.map_or(Ok(1), |length| bit_length("bit", length))?),
+        D::BitVarying(length) | D::VarBit(length) => {
+            SqlType::Varbit(length.map(|length| bit_length("varbit", length)).transpose()?)
+        }
         D::Bytea | D::Bytes(_) | D::Blob(_) => SqlType::Bytes,
         D::Uuid => SqlType::Uuid,
         D::Date => SqlType::Date,
@@ -288,6 +292,17 @@ fn length_of(name: &str, length: u64) -> Result<u32> {
     }
 }
 
+/// The most bits that a type can be declared with.
+const BITS_MAX: u64 = 83_886_080;
+
+fn bit_length(name: &str, length: u64) -> Result<u32> {
+    match u32::try_from(length) {
+        Ok(0) => Err(invalid(format!("length for type {name} must be at least 1"))),
+        Ok(bits) if length <= BITS_MAX => Ok(bits),
+        _ => Err(invalid(format!("length for type {name} cannot exceed {BITS_MAX}"))),
+    }
+}
+
 fn varchar(length: u64) -> Result<SqlType> {
     Ok(SqlType::Varchar(Some(length_of("varchar", length)?)))
 }
@@ -339,6 +354,14 @@ fn custom(
             Some(length) => varchar(length)?,
             None => SqlType::Varchar(None),
         }),
+        "bit" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => SqlType::Bit(bit_length("bit", length)?),
+            None => SqlType::Bit(0),
+        }),
+        "varbit" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => SqlType::Varbit(Some(bit_length("varbit", length)?)),
+            None => SqlType::Varbit(None),
+        }),
         "numeric" | "decimal" => Some(match modifiers {
             [] => SqlType::Numeric(None),
             [precision, rest @ ..] => numeric(&ExactNumberInfo::PrecisionAndScale(
@@ -354,6 +377,12 @@ fn custom(
     }
     match own(names)? {
         Some(ty) => Ok(ty),
+        None if matches!(last.as_str(), "money" | "xml") && schema_known => {
+            let instead = if last == "money" { "numeric" } else { "text" };
+            Err(Error::unsupported(format_args!("type {last}"))
+                .hint(format!("Use {instead} instead."))
+                .position(crate::bind::scope::places::first_part(name)))
+        }
         None => Err(Error::new(
             SqlState::UndefinedObject,
             format!("type \"{}\" does not exist", parts.join(".")),

@@ -4,7 +4,7 @@
 
 use braid_sql::ast::{Value, ValueWithSpan};
 use braid_types::sql_type::range_subtype;
-use braid_types::{Datum, Error, Numeric, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Numeric, Result, SqlState, SqlType, bits};
 
 use crate::bind::Binder;
 use crate::eval::is_distinct;
@@ -19,6 +19,8 @@ pub(crate) fn bind_value(binder: &mut Binder<'_>, value: &ValueWithSpan) -> Resu
         Value::Boolean(value) => Expr::bool(*value),
         Value::Null => Expr::null(SqlType::Unknown),
         Value::Placeholder(name) => bind_placeholder(binder, name)?,
+        Value::SingleQuotedByteStringLiteral(digits) => bit_string(digits)?,
+        Value::HexStringLiteral(digits) => bit_string(&format!("x{digits}"))?,
         other => match string_of(other) {
             Some(text) => {
                 binder.places.note_literal(text, value.span);
@@ -27,6 +29,11 @@ pub(crate) fn bind_value(binder: &mut Binder<'_>, value: &ValueWithSpan) -> Resu
             None => return Err(Error::unsupported(format!("the literal {other}"))),
         },
     })
+}
+
+/// A bit string, whose type has no length.
+fn bit_string(text: &str) -> Result<Expr> {
+    Ok(Expr::Const(Datum::text(bits::parse(text)?), SqlType::Bit(0)))
 }
 
 fn bind_placeholder(binder: &mut Binder<'_>, name: &str) -> Result<Expr> {

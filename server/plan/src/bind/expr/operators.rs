@@ -164,7 +164,7 @@ fn coerce_unchecked(
             cast_expr(binder, expr, to, true)
         }
         _ => {
-            let error = NoCast::error(&from.display_name(), &to.display_name());
+            let error = NoCast::error(from.plain_name(), to.plain_name());
             Err(match (&from, to) {
                 (SqlType::Record(given), SqlType::Record(row)) if given.len() < row.len() => {
                     error.detail("Input has too few columns.")

@@ -10,7 +10,7 @@ use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::modified::{coerce_modified, json_element, json_key, no_json_slices};
-use super::operators::{coerce, unify};
+use super::operators::{call_operator, coerce, unify};
 use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
@@ -38,6 +38,8 @@ enum Step {
     Array(Vec<Place>),
     /// A value inside of a jsonb: its path, and whether the first step is a place in an array.
     Json(Vec<Expr>, bool),
+    /// The value of a key of an hstore.
+    Key(Expr),
     /// A field of a row of that type.
     Field(usize, SqlType),
 }
@@ -112,6 +114,10 @@ pub(crate) fn bind_subscripts(
         let keys = json_keys(binder, chain, cx)?.0;
         return keys.into_iter().try_fold(value, |value, key| json_element(binder, value, key));
     }
+    if ty == SqlType::Hstore {
+        let key = hstore_key(binder, chain, cx)?;
+        return call_operator(binder, "->", value, key);
+    }
     if ty == SqlType::Name {
         return name_letter(binder, value, chain, cx);
     }
@@ -122,6 +128,26 @@ pub(crate) fn bind_subscripts(
     let ty = if is_slice { element.array() } else { element };
     let part = SubscriptExpr { array: value, places, assigned: None, ty };
     Ok(Expr::Subscript(Box::new(part)))
+}
+
+/// The one subscript of an hstore, a key.
+fn hstore_key(
+    binder: &mut Binder<'_>,
+    chain: &[AccessExpr],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let [AccessExpr::Subscript(Subscript::Index { index })] = chain else {
+        let message = "hstore allows only one subscript";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    };
+    let key = bind_expr(binder, index, cx)?;
+    coerce(binder, key, &SqlType::Text, CastContext::Assignment).map_err(|error| {
+        if !NoCast::is_cause_of(&error) {
+            return error;
+        }
+        let message = "hstore subscript must have type text";
+        Error::new(SqlState::DatatypeMismatch, message).position(start_of(index))
+    })
 }
 
 /// A subscript of a name, whose elements are its bytes.
@@ -266,6 +292,11 @@ fn part_in(
                 part.steps.push(Step::Json(keys, begins_with_number));
                 chain = &[];
             }
+            SqlType::Hstore => {
+                part.steps.push(Step::Key(hstore_key(binder, subscripts, cx)?));
+                part.wanted = (SqlType::Text, None);
+                chain = rest;
+            }
             ty => return Err(no_subscripts(ty)),
         }
         if let Shown::Field(name) = part.shown {
@@ -371,6 +402,12 @@ fn with_steps(
             };
             let part = SubscriptExpr { array: base, places, assigned: Some(assigned), ty };
             Ok(Expr::Subscript(Box::new(part)))
+        }
+        Step::Key(key) => {
+            let pair = call_function(binder, "hstore", vec![key, value])?;
+            let none = Expr::Const(Datum::text(""), SqlType::Hstore);
+            let base = Expr::Coalesce(vec![base, none]);
+            call_operator(binder, "||", base, pair)
         }
         Step::Json(keys, begins_with_number) => {
             let path = Expr::Array(keys, SqlType::Text);
