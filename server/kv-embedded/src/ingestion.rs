@@ -17,6 +17,12 @@ use braid_kv::Key;
 /// The key of the record.
 pub(crate) const INGESTION: &[u8] = b"ingestion";
 
+/// The key of the marker among the data: it is in a table before single keys are deleted by
+/// tables. See `committer/ingest.rs`.
+pub(crate) const MARKER: &[u8] = b"\xffdeletes";
+/// Where the keys of users end: those from here on are the store's own.
+pub(crate) const USER_KEYS_END: &[u8] = b"\xff";
+
 /// What the record says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ingestion {

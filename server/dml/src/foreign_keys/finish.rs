@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_catalog::Id;
+use braid_catalog::{ForeignKeyAction, Id};
 use braid_exec::{ExecutionState, NewKeys};
 use braid_kv::Error as Kv;
-use braid_rows::duplicate_key;
+use braid_plan::CascadeTable;
+use braid_rows::{duplicate_key, index_on};
 use braid_types::{Error, Result, Row, SqlState};
 
 use crate::deferrable_keys::check_statement_keys;
@@ -18,6 +19,8 @@ use crate::foreign_keys::event::Event;
 use crate::queues::Queues;
 use crate::triggers::{fire_queued, later_run};
 
+/// Events that are answered at once where a level can be divided.
+const PORTION_EVENTS: usize = 1_024;
 /// Levels of a statement before it is looked at whether they go round.
 const LEVELS_FREE: usize = 100;
 /// How often one key may be replaced after that.
@@ -105,6 +108,34 @@ async fn with_triggers(first: &Arc<ExecutionState>, queues: &Queues) -> Result<(
     }
 }
 
+/// Reads what the answers to these events need, then answers them in their order.
+async fn one_level(
+    run: &Arc<ExecutionState>,
+    queues: &Queues,
+    tables: &HashMap<Id, Arc<CascadeTable>>,
+    events: Vec<Event>,
+) -> Result<Vec<Event>> {
+    let level = CascadeLevel::read(run, tables.clone(), &events, &queues.triggers).await?;
+    level.run(events).await
+}
+
+/// Whether portions of a level can be answered one after the other, so that memory holds the rows
+/// of one portion only. Each child points at one parent of one foreign key, and is set to NULL.
+/// Without an index on the foreign key, each portion would read the whole table of the children.
+fn is_divisible(events: &[Event], tables: &HashMap<Id, Arc<CascadeTable>>) -> bool {
+    let Some(first) = events.first().map(Event::link) else { return false };
+    let has_triggers = tables.get(&first.child.id).is_some_and(|t| !t.triggers.is_empty());
+    events.len() > PORTION_EVENTS
+        && first.key.on_delete == ForeignKeyAction::SetNull
+        && first.child.id != first.parent.id
+        && !has_triggers
+        && index_on(&first.child, &first.key).is_some()
+        && events.iter().all(|event| {
+            let is_gone = matches!(event, Event::Parent { new: None, .. });
+            is_gone && event.link().key.id == first.key.id
+        })
+}
+
 /// Answers one level of questions; false if there are none.
 async fn level(run: &Arc<ExecutionState>, queues: &Queues, rounds: &mut Rounds) -> Result<bool> {
     let queue = &queues.keys;
@@ -119,10 +150,16 @@ async fn level(run: &Arc<ExecutionState>, queues: &Queues, rounds: &mut Rounds) 
     let tables = queue.tables();
     let mut next = match plain::cascades(&events, &tables) {
         Some(cascades) => plain::delete(run, &tables, cascades).await?,
-        None => {
-            let level = CascadeLevel::read(run, tables, &events, &queues.triggers).await?;
-            level.run(events).await?
+        None if is_divisible(&events, &tables) => {
+            let (mut next, mut left) = (Vec::new(), events);
+            while !left.is_empty() {
+                let rest = left.split_off(left.len().min(PORTION_EVENTS));
+                next.append(&mut one_level(run, queues, &tables, left).await?);
+                left = rest;
+            }
+            next
         }
+        None => one_level(run, queues, &tables, events).await?,
     };
     queue.push(&mut next);
     Ok(true)

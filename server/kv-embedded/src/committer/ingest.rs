@@ -18,16 +18,31 @@
 //! - The list of tables changes as a whole and is synced. So a commit is there or not, whenever the
 //!   process ends.
 //! - The journal knows nothing of the writes; a commit record follows them.
-//! - Such a commit deletes no single keys. fjall replays what is newer than every pair in its
-//!   tables. A compaction drops a deletion together with the pair below it. If nothing newer is
-//!   left in a table then, the replay would bring the pair back.
+//! - Before deletions of single keys become tables, a marker pair is put and flushed
+//!   ([`MARKER`]). Nothing older than the marker is ever replayed, see below.
 //! - Range deletes are in the journal. A record of them comes before the tables, so that the next
 //!   start can tell whether they hold ([`crate::ingestion`]).
+//!
+//! # Why deletions need a marker
+//!
+//! At a start, fjall replays what is newer than every pair in its tables. A compaction into the
+//! last level drops a deletion together with the pair below it. Without a marker, nothing newer
+//! than the journal's put of that pair may be left in a table then:
+//!
+//! ```text
+//!   sequence numbers   1          2             3
+//!   journal            put a      marker
+//!   tables             put a ◀─── marker        delete a     a compaction drops 1 and 3
+//!   replayed           what is newer than 2: not the put of a
+//! ```
+//!
+//! A compaction keeps the newest put of each key with its number, and nobody deletes the marker.
+//! So a table with the marker's number or a newer one is there for ever.
 
 use super::{group::Committer, queue::Job};
 use crate::{
     files::{encode_value, storage_error},
-    ingestion::{INGESTION, Ingestion},
+    ingestion::{INGESTION, Ingestion, MARKER},
     tombstones::TombstoneIndex,
 };
 use braid_kv::{CommitRequest, Error, Result};
@@ -51,7 +66,7 @@ impl Committer {
         let is_large = writes.len() >= writes_min || job.bytes / BYTES_FOR_WRITE >= writes_min;
         is_large
             && !writes.is_empty()
-            && writes.iter().all(|(_, value)| value.is_some())
+            && (job.request.deleted_spans.is_empty() || put_key(&job.request).is_some())
             && self.shared.files.data.l0_table_count() < FRESH_TABLES_MAX
     }
 
@@ -66,10 +81,15 @@ impl Committer {
         let mut before = files.db.batch();
         self.reserve_number(&mut before);
         let deletes = self.range_deletes(request);
-        if let (false, Some((key, _))) = (deletes.is_empty(), request.writes.first()) {
+        if let (false, Some(key)) = (deletes.is_empty(), put_key(request)) {
             let key = key.to_vec();
             let record = Ingestion { number: self.number, key, tombstones: deletes.clone() };
             before.insert(&files.meta, INGESTION, record.encode());
+        }
+        if request.writes.iter().any(|(_, value)| value.is_none()) {
+            let mut stored = Vec::new();
+            encode_value(&mut stored, self.number, &[]);
+            before.insert(&files.data, MARKER, stored);
         }
         before.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
         self.shared.watches.note(&request.deleted_spans, &request.writes);
@@ -100,11 +120,14 @@ impl Committer {
         let mut ingestion = files.data.start_ingestion().map_err(storage_error)?;
         let mut stored = Vec::new();
         for (key, value) in &mut request.writes {
-            let Some(value) = value.take() else {
-                return Err(Error::Corrupt("a large commit deletes a single key".into()));
-            };
-            encode_value(&mut stored, self.number, &value);
-            ingestion.write(key.as_ref(), stored.as_slice()).map_err(storage_error)?;
+            match value.take() {
+                Some(value) => {
+                    encode_value(&mut stored, self.number, &value);
+                    ingestion.write(key.as_ref(), stored.as_slice())
+                }
+                None => ingestion.write_tombstone(key.as_ref()),
+            }
+            .map_err(storage_error)?;
         }
         if options.fail_syncs.as_ref().is_some_and(|fails| fails.load(Relaxed)) {
             return Err(Error::Storage("the sync has failed (injected)".into()));
@@ -114,4 +137,9 @@ impl Committer {
         }
         ingestion.finish().map_err(storage_error)
     }
+}
+
+/// A key that the commit puts.
+fn put_key(request: &CommitRequest) -> Option<&[u8]> {
+    request.writes.iter().find(|(_, value)| value.is_some()).map(|(key, _)| key.as_ref())
 }

@@ -8,6 +8,7 @@ use super::{
     validate::{check_writes, find_duplicate, renew_old_reads},
 };
 use crate::{
+    ingestion::USER_KEYS_END,
     locks::{Request, Target},
     shared::Shared,
 };
@@ -53,6 +54,7 @@ async fn decide(
     release: &mut ReleaseOnDrop<'_>,
 ) -> Result<CommitOutcome> {
     shared.check_running()?;
+    check_keys(&request)?;
     lock_writes(shared, &request).await?;
     let now = shared.current();
     if let Some(conflict) = check_writes(shared, &request, &now.0)? {
@@ -125,6 +127,16 @@ fn may_lead() -> bool {
 fn refused(shared: &Shared, conflict: Conflict) -> CommitOutcome {
     shared.counters.conflicts.fetch_add(1, Relaxed);
     CommitOutcome::Retry(conflict)
+}
+
+/// Refuses writes among the store's own keys: its marker must stay ([`crate::ingestion::MARKER`]).
+fn check_keys(request: &CommitRequest) -> Result<()> {
+    let is_own = request.writes.last().is_some_and(|(key, _)| **key >= *USER_KEYS_END)
+        || request.deleted_spans.spans().last().is_some_and(|s| s.end.as_slice() > USER_KEYS_END);
+    if is_own {
+        return Err(Error::Storage("keys from 0xff on are the store's own".into()));
+    }
+    Ok(())
 }
 
 /// Locks everything that will be written, spans first, keys in key order.

@@ -1,6 +1,7 @@
 //! A view as the contract's snapshot.
 
 use super::{cursor::ViewCursor, view::View};
+use crate::ingestion::USER_KEYS_END;
 use braid_kv::{Answer, Cursor, Error, Key, KeyShape, Result, Snapshot, Span, Timestamp, Value};
 use std::{any::Any, sync::Arc};
 
@@ -21,7 +22,7 @@ impl Snapshot for ViewSnapshot {
     }
 
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor> {
-        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only, None))
+        Box::new(ViewCursor::new(self.0.clone(), of_users(span), reverse, keys_only, None))
     }
 
     fn scan_shaped(
@@ -31,12 +32,20 @@ impl Snapshot for ViewSnapshot {
         keys_only: bool,
         shape: Arc<dyn KeyShape>,
     ) -> Box<dyn Cursor> {
-        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only, Some(shape)))
+        Box::new(ViewCursor::new(self.0.clone(), of_users(span), reverse, keys_only, Some(shape)))
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// The span without the store's own keys.
+fn of_users(mut span: Span) -> Span {
+    if span.end.as_slice() > USER_KEYS_END {
+        span.end = USER_KEYS_END.to_vec();
+    }
+    span
 }
 
 /// The view of a snapshot of this store.

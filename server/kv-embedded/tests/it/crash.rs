@@ -1,5 +1,6 @@
-//! kill -9 under load: whatever was acknowledged is there after the restart, and no transaction
-//! is half there. With the sync switched off the same check must fail, or it checks nothing.
+//! kill -9 under load: whatever was acknowledged is there after the restart, what was deleted stays
+//! away, and no transaction is half there. Between two rounds a compaction drops deletions together
+//! with what they cover. With the sync switched off the same check must fail, or it checks nothing.
 //!
 //! The child is this test program once more. `BRAID_TEST_SIZE` is `small` (default), `medium` or
 //! `full`.
@@ -37,8 +38,12 @@ fn child() {
             .map(|writer| {
                 let db = db.clone();
                 tokio::spawn(async move {
+                    let name = |i: u64| format!("{round:04}/{writer}/{i:08}");
                     for i in 0.. {
-                        write_one(&db, &format!("{round:04}/{writer}/{i:08}"), i).await;
+                        write_one(&db, &name(i), i).await;
+                        if i % 3 == 2 {
+                            delete_one(&db, &name(i - 1)).await;
+                        }
                     }
                 })
             })
@@ -62,12 +67,60 @@ async fn write_one(db: &braid_kv::Database, name: &str, i: u64) {
         t.put(s, format!("pair/{name}/{half}"), "value of this half".as_bytes()).unwrap();
     }
     t.commit_or_error().await.unwrap();
-    // Past the test harness, which would keep back what `println!` says.
-    std::io::stdout().write_all(format!("ack {name}\n").as_bytes()).unwrap();
+    say("ack", name);
 }
 
-/// Lets a child write, kills it, and returns what it has acknowledged.
-fn one_round(folder: &Path, round: u32, sync: bool) -> BTreeSet<String> {
+/// One transaction: both halves of a pair go.
+async fn delete_one(db: &braid_kv::Database, name: &str) {
+    say("going", name);
+    let t = serializable(db);
+    let s = t.next_statement();
+    for half in ["a", "b"] {
+        t.delete(s, format!("pair/{name}/{half}")).unwrap();
+    }
+    t.commit_or_error().await.unwrap();
+    say("gone", name);
+}
+
+/// Past the test harness, which would keep back what `println!` says.
+fn say(what: &str, name: &str) {
+    std::io::stdout().write_all(format!("{what} {name}\n").as_bytes()).unwrap();
+}
+
+/// What the children have said.
+#[derive(Default)]
+struct Acknowledged {
+    there: BTreeSet<String>,
+    gone: BTreeSet<String>,
+}
+
+impl Acknowledged {
+    fn add(&mut self, lines: Vec<String>) {
+        for line in lines {
+            match line.split_once(' ') {
+                Some(("ack", name)) => _ = self.there.insert(name.to_owned()),
+                // Until it is gone, both are right.
+                Some(("going", name)) => _ = self.there.remove(name),
+                Some(("gone", name)) => _ = self.gone.insert(name.to_owned()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Merges all tables into the last level, where deletions go together with what they cover.
+fn compact(folder: &Path) {
+    if !folder.join("store").is_dir() {
+        return;
+    }
+    let fjall = fjall::Database::builder(folder.join("store")).open().unwrap();
+    let data = fjall.keyspace("data", fjall::KeyspaceCreateOptions::default).unwrap();
+    data.rotate_memtable_and_wait().unwrap();
+    data.major_compact().unwrap();
+}
+
+/// Lets a child write, kills it, and returns what it has said.
+fn one_round(folder: &Path, round: u32, sync: bool) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "crash::child", "--nocapture"]);
     command.env(FOLDER, folder).env(ROUND, round.to_string()).stdout(Stdio::piped());
@@ -76,10 +129,7 @@ fn one_round(folder: &Path, round: u32, sync: bool) -> BTreeSet<String> {
     }
     let mut child = command.spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let reader = std::thread::spawn(move || {
-        let lines = lines.map_while(Result::ok);
-        lines.filter_map(|l| l.strip_prefix("ack ").map(str::to_owned)).collect()
-    });
+    let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect());
     // The moment differs from round to round, and hits start-up now and then.
     let millis = 60 + u64::from(round).wrapping_mul(7919) % 400;
     std::thread::sleep(Duration::from_millis(millis));
@@ -88,8 +138,9 @@ fn one_round(folder: &Path, round: u32, sync: bool) -> BTreeSet<String> {
     reader.join().unwrap()
 }
 
-/// Acknowledged transactions that are not there, after checking that none is half there.
-async fn lost(folder: &Path, acknowledged: &BTreeSet<String>) -> usize {
+/// How many acknowledged transactions are not there, after checking that none is half there and
+/// that nothing deleted has come back.
+async fn lost(folder: &Path, acknowledged: &Acknowledged) -> usize {
     let db = open(folder);
     let t = serializable(&db);
     let mut scanner =
@@ -103,7 +154,9 @@ async fn lost(folder: &Path, acknowledged: &BTreeSet<String>) -> usize {
         }
     }
     assert!(halves.values().all(|n| *n == 2), "a transaction is half there");
-    acknowledged.iter().filter(|name| !halves.contains_key(*name)).count()
+    let back = acknowledged.gone.iter().find(|name| halves.contains_key(*name));
+    assert_eq!(back, None, "a deleted pair has come back");
+    acknowledged.there.iter().filter(|name| !halves.contains_key(*name)).count()
 }
 
 fn rounds() -> u32 {
@@ -117,19 +170,24 @@ fn rounds() -> u32 {
 #[tokio::test]
 async fn acknowledged_commits_survive_kill_9() {
     let dir = tempfile::tempdir().unwrap();
-    let mut acknowledged = BTreeSet::new();
+    let mut acknowledged = Acknowledged::default();
     for round in 0..rounds() {
-        acknowledged.extend(one_round(dir.path(), round, true));
+        acknowledged.add(one_round(dir.path(), round, true));
         assert_eq!(lost(dir.path(), &acknowledged).await, 0, "round {round}");
+        compact(dir.path());
+        assert_eq!(lost(dir.path(), &acknowledged).await, 0, "round {round}, compacted");
     }
-    assert!(!acknowledged.is_empty());
+    assert!(!acknowledged.there.is_empty());
 }
 
 #[tokio::test]
 async fn the_check_fails_without_syncs() {
     let dir = tempfile::tempdir().unwrap();
     for round in 0..20 {
-        let acknowledged = one_round(dir.path(), round, false);
+        let mut acknowledged = Acknowledged::default();
+        acknowledged.add(one_round(dir.path(), round, false));
+        // A lost deletion is no lost commit here.
+        acknowledged.gone.clear();
         if lost(dir.path(), &acknowledged).await > 0 {
             return;
         }

@@ -80,7 +80,7 @@ async fn large_commits_are_as_small_ones_to_all_readers() {
     assert!(everything(&db).await == expected);
     assert!(all(&old, "a", "z").await == before, "the old snapshot");
 
-    // Deletes of single keys go through the journal.
+    // Deletes alone.
     let t = serializable(&db);
     let s = t.next_statement();
     (150..200).for_each(|i| t.delete(s, key(i)).unwrap());
@@ -90,7 +90,7 @@ async fn large_commits_are_as_small_ones_to_all_readers() {
     expected.insert(key(120), "small again".to_owned());
     expected.insert(key(160), "new".to_owned());
     assert!(everything(&db).await == expected);
-    assert_eq!(ingested(&db), 2);
+    assert_eq!(ingested(&db), 3);
     assert!(all(&old, "a", "z").await == before, "the old snapshot");
     drop((old, t));
     db.close().await.unwrap();
@@ -100,7 +100,7 @@ async fn large_commits_are_as_small_ones_to_all_readers() {
 }
 
 /// Rows that small commits have put, and one large commit has deleted, stay away, although a
-/// compaction has dropped both before the restart.
+/// compaction has dropped both before the restart, and the journal still has the puts.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_large_commit_has_deleted_stays_away() {
     let dir = tempfile::tempdir().unwrap();
@@ -116,6 +116,8 @@ async fn what_a_large_commit_has_deleted_stays_away() {
         (0..1_000).for_each(|i| t.delete(s, key(i)).unwrap());
         t.commit_or_error().await.unwrap();
         drop(t);
+        assert_eq!(ingested(&db), 2);
+        assert!(everything(&db).await.is_empty(), "round {round}");
         db.close().await.unwrap();
         drop(db);
         // A merge into the last level drops deletions together with what they cover.
@@ -126,6 +128,46 @@ async fn what_a_large_commit_has_deleted_stays_away() {
     }
     let db = open_with(dir.path(), options());
     assert!(everything(&db).await.is_empty());
+}
+
+/// A commit that deletes single keys and ranges, and puts nothing, goes through the journal: there
+/// is no key by which the next start would know that its tables are there.
+#[tokio::test(flavor = "multi_thread")]
+async fn ranges_without_a_put_go_through_the_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open_with(dir.path(), options());
+    puts(&db, 0..200, "first").commit_or_error().await.unwrap();
+    let t = serializable(&db);
+    let s = t.next_statement();
+    t.writes().delete_span(s, Span::new(key(100), key(150))).unwrap();
+    (0..100).for_each(|i| t.delete(s, key(i)).unwrap());
+    t.commit_or_error().await.unwrap();
+    drop(t);
+    assert_eq!(ingested(&db), 1);
+    assert_eq!(everything(&db).await.len(), 50);
+}
+
+/// The marker among the data is no key of a user: nobody reads, overwrites or deletes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_the_store_itself_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open_with(dir.path(), options());
+    puts(&db, 0..100, "first").commit_or_error().await.unwrap();
+    let t = serializable(&db);
+    let s = t.next_statement();
+    (0..100).for_each(|i| t.delete(s, key(i)).unwrap());
+    t.commit_or_error().await.unwrap();
+    drop(t);
+    assert!(all(&serializable(&db), "a", "\u{7f}").await.is_empty());
+    let t = serializable(&db);
+    t.put(t.next_statement(), [0xff, 1], "x".as_bytes()).unwrap();
+    assert!(matches!(t.commit().await, Err(Error::Storage(_))));
+    let t = serializable(&db);
+    t.writes().delete_span(t.next_statement(), Span::new("a", [0xff, 1])).unwrap();
+    assert!(matches!(t.commit().await, Err(Error::Storage(_))));
+    let t = serializable(&db);
+    t.writes().delete_span(t.next_statement(), Span::new("a", [0xff])).unwrap();
+    t.commit_or_error().await.unwrap();
 }
 
 /// A large commit conflicts as any other, with what came before it and with what comes after.

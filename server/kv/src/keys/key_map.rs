@@ -133,6 +133,12 @@ impl<V> KeyMap<V> {
         self.recent.set(recent);
     }
 
+    /// Whether a key belongs in one of the chunks that were used last, so that it costs little.
+    pub fn is_near(&self, key: &[u8]) -> bool {
+        let covers = |place: usize| self.chunks.get(place).is_some_and(|chunk| chunk.covers(key));
+        self.recent.get().into_iter().any(covers)
+    }
+
     fn found(&self, key: &[u8]) -> Option<(usize, usize)> {
         let place = self.place(key)?;
         Some((place, self.chunks[place].search(key).ok()?))

@@ -135,7 +135,7 @@ impl Transaction {
     /// A position to come back to with [`Transaction::rollback_to`]. Statements that begin later
     /// come after it.
     pub fn savepoint(&self) -> SavepointId {
-        let state = self.core.lock_state();
+        let mut state = self.core.lock_state();
         let seq = self.core.newest_statement();
         let (buffer, local) = (state.buffer.savepoint(seq.0), state.local.savepoint(seq.0));
         SavepointId { seq, buffer, local }

@@ -84,7 +84,7 @@ impl Reads<'_> {
 
     /// What needs no store: own writes, locked keys whose value is known, and all local keys.
     pub(super) fn own(self, seq: Seq, key: &[u8]) -> Result<Option<Option<Value>>> {
-        let state = self.0.active()?;
+        let mut state = self.0.active()?;
         if let Some(local) = self.0.local_of(key) {
             return Ok(Some(match state.local.get(seq, key) {
                 Buffered::Put(value) => Some(value),
@@ -138,7 +138,7 @@ impl Reads<'_> {
     /// What a statement has read of the store (as far as it is remembered) and written so far.
     /// Meant for checks of predictions: it looks through everything the transaction has done.
     pub fn footprint(self, seq: Seq) -> (Vec<Span>, Vec<Span>) {
-        let state = self.0.lock_state();
+        let mut state = self.0.lock_state();
         let mut reads = state.reads.of_statement(seq);
         let checks = state.checks.iter().filter(|c| c.statement == seq.number());
         reads.extend(checks.map(|c| c.check.span.clone()));
@@ -149,12 +149,12 @@ impl Reads<'_> {
 
     /// Whether the transaction's own writes touch `span` as seen from `seq`.
     pub fn has_own_writes(self, seq: Seq, span: &Span) -> bool {
-        let state = self.0.lock_state();
+        let mut state = self.0.lock_state();
         state.buffer.touches(seq, span) || state.local.touches(seq, span)
     }
 
     pub(super) fn overlay(self, seq: Seq, span: &Span) -> Overlay {
-        let state = self.0.lock_state();
+        let mut state = self.0.lock_state();
         match self.0.local_over(span) {
             Some(_) => state.local.overlay(seq, span),
             None => state.buffer.overlay(seq, span),

@@ -18,7 +18,7 @@ impl Writes<'_> {
     /// Puts a value, whatever was there.
     pub fn put(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.into());
-        self.write(self.0.local_of(key), |buffer| buffer.write(seq, key, Some(value)).map(drop))
+        self.write(self.0.local_of(key), |buffer| buffer.write(seq, key, Some(value)))
     }
 
     /// Puts a value under a key that must not exist. The check is put off: to
@@ -36,7 +36,7 @@ impl Writes<'_> {
     /// Deletes a key, whether it exists or not.
     pub fn delete(self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
-        self.remove(self.0.local_of(key), |buffer| buffer.write(seq, key, None).map(drop))
+        self.remove(self.0.local_of(key), |buffer| buffer.write(seq, key, None))
     }
 
     /// Deletes keys, whether they exist or not.
@@ -52,7 +52,7 @@ impl Writes<'_> {
             let local = self.0.local_of(first.as_ref());
             self.remove(local, |buffer| {
                 let mut portion = keys.by_ref().take(DELETED_AT_ONCE);
-                portion.try_for_each(|key| buffer.write(seq, key.as_ref(), None).map(drop))
+                portion.try_for_each(|key| buffer.write(seq, key.as_ref(), None))
             })?;
         }
         Ok(())
@@ -176,5 +176,5 @@ fn write_new_local(
     if exists {
         return Err(Error::Duplicate { key: key.to_vec(), seq });
     }
-    buffer.write(seq, key, Some(value)).map(drop)
+    buffer.write(seq, key, Some(value))
 }

@@ -36,7 +36,7 @@ struct TableChanges {
     /// Places of columns that were changed.
     places: BTreeSet<usize>,
     /// The statement that is named when what was changed cannot be written.
-    context: String,
+    context: Arc<str>,
 }
 
 /// Children that have been given the same key, each once and in the order in which they came.
@@ -67,7 +67,7 @@ pub struct RowUpdate {
     /// Whether the child follows its parent's new key.
     pub follows: bool,
     /// The statement that is named when the change cannot be written.
-    pub context: String,
+    pub context: Arc<str>,
 }
 
 impl Changes {
@@ -158,7 +158,7 @@ impl Changes {
                 rows: HashMap::new(),
                 pointing: HashMap::new(),
                 places: BTreeSet::new(),
-                context: String::new(),
+                context: Arc::from(""),
             }),
         };
         for incoming in &table.links.incoming {
@@ -238,7 +238,7 @@ impl Changes {
             places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
             let written = writer.replace(changes, &places, Part::Both).await;
             written.map_err(|error| match error.cause() {
-                Some(Violation::Unique) => error.context(table.context.clone()),
+                Some(Violation::Unique) => error.context(&*table.context),
                 _ => error,
             })?;
         }

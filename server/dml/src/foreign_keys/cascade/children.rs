@@ -25,6 +25,9 @@ use crate::foreign_keys::link::{Link, comparable};
 /// How many keys' children are looked for in one wait.
 const KEYS_AT_ONCE: usize = 1024;
 
+/// From how many rows on those that are locked are not remembered.
+const LOCKED_ROWS_MANY: usize = 64;
+
 /// What is to be known of the children of keys.
 pub struct Search {
     /// The foreign key.
@@ -254,7 +257,11 @@ pub async fn lock_rows(
     let seq = cx.seq.after();
     let read = |keys: Vec<Key>| async move {
         if cx.implicit_locks {
-            return cx.txn.lock(seq, LockRequest::keys(keys)).await;
+            // The locks protect what was read. Remembering it would pay for few rows only.
+            let many = keys.len() >= LOCKED_ROWS_MANY;
+            let request = LockRequest::keys(keys);
+            let request = if many { request.passing(true) } else { request };
+            return cx.txn.lock(seq, request).await;
         }
         let values = cx.txn.reads().multi_get(seq, &keys).await?;
         Ok(LockResult { values, ..LockResult::default() })

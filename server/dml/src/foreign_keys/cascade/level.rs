@@ -38,6 +38,16 @@ pub struct CascadeLevel<'r> {
     /// Those of tables that have any.
     triggers: HashMap<Id, RowTriggers>,
     trigger_queue: Arc<TriggerQueue>,
+    /// The text of the statement that was named last, which is mostly the next one's, too.
+    text: Option<StatementText>,
+}
+
+/// The statement that PostgreSQL would run for an action, and what it depends on.
+struct StatementText {
+    key: Id,
+    action: ForeignKeyAction,
+    places: Vec<usize>,
+    text: Arc<str>,
 }
 
 /// What a foreign key does when a key of its parent goes or changes.
@@ -114,6 +124,7 @@ impl<'r> CascadeLevel<'r> {
             writers: HashMap::new(),
             triggers: HashMap::new(),
             trigger_queue: trigger_queue.clone(),
+            text: None,
         };
         level.rows = level.lock(&wanted).await?;
         Ok(level)
@@ -288,8 +299,7 @@ impl<'r> CascadeLevel<'r> {
                 places
             }
         };
-        let schema = self.run.cx.catalog.schema_name(link.child.schema);
-        let context = statement_text(&schema, link, &places, action);
+        let context = self.statement_text(link, &places, action);
         let Some(mut after) = self.before_row(id, event, &before, Some(after)).await? else {
             return Ok(());
         };
@@ -299,7 +309,7 @@ impl<'r> CascadeLevel<'r> {
         let Some(writer) = self.writers.get(&id) else {
             return Err(Error::internal("a row without a writer"));
         };
-        writer.complete(&mut after).await.map_err(|error| error.context(context.clone()))?;
+        writer.complete(&mut after).await.map_err(|error| error.context(&*context))?;
         let follows = action == ForeignKeyAction::Cascade;
         let update = RowUpdate { before, after, places, follows, context };
         self.changes.update(self.run, link, child, update)
@@ -307,6 +317,27 @@ impl<'r> CascadeLevel<'r> {
 }
 
 impl CascadeLevel<'_> {
+    /// The statement that PostgreSQL names as the context of an error.
+    fn statement_text(
+        &mut self,
+        link: &Link,
+        places: &[usize],
+        action: ForeignKeyAction,
+    ) -> Arc<str> {
+        let key = link.key.id;
+        let is_same = |known: &&StatementText| {
+            (known.key, known.action) == (key, action) && known.places == places
+        };
+        if let Some(known) = self.text.as_ref().filter(is_same) {
+            return known.text.clone();
+        }
+        let schema = self.run.cx.catalog.schema_name(link.child.schema);
+        let text: Arc<str> = statement_text(&schema, link, places, action).into();
+        self.text =
+            Some(StatementText { key, action, places: places.to_vec(), text: text.clone() });
+        text
+    }
+
     /// Makes the writer of a table, and begins its triggers if it has any.
     async fn begin(
         &mut self,

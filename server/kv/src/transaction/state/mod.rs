@@ -5,11 +5,13 @@
 //! - `deferred_work`: what statements have put off until the commit
 //! - `first_read`: the state of a first read without a snapshot
 //! - `read_set`: what it has read, and at which snapshot
+//! - `late_writes`: writes of a large statement that enter the write buffer together
 //! - `round_trips`: how often it has waited for the store
 
 mod arrivals;
 mod deferred_work;
 mod first_read;
+mod late_writes;
 mod read_set;
 mod round_trips;
 mod write_buffer;
