@@ -3,7 +3,7 @@
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
 use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
-use crate::{aggregate, datetimes, json, ranges, sets, strings, system};
+use crate::{aggregate, datetimes, json, ranges, search, sets, strings, system};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
@@ -19,6 +19,7 @@ pub(crate) fn register(registry: &mut Registry) {
     arrays::register(registry);
     ranges::register(registry);
     json::register(registry);
+    search::register(registry);
     datetimes::register(registry);
     sets::register(registry);
     system::register(registry);

@@ -137,6 +137,8 @@ pub(crate) fn register(registry: &mut Registry) {
         (Inet, Inet),
         (Macaddr, Macaddr),
         (Macaddr8, Macaddr8),
+        (TsVector, TsVector),
+        (TsQuery, TsQuery),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
     ];

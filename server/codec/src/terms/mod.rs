@@ -17,6 +17,7 @@
 
 mod array;
 mod jsonb;
+mod lexeme;
 mod path;
 mod query;
 pub mod trigram;
@@ -45,6 +46,8 @@ pub enum TermClass {
     Array,
     /// Three characters that follow each other in a word of a text.
     Trigram,
+    /// The lexemes of a `tsvector`.
+    Lexeme,
 }
 
 /// The terms of a value, sorted, each once. NULL has none.
@@ -54,6 +57,7 @@ pub fn terms_of(class: TermClass, value: &Datum) -> Vec<Term> {
         (TermClass::JsonbPath, Datum::Json(json)) => jsonb::path_terms(json),
         (TermClass::Array, Datum::Array(array)) => array::terms(array),
         (TermClass::Trigram, Datum::Text(text)) => trigram::terms(text),
+        (TermClass::Lexeme, Datum::Bytes(vector)) => lexeme::terms(vector),
         _ => Vec::new(),
     };
     terms.sort_unstable();
@@ -67,6 +71,7 @@ pub fn has_terms(class: TermClass, ty: &SqlType) -> bool {
         TermClass::Jsonb | TermClass::JsonbPath => *ty == SqlType::Jsonb,
         TermClass::Array => ty.is_array(),
         TermClass::Trigram => matches!(ty, SqlType::Text | SqlType::Varchar(_)),
+        TermClass::Lexeme => *ty == SqlType::TsVector,
     }
 }
 

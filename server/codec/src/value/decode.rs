@@ -59,6 +59,8 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Regcollation
         | SqlType::Regnamespace
         | SqlType::Regrole
+        | SqlType::Regconfig
+        | SqlType::Regdictionary
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
@@ -82,7 +84,9 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Inet
         | SqlType::Cidr
         | SqlType::Macaddr
-        | SqlType::Macaddr8 => Datum::Bytes(bytes.into()),
+        | SqlType::Macaddr8
+        | SqlType::TsVector
+        | SqlType::TsQuery => Datum::Bytes(bytes.into()),
         SqlType::Enum(ty) => {
             let label = ty.label_at(cell_i64(bytes)?).ok_or(Error::corrupt("enum"))?;
             Datum::Enum(label.clone())

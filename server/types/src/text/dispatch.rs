@@ -11,7 +11,7 @@ use crate::numeric::rounding;
 use crate::range::{Range, RangeKind};
 use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
-use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, tid, unsigned};
+use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, search, tid, unsigned};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -75,6 +75,11 @@ pub fn parse(
         SqlType::Timetz => times::parse_timetz(text, settings, now_micros)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
+        SqlType::TsVector => search::parse_vector(text)?,
+        SqlType::TsQuery => search::Query::parse(text)?,
+        SqlType::Regconfig | SqlType::Regdictionary => {
+            Datum::Int(search::configs::parse_name(ty, text)?.into())
+        }
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
@@ -120,6 +125,9 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         Datum::Int(value) if matches!(ty, SqlType::Xid8 | SqlType::PgLsn) => {
             unsigned::format(ty, *value, out);
         }
+        Datum::Int(value) if matches!(ty, SqlType::Regconfig | SqlType::Regdictionary) => {
+            out.extend_from_slice(search::configs::print_name(ty, *value).as_bytes());
+        }
         Datum::Int(value) => scalar::format_int(*value, out),
         Datum::Float(value) if *ty == SqlType::Float4 => {
             scalar::format_f32(*value as f32, settings.extra_float_digits, out);
@@ -144,6 +152,11 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
                 date_format::format_time(time.micros, out);
                 date_format::format_offset(-time.west, out);
             }
+        }
+        Datum::Bytes(value) if *ty == SqlType::TsVector => search::format_vector(value, out),
+        Datum::Bytes(value) if *ty == SqlType::TsQuery => {
+            let query = search::Query::read(value).unwrap_or_default();
+            out.extend_from_slice(query.print().as_bytes());
         }
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),
