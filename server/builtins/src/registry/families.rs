@@ -7,6 +7,7 @@ use crate::{aggregate, datetimes, json, ranges, search, sets, strings, system};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
+    compare::register_search(registry);
     integers::register(registry);
     floats::register(registry);
     numerics::register(registry);

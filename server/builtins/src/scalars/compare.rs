@@ -137,8 +137,6 @@ pub(crate) fn register(registry: &mut Registry) {
         (Inet, Inet),
         (Macaddr, Macaddr),
         (Macaddr8, Macaddr8),
-        (TsVector, TsVector),
-        (TsQuery, TsQuery),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
     ];
@@ -165,6 +163,16 @@ pub(crate) fn register(registry: &mut Registry) {
             let (left, right) = (Arg::Is(local.clone()), Arg::Is(Timestamptz));
             add(registry, name, [left.clone(), right.clone()], eval, Volatility::Stable);
             add(registry, name, [right, left], eval, Volatility::Stable);
+        }
+    }
+}
+
+/// The types of text search.
+pub(crate) fn register_search(registry: &mut Registry) {
+    for ty in [SqlType::TsVector, SqlType::TsQuery] {
+        for (name, eval) in operators!(plain, Ok::<_, Error>) {
+            let args = [Arg::Is(ty.clone()), Arg::Is(ty.clone())];
+            add(registry, name, args, eval, Volatility::Immutable);
         }
     }
 }

@@ -4,14 +4,27 @@
 //!   query a & b    text  a x b x x a b     covers  [a x b]  [b x x a]  [a b]
 //! ```
 //!
-//! A cover is a shortest part of the text that matches the query. The shorter it is, and the more its
-//! words weigh, the more it counts.
+//! A cover is a shortest part of the text that matches the query. The shorter it is, and the more
+//! its words weigh, the more it counts.
 
 use braid_types::search::{Found, Item, Place, Query, Vector, matches};
 use braid_types::{Result, work};
 
-use super::rank::normalization::{BELOW_ONE, DISTANCE, LENGTH, LOG_LENGTH, LOG_UNIQUE, UNIQUE};
-use super::rank::places_of;
+/// Ways to make long texts count less, as bits of an argument.
+pub(super) mod normalization {
+    pub(in super::super) const LOG_LENGTH: i64 = 1;
+    pub(in super::super) const LENGTH: i64 = 2;
+    pub(in super::super) const DISTANCE: i64 = 4;
+    pub(in super::super) const UNIQUE: i64 = 8;
+    pub(in super::super) const LOG_UNIQUE: i64 = 16;
+    pub(in super::super) const BELOW_ONE: i64 = 32;
+}
+use normalization::{BELOW_ONE, DISTANCE, LENGTH, LOG_LENGTH, LOG_UNIQUE, UNIQUE};
+
+/// The number of places of a vector; a lexeme without places counts as one.
+pub(super) fn places_of(vector: &Vector<'_>) -> usize {
+    vector.lexemes.iter().map(|lexeme| lexeme.count().max(1)).sum()
+}
 
 /// A word of the text that values of the query ask for.
 struct Word {

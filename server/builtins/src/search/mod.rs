@@ -5,8 +5,8 @@
 //!   query ──► words ──parser, dictionary──► lexemes with operators ─► tsquery ─┴─► @@, ts_rank
 //! ```
 //!
-//! Here: how texts and queries become lexemes, what is asked of both, ranks and headlines. Not here:
-//! the two types and when a query matches (`braid_types::search`), the terms of an index
+//! Here: how texts and queries become lexemes, what is asked of both, ranks and headlines. Not
+//! here: the two types and when a query matches (`braid_types::search`), the terms of an index
 //! (`braid_codec::terms`).
 
 mod cover;

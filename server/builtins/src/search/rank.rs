@@ -3,7 +3,8 @@
 use braid_types::search::{Item, LexemeRef, Operator, POSITION_MAX, Place, Query, Vector};
 use braid_types::{Datum, Error, Result, SqlState, work};
 
-use super::cover::cover_density;
+use super::cover::normalization::{BELOW_ONE, LENGTH, LOG_LENGTH, LOG_UNIQUE, UNIQUE};
+use super::cover::{cover_density, places_of};
 use super::queries::query;
 use super::vectors::vector;
 use crate::Call;
@@ -16,22 +17,6 @@ const WEIGHTS: [f32; 4] = [0.1, 0.2, 0.4, 1.0];
 const SQUARES_SUM: f64 = 1.644_934_066_85;
 /// The distance of a word whose place is not known.
 const UNKNOWN_DISTANCE: i32 = 16_384;
-
-/// Ways to make long texts count less, as bits of an argument.
-pub(super) mod normalization {
-    pub(in super::super) const LOG_LENGTH: i64 = 1;
-    pub(in super::super) const LENGTH: i64 = 2;
-    pub(in super::super) const DISTANCE: i64 = 4;
-    pub(in super::super) const UNIQUE: i64 = 8;
-    pub(in super::super) const LOG_UNIQUE: i64 = 16;
-    pub(in super::super) const BELOW_ONE: i64 = 32;
-}
-use normalization::{BELOW_ONE, LENGTH, LOG_LENGTH, LOG_UNIQUE, UNIQUE};
-
-/// The number of places of a vector; a lexeme without places counts as one.
-pub(super) fn places_of(vector: &Vector<'_>) -> usize {
-    vector.lexemes.iter().map(|lexeme| lexeme.count().max(1)).sum()
-}
 
 /// The weights of an argument; negative ones stand for the usual ones.
 fn weights(call: &Call<'_>, at: usize) -> Result<[f32; 4]> {

@@ -122,22 +122,11 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         SqlType::Int2
         | SqlType::Int4
         | SqlType::Int8
-        | SqlType::Oid
-        | SqlType::Regclass
-        | SqlType::Regtype
-        | SqlType::Regproc
-        | SqlType::Regprocedure
-        | SqlType::Regoper
-        | SqlType::Regoperator
-        | SqlType::Regcollation
-        | SqlType::Regnamespace
-        | SqlType::Regrole
-        | SqlType::Regconfig
-        | SqlType::Regdictionary
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
         | SqlType::PgLsn => read_int(reader, tag).map(Datum::Int),
+        ty if ty.is_oid() => read_int(reader, tag).map(Datum::Int),
         SqlType::Time => read_int(reader, tag).map(Datum::Time),
         SqlType::Timestamp | SqlType::Timestamptz => read_moment(reader, tag, ty),
         SqlType::Date => read_date(reader, tag),

@@ -41,10 +41,7 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
 
 /// The full name of a configuration of text search.
 fn search_config(value: &str) -> Result<String> {
-    let oid = match configs::parse_name(&SqlType::Regconfig, value) {
-        Err(error) if error.state() == SqlState::InvalidName => return Err(error),
-        found => found.unwrap_or(0),
-    };
+    let oid = configs::parse_name(&SqlType::Regconfig, value).unwrap_or(0);
     let found = configs::CONFIGS.iter().find(|known| known.0 == oid);
     let (_, name, _) = found.ok_or_else(|| {
         let message =

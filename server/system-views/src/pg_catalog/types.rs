@@ -1,4 +1,5 @@
-//! Ranges, casts, collations, operator classes, access methods, languages, tablespaces, text search.
+//! Ranges, casts, collations, operator classes, access methods, languages, tablespaces, text
+//! search.
 
 use braid_types::cast::{CastContext, context};
 use braid_types::search::configs;

@@ -3,8 +3,16 @@
 use crate::text::is_blank;
 use crate::{Error, Result, SqlState, work};
 
-use super::query_parser::Syntax;
 use super::{POSITION_MAX, Place, syntax_error};
+
+/// How queries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// With operators, as literals are.
+    Standard,
+    /// As people write to search engines: words, `"phrases"`, `or`, `-`. Nothing is an error.
+    Web,
+}
 
 /// Whether a character is an operator of queries, which ends a word of these.
 pub(super) fn is_operator(c: char) -> bool {

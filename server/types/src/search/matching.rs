@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Inside of a phrase each item has the positions where it ends, and its width. `negated` says that
-//! it matches everywhere but there. Without positions a phrase cannot be found, and only an item that
-//! may be in it is known.
+//! it matches everywhere but there. Without positions a phrase cannot be found, and only an item
+//! that may be in it is known.
 
 use crate::{Result, work};
 

@@ -25,10 +25,12 @@ mod query_text;
 mod vector;
 mod vector_text;
 
+pub use lexer::Syntax;
 pub use matching::{Found, Match, matches};
 pub use query::{Item, Operator, Query, Trimmed};
 pub use query_binary::{decode_query, encode_query};
-pub use query_parser::{Operand, PutWord, Syntax, parse_query};
+pub use query_parser::{Operand, PutWord, parse_query};
+pub use query_text::format_query;
 pub use vector::{Lexeme, LexemeRef, Place, Vector, has_prefix};
 pub use vector_text::{decode_vector, encode_vector, format_vector, parse_vector};
 

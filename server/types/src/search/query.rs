@@ -13,7 +13,7 @@ pub enum Operator {
     And,
     /// `|`
     Or,
-    /// `<->` and `<N>`: the right operand is so many words after the left one.
+    /// `<->` and `<N>`: the right operand is that number of words after the left one.
     Phrase(u16),
 }
 

@@ -6,8 +6,8 @@
 //!                            value      1   inverted checksum: u32   text   0
 //! ```
 //!
-//! An operator is before its operands, the right one first. PostgreSQL compares queries by the number
-//! of items, by their size, then item by item in this order: operators before values, and values by
+//! An operator is before its operands, the right one first. PostgreSQL compares queries by the
+//! number of items, by their size, then item by item in this order: operators before values, and values by
 //! a checksum of their texts. It takes no notice of weights; here they decide between queries that
 //! are equal otherwise.
 

@@ -10,21 +10,12 @@
 use crate::text::is_blank;
 use crate::{Error, Result, SqlState, work};
 
-use super::lexer::{Lexer, is_operator};
+use super::lexer::{Lexer, Syntax, is_operator};
 use super::query::{Item, Operator, Query};
 use super::{LEXEME_BYTES_MAX, TEXT_BYTES_MAX, too_large};
 
 /// The largest distance of a phrase.
 const DISTANCE_MAX: u16 = 16_384;
-
-/// How queries are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// With operators, as literals are.
-    Standard,
-    /// As people write to search engines: words, `"phrases"`, `or`, `-`. Nothing is an error.
-    Web,
-}
 
 /// A query that is being made: operands before their operators.
 #[derive(Default)]

@@ -2,8 +2,9 @@
 
 use crate::{Datum, Result};
 
+use super::lexer::Syntax;
 use super::query::{Item, Operands, Operator, Query};
-use super::query_parser::{Syntax, parse_query};
+use super::query_parser::parse_query;
 use super::vector_text::put_quoted;
 
 /// A part of a query in words, and how tightly its operator binds.
@@ -32,6 +33,13 @@ impl Query {
     pub fn print(&self) -> String {
         let printed = self.fold(|_, item, operands| Ok(print_item(item, operands)));
         printed.ok().flatten().map(|part| part.text).unwrap_or_default()
+    }
+}
+
+/// Appends the text form of a query's bytes.
+pub fn format_query(bytes: &[u8], out: &mut Vec<u8>) {
+    if let Ok(query) = Query::read(bytes) {
+        out.extend_from_slice(query.print().as_bytes());
     }
 }
 

@@ -3,7 +3,7 @@
 use super::any_type::AnyType;
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
-use crate::RangeKind;
+use crate::{EnumType, RangeKind};
 
 /// What `pg_type` says of a scalar type.
 pub(super) struct Facts<'t> {
@@ -92,17 +92,21 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Range(kind) => range_facts(*kind),
         SqlType::Multirange(kind) => multirange_facts(*kind),
         SqlType::Any(_) | SqlType::Void => pseudo_facts(ty),
-        SqlType::Enum(found) => Facts {
-            oid: found.oid,
-            array_oid: found.array_oid,
-            name: &found.name,
-            array_name: &found.array_name,
-            display: &found.display,
-            len: 4,
-            category: 'E',
-        },
+        SqlType::Enum(found) => enum_facts(found),
         // An array of arrays is the same type in PostgreSQL.
         SqlType::Array(element) => facts(element),
+    }
+}
+
+fn enum_facts(found: &EnumType) -> Facts<'_> {
+    Facts {
+        oid: found.oid,
+        array_oid: found.array_oid,
+        name: &found.name,
+        array_name: &found.array_name,
+        display: &found.display,
+        len: 4,
+        category: 'E',
     }
 }
 

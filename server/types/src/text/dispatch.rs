@@ -37,10 +37,7 @@ pub fn parse(
         | SqlType::Regrole => Datum::Int(scalar::parse_oid(ty, text)?),
         SqlType::Float4 => Datum::Float(f64::from(scalar::parse_f32(text)?)),
         SqlType::Float8 => Datum::Float(scalar::parse_f64(text)?),
-        SqlType::Numeric(None) => Datum::Numeric(Numeric::parse(text)?),
-        SqlType::Numeric(Some((precision, scale))) => {
-            Datum::Numeric(rounding::apply_typmod(&Numeric::parse(text)?, *precision, *scale)?)
-        }
+        SqlType::Numeric(modifier) => numeric(text, *modifier)?,
         SqlType::Text
         | SqlType::Refcursor
         | SqlType::Unknown
@@ -88,6 +85,14 @@ pub fn parse(
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
     })
+}
+
+fn numeric(text: &str, modifier: Option<(u16, i16)>) -> Result<Datum> {
+    let number = Numeric::parse(text)?;
+    Ok(Datum::Numeric(match modifier {
+        Some((precision, scale)) => rounding::apply_typmod(&number, precision, scale)?,
+        None => number,
+    }))
 }
 
 /// A range or a multirange.
@@ -154,10 +159,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             }
         }
         Datum::Bytes(value) if *ty == SqlType::TsVector => search::format_vector(value, out),
-        Datum::Bytes(value) if *ty == SqlType::TsQuery => {
-            let query = search::Query::read(value).unwrap_or_default();
-            out.extend_from_slice(query.print().as_bytes());
-        }
+        Datum::Bytes(value) if *ty == SqlType::TsQuery => search::format_query(value, out),
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Date(value) => date_format::format_date(*value, settings, out),

@@ -147,8 +147,8 @@ fn search(random: &mut Random) -> String {
 /// One part of a condition.
 fn part(random: &mut Random) -> String {
     match random.below(20) {
-        18 => format!("to_tsvector('english', title) @@ {}", search(random)),
-        19 => format!("{} @@ to_tsvector('english', title)", search(random)),
+        18 => format!("to_tsvector('english', title) @@({})", search(random)),
+        19 => format!("{} @@(to_tsvector('english', title))", search(random)),
         16 => format!("body @? {}", path(random)),
         17 => {
             let path = path(random).replace(" ? (", " == 1 || exists ($.a ? (");

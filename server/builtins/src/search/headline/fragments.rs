@@ -3,7 +3,7 @@
 use braid_types::search::{Found, Query, matches};
 use braid_types::{Result, work};
 
-use super::words::{Options, Word};
+use super::word::{Options, Word};
 use crate::search::parser::Token;
 
 /// The covers of a query: the shortest parts that match it and begin at some word of it.

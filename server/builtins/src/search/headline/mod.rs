@@ -5,6 +5,7 @@
 
 mod fragments;
 mod options;
+mod word;
 mod words;
 
 pub(super) use words::register;

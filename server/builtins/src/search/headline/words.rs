@@ -8,77 +8,14 @@ use braid_types::{Datum, Json, Result, json, work};
 
 use super::fragments::{mark_best_words, mark_fragments};
 use super::options;
+use super::word::{Options, Word};
 use crate::Call;
 use crate::registry::call::{invalid, text};
 use crate::registry::tables::Registry;
 use crate::search::dictionary::Config;
 use crate::search::documents::config_of;
-use crate::search::parser::{Parser, Token};
+use crate::search::parser::Parser;
 use crate::search::queries::query;
-
-/// What is shown, and how.
-pub(super) struct Options {
-    pub(super) words_max: i32,
-    pub(super) words_min: i32,
-    pub(super) short_word: i32,
-    fragments_max: i32,
-    pub(super) highlights_all: bool,
-    start: String,
-    stop: String,
-    delimiter: String,
-}
-
-/// A token of the text. A word that several values ask for is there once for each of them.
-pub(super) struct Word<'a> {
-    pub(super) token: Token,
-    text: &'a str,
-    /// The number of the word, and the value of the query that asks for it.
-    pub(super) position: u32,
-    pub(super) item: Option<usize>,
-    pub(super) is_repeated: bool,
-    /// It is shown.
-    pub(super) is_in: bool,
-    pub(super) is_selected: bool,
-    /// A blank is shown instead.
-    pub(super) is_replaced: bool,
-    pub(super) is_skipped: bool,
-}
-
-impl Word<'_> {
-    pub(super) fn is_interesting(&self) -> bool {
-        self.item.is_some() && !self.is_repeated
-    }
-
-    /// Whether it counts as a word.
-    pub(super) fn counts(&self) -> bool {
-        !matches!(
-            self.token,
-            Token::Blank
-                | Token::Tag
-                | Token::Url
-                | Token::NumHyphenated
-                | Token::AsciiHyphenated
-                | Token::Hyphenated
-        )
-    }
-
-    /// Whether no part of a text should end with it.
-    pub(super) fn is_bad_end(&self, short_word: i32) -> bool {
-        let no_end = !self.counts()
-            || matches!(
-                self.token,
-                Token::Scientific
-                    | Token::Version
-                    | Token::Decimal
-                    | Token::Signed
-                    | Token::Unsigned
-                    | Token::Protocol
-                    | Token::Entity
-            );
-        let is_short = i32::try_from(self.text.len()).is_ok_and(|length| length <= short_word);
-        (no_end || is_short) && !self.is_interesting()
-    }
-}
 
 /// The tokens of a text, with what a query asks for.
 fn words<'a>(text: &'a str, query: &Query, config: Config) -> Result<Vec<Word<'a>>> {

@@ -3,7 +3,8 @@
 use braid_types::{Result, work};
 
 use super::class::Class;
-use super::rules::{Effect, Move, Rule, State, rules};
+use super::rule::{Effect, Move, Rule, State};
+use super::rules::rules;
 use super::tokens::Token;
 
 /// A place in the text, and the state there.

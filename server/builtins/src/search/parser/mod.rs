@@ -5,7 +5,7 @@
 //!                              host a.com · url_path /x · blank · asciiword now
 //! ```
 //!
-//! Here: the state machine (`machine`), its states with their rules (`rules`), what it asks of a
+//! Here: the state machine (`machine`), its states with their rules (`rule`, `rules`), what it asks of a
 //! character (`class`), and the kinds of tokens. Not here: what becomes of a token.
 //!
 //! The machine knows a token only at its end. So at a character that may begin something longer it
@@ -13,6 +13,7 @@
 
 mod class;
 mod machine;
+mod rule;
 mod rules;
 mod rules_of_words;
 mod tokens;

@@ -1,8 +1,8 @@
 //! The rules of words, of words with hyphens, and of hosts.
 
 use super::class::Class::*;
-use super::rules::State as S;
-use super::rules::{
+use super::rule::State as S;
+use super::rule::{
     Effect, Rule, State, again, all_found, attempt, back, found, go, keep, keep_found, stay, with,
 };
 use super::tokens::Token;
