@@ -94,10 +94,12 @@ fn negated(call: &Call<'_>) -> Result<Datum> {
 
 /// The texts of the values of a query.
 fn values(query: &Query) -> BTreeSet<&str> {
-    let text = |item| match item {
-        &Item::Value { ref text, .. } => Some(&**text),
-        Item::Operator(_) => None,
-    };
+    fn text(item: &Item) -> Option<&str> {
+        match item {
+            Item::Value { text, .. } => Some(text),
+            Item::Operator(_) => None,
+        }
+    }
     query.items.iter().filter_map(text).collect()
 }
 
@@ -153,9 +155,7 @@ pub(super) fn register(registry: &mut Registry) {
             matches_text(c, &plain(c.text(1)?, config, Operator::And)?)
         });
     }
-    for signature in ["@@@(tsvector, tsquery) -> bool"] {
-        registry.add(signature, |c| matches(c, 0, 1));
-    }
+    registry.add("@@@(tsvector, tsquery) -> bool", |c| matches(c, 0, 1));
     register_operators(registry);
 }
 

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An operator is before its operands, the right one first. PostgreSQL compares queries by the
-//! number of items, by their size, then item by item in this order: operators before values, and values by
-//! a checksum of their texts. It takes no notice of weights; here they decide between queries that
-//! are equal otherwise.
+//! number of items, by their size, then item by item in this order: operators before values, and
+//! values by a checksum of their texts. It takes no notice of weights. Here they decide between
+//! queries that are equal otherwise.
 
 use crate::{Datum, Result, work};
 

@@ -5,8 +5,8 @@
 //!                              host a.com · url_path /x · blank · asciiword now
 //! ```
 //!
-//! Here: the state machine (`machine`), its states with their rules (`rule`, `rules`), what it asks of a
-//! character (`class`), and the kinds of tokens. Not here: what becomes of a token.
+//! Here: the state machine (`machine`), its states with their rules (`rule`, `rules`), what it
+//! asks of a character (`class`), and the kinds of tokens. Not here: what becomes of a token.
 //!
 //! The machine knows a token only at its end. So at a character that may begin something longer it
 //! remembers its place, goes on, and returns if that was wrong.
