@@ -20,9 +20,9 @@ pub(crate) fn register(registry: &mut Registry) {
     arrays::register(registry);
     ranges::register(registry);
     json::register(registry);
-    search::register(registry);
     datetimes::register(registry);
     sets::register(registry);
+    search::register(registry);
     system::register(registry);
     casts::register(registry);
     aggregate::register(registry);

@@ -24,10 +24,7 @@ fn weight_of(letter: &str) -> Result<u8> {
         "d" | "D" => 0,
         other => {
             let code = other.bytes().next().unwrap_or(0);
-            return Err(Error::new(
-                SqlState::InternalError,
-                format!("unrecognized weight: {code}"),
-            ));
+            return Err(invalid(format!("unrecognized weight: {code}")));
         }
     })
 }
