@@ -24,6 +24,7 @@ mod numbers;
 mod ranges;
 mod registry;
 mod scalars;
+mod search;
 mod sets;
 mod strings;
 mod system;

@@ -83,6 +83,8 @@ pub static OPERATOR_CLASSES: &[OperatorClass] = &[
     class(2950, 10065, "uuid_ops", 2968),
     class(3220, 10067, "pg_lsn_ops", 3253),
     class(ANYENUM, 10069, "enum_ops", 3522),
+    class(3614, 10071, "tsvector_ops", 3626),
+    class(3615, 10074, "tsquery_ops", 3683),
     class(3802, 10088, "jsonb_ops", 4033),
     class(ANYRANGE, 10076, "range_ops", 3901),
     class(ANYMULTIRANGE, 10080, "multirange_ops", 4199),
@@ -98,6 +100,7 @@ pub static INVERTED_CLASSES: &[(TermClass, OperatorClass)] = &[
     (TermClass::Jsonb, inverted((3802, TEXT), 10090, "jsonb_ops", 4036, true)),
     (TermClass::JsonbPath, inverted((3802, 23), 10091, "jsonb_path_ops", 4037, false)),
     (TermClass::Hstore, inverted((15_003, TEXT), 15_015, "gin_hstore_ops", 15_014, true)),
+    (TermClass::Lexeme, inverted((3614, TEXT), 10073, "tsvector_ops", 3659, true)),
     (TermClass::Trigram, inverted((TEXT, 23), 12101, "gin_trgm_ops", 12100, false)),
 ];
 

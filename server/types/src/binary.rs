@@ -18,7 +18,7 @@ use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
     Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, hstore, mac,
-    unsigned, work,
+    search, unsigned, work,
 };
 
 fn malformed() -> Error {
@@ -322,6 +322,8 @@ fn decode_system(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::bytes(mac::to_eight(&reader.fixed::<6>()?))
         }
         SqlType::Macaddr8 => Datum::bytes(reader.fixed::<8>()?),
+        SqlType::TsVector => search::decode_vector(std::mem::take(&mut reader.0))?,
+        SqlType::TsQuery => search::decode_query(std::mem::take(&mut reader.0))?,
         SqlType::Aclitem => {
             let message = "no binary input function available for type aclitem";
             return Err(Error::new(SqlState::UndefinedFunction, message));
@@ -429,6 +431,8 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
                 out.extend_from_slice(&time.west.to_be_bytes());
             }
         }
+        Datum::Bytes(value) if *ty == SqlType::TsVector => search::encode_vector(value, out),
+        Datum::Bytes(value) if *ty == SqlType::TsQuery => search::encode_query(value, out),
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),

@@ -280,6 +280,7 @@ states! {
     DivisionByZero = "22012",
     IntervalFieldOverflow = "22015",
     InvalidUseOfEscapeCharacter = "2200C",
+    ZeroLengthCharacterString = "2200F",
     InvalidEscapeCharacter = "22019",
     InvalidRegularExpression = "2201B",
     InvalidArgumentForLogarithm = "2201E",

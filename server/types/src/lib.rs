@@ -31,6 +31,7 @@ pub mod numeric;
 pub mod range;
 pub mod regex;
 pub mod scratch;
+pub mod search;
 pub mod sql_type;
 pub mod text;
 mod text_types;

@@ -3,10 +3,11 @@
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
 use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
-use crate::{aggregate, datetimes, json, ranges, sets, strings, system, text_types};
+use crate::{aggregate, datetimes, json, ranges, search, sets, strings, system, text_types};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
+    compare::register_search(registry);
     integers::register(registry);
     floats::register(registry);
     numerics::register(registry);
@@ -22,6 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
     json::register(registry);
     datetimes::register(registry);
     sets::register(registry);
+    search::register(registry);
     system::register(registry);
     casts::register(registry);
     aggregate::register(registry);

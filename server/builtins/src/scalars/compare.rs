@@ -167,6 +167,13 @@ pub(crate) fn register(registry: &mut Registry) {
     }
 }
 
+/// The types of text search.
+pub(crate) fn register_search(registry: &mut Registry) {
+    for ty in [SqlType::TsVector, SqlType::TsQuery] {
+        register_alike(registry, &ty);
+    }
+}
+
 /// The operators of two values of one type, which the order of datums knows.
 pub(crate) fn register_alike(registry: &mut Registry, ty: &SqlType) {
     for (name, eval) in operators!(plain, Ok::<_, Error>) {

@@ -101,6 +101,8 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Cidr => literals(ty, &["0.0.0.0/0", "255.255.255.255", "::/0", "10/8"]),
         SqlType::Macaddr => literals(ty, &["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"]),
         SqlType::Macaddr8 => literals(ty, &["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff:ff:ff"]),
+        SqlType::TsVector => literals(ty, &["", "a:1A,2 b 'x y':16383", "fat:3 cat"]),
+        SqlType::TsQuery => literals(ty, &["", "a & !b:*A", "(a <-> b) | c <0> d", "!a"]),
         SqlType::Uuid => vec![Datum::Uuid([0; 16]), Datum::Uuid([255; 16])],
         SqlType::Date => {
             [0, 1, -2_451_545, 2_145_031_948, i32::MAX, i32::MIN].map(Datum::Date).to_vec()

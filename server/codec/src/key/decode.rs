@@ -160,7 +160,9 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Inet
         | SqlType::Cidr
         | SqlType::Macaddr
-        | SqlType::Macaddr8 => {
+        | SqlType::Macaddr8
+        | SqlType::TsVector
+        | SqlType::TsQuery => {
             expect(tag, tag::BYTES, "bytea")?;
             Ok(Datum::Bytes(reader.escaped()?.into()))
         }

@@ -17,6 +17,7 @@
 
 mod array;
 mod jsonb;
+mod lexeme;
 mod path;
 mod query;
 pub mod trigram;
@@ -48,6 +49,8 @@ pub enum TermClass {
     Hstore,
     /// Three characters that follow each other in a word of a text.
     Trigram,
+    /// The lexemes of a `tsvector`.
+    Lexeme,
 }
 
 /// The terms of a value, sorted, each once. NULL has none.
@@ -58,6 +61,7 @@ pub fn terms_of(class: TermClass, value: &Datum) -> Vec<Term> {
         (TermClass::Hstore, Datum::Text(text)) => hstore_terms(text),
         (TermClass::Array, Datum::Array(array)) => array::terms(array),
         (TermClass::Trigram, Datum::Text(text)) => trigram::terms(text),
+        (TermClass::Lexeme, Datum::Bytes(vector)) => lexeme::terms(vector),
         _ => Vec::new(),
     };
     terms.sort_unstable();
@@ -78,6 +82,7 @@ pub fn has_terms(class: TermClass, ty: &SqlType) -> bool {
         TermClass::Hstore => *ty == SqlType::Hstore,
         TermClass::Array => ty.is_array(),
         TermClass::Trigram => matches!(ty, SqlType::Text | SqlType::Varchar(_)),
+        TermClass::Lexeme => *ty == SqlType::TsVector,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use braid_types::{Array, Datum, JsonPath, SqlType};
 
-use super::{Term, TermClass, TermQuery, array, jsonb, path, terms_of, trigram};
+use super::{Term, TermClass, TermQuery, array, jsonb, lexeme, path, terms_of, trigram};
 
 /// An operator between an indexed value and another one, seen from the indexed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum TermOperator {
     ILike,
     /// `%` of texts
     Similar,
+    /// `@@` of a vector and a query
+    Matches,
 }
 
 impl TermOperator {
@@ -40,13 +42,14 @@ impl TermOperator {
     /// value is on the right.
     pub fn of(class: TermClass, symbol: &str, flipped: bool) -> Option<Self> {
         use TermOperator::{
-            ContainedBy, Contains, Equal, Exists, ExistsAll, ExistsAny, ILike, Like, Overlaps,
-            PathExists, PathMatches, Similar,
+            ContainedBy, Contains, Equal, Exists, ExistsAll, ExistsAny, ILike, Like, Matches,
+            Overlaps, PathExists, PathMatches, Similar,
         };
         let symbol = match (symbol, flipped) {
             ("@>", true) => "<@",
             ("<@", true) => "@>",
             ("&&" | "=" | "%", true) => symbol,
+            ("@@", true) if class == TermClass::Lexeme => symbol,
             (_, true) => return None,
             (symbol, false) => symbol,
         };
@@ -66,6 +69,7 @@ impl TermOperator {
             (TermClass::Trigram, "~~") => Like,
             (TermClass::Trigram, "~~*") => ILike,
             (TermClass::Trigram, "%") => Similar,
+            (TermClass::Lexeme, "@@") => Matches,
             _ => return None,
         })
     }
@@ -81,7 +85,7 @@ impl TermOperator {
             TermOperator::ExistsAny => "?|",
             TermOperator::ExistsAll => "?&",
             TermOperator::PathExists => "@?",
-            TermOperator::PathMatches => "@@",
+            TermOperator::PathMatches | TermOperator::Matches => "@@",
             TermOperator::Like => "~~",
             TermOperator::ILike => "~~*",
             TermOperator::Similar => "%",
@@ -120,6 +124,7 @@ pub fn wanted(class: TermClass, operator: TermOperator, value: &Datum, ty: &SqlT
         (TermOperator::PathMatches, Datum::Text(text)) => {
             JsonPath::parse(text).map_or(TermQuery::Everything, |path| path::is_true(class, &path))
         }
+        (TermOperator::Matches, Datum::Bytes(query)) => lexeme::wanted(query),
         (TermOperator::Similar, Datum::Text(_)) => TermQuery::any_term(terms_of(class, value)),
         _ => TermQuery::Everything,
     }

@@ -59,6 +59,8 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Regcollation
         | SqlType::Regnamespace
         | SqlType::Regrole
+        | SqlType::Regconfig
+        | SqlType::Regdictionary
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
@@ -83,7 +85,9 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Inet
         | SqlType::Cidr
         | SqlType::Macaddr
-        | SqlType::Macaddr8 => Datum::Bytes(bytes.into()),
+        | SqlType::Macaddr8
+        | SqlType::TsVector
+        | SqlType::TsQuery => Datum::Bytes(bytes.into()),
         SqlType::Enum(ty) => {
             let label = ty.label_at(cell_i64(bytes)?).ok_or(Error::corrupt("enum"))?;
             Datum::Enum(label.clone())
@@ -100,12 +104,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Int2Vector => decode_array(bytes, &SqlType::Int2, depth)?,
         SqlType::OidVector => decode_array(bytes, &SqlType::Oid, depth)?,
         SqlType::Record(row) => decode_record(bytes, row, depth)?,
-        SqlType::Range(kind) => {
-            let mut rest = bytes;
-            let range = read_range(&mut rest, *kind, depth)?;
-            check_end(rest, "range")?;
-            Datum::Range(Arc::new(range))
-        }
+        SqlType::Range(kind) => decode_range(bytes, *kind, depth)?,
         SqlType::Multirange(kind) => decode_multirange(bytes, *kind, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
@@ -141,6 +140,13 @@ fn read_range(rest: &mut &[u8], kind: RangeKind, depth: u32) -> Result<Range> {
         decode_at(take(rest, len)?, kind.subtype(), depth + 1)
     })?;
     Ok(bounds.map_or(Range::Empty, |(lower, upper)| Range::Between(lower, upper)))
+}
+
+fn decode_range(bytes: &[u8], kind: RangeKind, depth: u32) -> Result<Datum> {
+    let mut rest = bytes;
+    let range = read_range(&mut rest, kind, depth)?;
+    check_end(rest, "range")?;
+    Ok(Datum::Range(Arc::new(range)))
 }
 
 fn decode_multirange(bytes: &[u8], kind: RangeKind, depth: u32) -> Result<Datum> {

@@ -94,7 +94,9 @@ pub(crate) fn key_terms(
     let found = OperatorClass::inverted(&name).filter(|(terms, _)| {
         parts.last().is_none_or(|schema| match terms {
             TermClass::Trigram | TermClass::Hstore => schema == "public",
-            TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array => schema == "pg_catalog",
+            TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array | TermClass::Lexeme => {
+                schema == "pg_catalog"
+            }
         })
     });
     let (terms, class) = found.ok_or_else(|| no_class(&parts, &name, "gin"))?;

@@ -2,6 +2,7 @@
 
 use braid_types::datetime::{named_zone, offset_at, zone_of_hours};
 use braid_types::encoding::{Encoding, Tables};
+use braid_types::search::configs;
 use braid_types::text::{DateOrder, DateStyle};
 use braid_types::{Datum, Error, FormatSettings, Interval, Result, SqlState, SqlType};
 use jiff::tz::TimeZone;
@@ -32,7 +33,22 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
     };
     let text = of_kind(setting, value)?;
     refuse_unsupported(setting.name, &text)?;
-    Ok(text)
+    match setting.name {
+        "default_text_search_config" => search_config(&text),
+        _ => Ok(text),
+    }
+}
+
+/// The full name of a configuration of text search.
+fn search_config(value: &str) -> Result<String> {
+    let oid = configs::parse_name(&SqlType::Regconfig, value).unwrap_or(0);
+    let found = configs::CONFIGS.iter().find(|known| known.0 == oid);
+    let (_, name, _) = found.ok_or_else(|| {
+        let message =
+            format!("invalid value for parameter \"default_text_search_config\": \"{value}\"");
+        Error::new(SqlState::InvalidParameterValue, message)
+    })?;
+    Ok(format!("pg_catalog.{name}"))
 }
 
 /// What PostgreSQL can be set to and we cannot.

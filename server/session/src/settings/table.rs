@@ -107,8 +107,8 @@ const SETTINGS: &[Setting] = &[
     user(
         "default_text_search_config",
         Kind::Text,
-        "pg_catalog.simple",
-        "Accepted for PostgreSQL's sake; has no effect.",
+        "pg_catalog.english",
+        "The configuration of text search where none is named.",
     ),
     user(
         "default_toast_compression",

@@ -1,7 +1,8 @@
 //! Ranges, casts, collations, operator classes, access methods, languages, tablespaces, large
-//! objects.
+//! objects, text search.
 
 use braid_types::cast::{CastContext, context};
+use braid_types::search::configs;
 use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
 use crate::cell::{flag, int, text};
@@ -22,6 +23,11 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_language" => pg_language,
         "pg_tablespace" => pg_tablespace,
         "pg_largeobject_metadata" => pg_largeobject_metadata,
+        "pg_ts_config" => pg_ts_config,
+        "pg_ts_config_map" => pg_ts_config_map,
+        "pg_ts_dict" => pg_ts_dict,
+        "pg_ts_parser" => pg_ts_parser,
+        "pg_ts_template" => pg_ts_template,
         _ => return None,
     })
 }
@@ -201,5 +207,98 @@ fn pg_tablespace(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_tablespace", &["oid", "spcname", "spcowner"]);
     builder.push([int(1663), text("pg_default"), int(ROOT)]);
     builder.push([int(1664), text("pg_global"), int(ROOT)]);
+    builder.rows()
+}
+
+/// The oid of the only parser of text search.
+const PARSER: i64 = 3722;
+/// The oids of the templates `simple` and `snowball`.
+const SIMPLE_TEMPLATE: i64 = 3727;
+const SNOWBALL_TEMPLATE: i64 = 13_150;
+/// The kinds of tokens that are words, whose dictionary depends on the configuration.
+const WORD_TOKENS: [i64; 6] = [1, 2, 10, 11, 16, 17];
+/// The kinds of tokens that every configuration takes as they are.
+const OTHER_TOKENS: [i64; 13] = [3, 4, 5, 6, 7, 8, 9, 15, 18, 19, 20, 21, 22];
+
+fn pg_ts_config(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "cfgname", "cfgnamespace", "cfgowner", "cfgparser"];
+    let mut builder = RowBuilder::new("pg_ts_config", &columns);
+    for (oid, name, _) in configs::CONFIGS {
+        builder.push([int(oid), text(name), int(SYSTEM_SCHEMA), int(ROOT), int(PARSER)]);
+    }
+    builder.rows()
+}
+
+fn pg_ts_config_map(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["mapcfg", "maptokentype", "mapseqno", "mapdict"];
+    let mut builder = RowBuilder::new("pg_ts_config_map", &columns);
+    for (oid, _, dictionary) in configs::CONFIGS {
+        for token in WORD_TOKENS {
+            builder.push([int(oid), int(token), int(1), int(dictionary)]);
+        }
+        for token in OTHER_TOKENS {
+            builder.push([int(oid), int(token), int(1), int(configs::SIMPLE_DICTIONARY)]);
+        }
+    }
+    builder.rows()
+}
+
+fn pg_ts_dict(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns =
+        ["oid", "dictname", "dictnamespace", "dictowner", "dicttemplate", "dictinitoption"];
+    let mut builder = RowBuilder::new("pg_ts_dict", &columns);
+    for (oid, name) in configs::DICTIONARIES {
+        let (template, options) = match name.strip_suffix("_stem") {
+            Some(language) => {
+                let options = format!("language = '{language}', stopwords = '{language}'");
+                (SNOWBALL_TEMPLATE, text(&options))
+            }
+            None => (SIMPLE_TEMPLATE, Datum::Null),
+        };
+        let (schema, owner) = (int(SYSTEM_SCHEMA), int(ROOT));
+        builder.push([int(oid), text(name), schema, owner, int(template), options]);
+    }
+    builder.rows()
+}
+
+fn pg_ts_parser(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = [
+        "oid",
+        "prsname",
+        "prsnamespace",
+        "prsstart",
+        "prstoken",
+        "prsend",
+        "prsheadline",
+        "prslextype",
+    ];
+    let mut builder = RowBuilder::new("pg_ts_parser", &columns);
+    let function = |name: &str| int(function_oid(&format!("prsd_{name}")));
+    builder.push([
+        int(PARSER),
+        text("default"),
+        int(SYSTEM_SCHEMA),
+        function("start"),
+        function("nexttoken"),
+        function("end"),
+        function("headline"),
+        function("lextype"),
+    ]);
+    builder.rows()
+}
+
+fn pg_ts_template(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "tmplname", "tmplnamespace", "tmplinit", "tmpllexize"];
+    let mut builder = RowBuilder::new("pg_ts_template", &columns);
+    for (oid, name) in [(SIMPLE_TEMPLATE, "simple"), (SNOWBALL_TEMPLATE, "snowball")] {
+        let function = |what: &str| int(function_oid(&format!("d{name}_{what}")));
+        builder.push([
+            int(oid),
+            text(name),
+            int(SYSTEM_SCHEMA),
+            function("init"),
+            function("lexize"),
+        ]);
+    }
     builder.rows()
 }

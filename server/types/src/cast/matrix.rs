@@ -71,7 +71,7 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Int4, Bool) | (Bool, Int4) | (Int4, InternalChar) | (InternalChar, Int4) => Some(Explicit),
         (Int2 | Int4 | Int8, oid) if oid.is_oid() => Some(Implicit),
         (oid, Int4 | Int8) if oid.is_oid() => Some(Assignment),
-        (Oid, reg) | (reg, Oid) if reg.is_reg() => Some(Implicit),
+        (Oid, reg) | (reg, Oid) if reg.is_oid() => Some(Implicit),
         (Regproc, Regprocedure) | (Regprocedure, Regproc) => Some(Implicit),
         (Regoper, Regoperator) | (Regoperator, Regoper) => Some(Implicit),
         (Xid8, Xid) => Some(Explicit),

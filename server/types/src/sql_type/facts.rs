@@ -3,7 +3,7 @@
 use super::any_type::AnyType;
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
-use crate::RangeKind;
+use crate::{EnumType, RangeKind};
 
 /// What `pg_type` says of a scalar type.
 pub(super) struct Facts<'t> {
@@ -63,6 +63,10 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Json => facts!(114, 199, "json", "json", -1, 'U'),
         SqlType::Jsonb => facts!(3802, 3807, "jsonb", "jsonb", -1, 'U'),
         SqlType::Refcursor => facts!(1790, 2201, "refcursor", "refcursor", -1, 'U'),
+        SqlType::TsVector => facts!(3614, 3643, "tsvector", "tsvector", -1, 'U'),
+        SqlType::TsQuery => facts!(3615, 3645, "tsquery", "tsquery", -1, 'U'),
+        SqlType::Regconfig => facts!(3734, 3735, "regconfig", "regconfig", 4, 'N'),
+        SqlType::Regdictionary => facts!(3769, 3770, "regdictionary", "regdictionary", 4, 'N'),
         SqlType::Jsonpath => facts!(4072, 4073, "jsonpath", "jsonpath", -1, 'U'),
         SqlType::Oid => facts!(26, 1028, "oid", "oid", 4, 'N'),
         SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
@@ -88,15 +92,7 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Range(kind) => range_facts(*kind),
         SqlType::Multirange(kind) => multirange_facts(*kind),
         SqlType::Any(_) | SqlType::Void => pseudo_facts(ty),
-        SqlType::Enum(found) => Facts {
-            oid: found.oid,
-            array_oid: found.array_oid,
-            name: &found.name,
-            array_name: &found.array_name,
-            display: &found.display,
-            len: 4,
-            category: 'E',
-        },
+        SqlType::Enum(found) => enum_facts(found),
         // An array of arrays is the same type in PostgreSQL.
         SqlType::Array(element) => facts(element),
     }
@@ -112,6 +108,18 @@ fn more_facts(ty: &SqlType) -> Facts<'static> {
         SqlType::Hstore => facts!(15_003, 15_004, "hstore", "hstore", -1, 'U'),
         SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
         _ => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
+    }
+}
+
+fn enum_facts(found: &EnumType) -> Facts<'_> {
+    Facts {
+        oid: found.oid,
+        array_oid: found.array_oid,
+        name: &found.name,
+        array_name: &found.array_name,
+        display: &found.display,
+        len: 4,
+        category: 'E',
     }
 }
 

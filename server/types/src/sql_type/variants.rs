@@ -71,6 +71,17 @@ pub enum SqlType {
     Jsonpath,
     /// `refcursor`: the name of a cursor (held as [`crate::Datum::Text`])
     Refcursor,
+    /// `tsvector`: lexemes with their places (held as [`crate::Datum::Bytes`], see
+    /// [`crate::search`])
+    TsVector,
+    /// `tsquery`: what lexemes are looked for (held as [`crate::Datum::Bytes`], see
+    /// [`crate::search`])
+    TsQuery,
+    /// `regconfig`: a configuration of text search (held as [`crate::Datum::Int`]). There are only
+    /// built-in ones, so it reads and prints without the catalog.
+    Regconfig,
+    /// `regdictionary`: as `regconfig`
+    Regdictionary,
     /// A one-dimensional array.
     Array(Box<SqlType>),
     /// `oid` (held as [`crate::Datum::Int`])
@@ -193,7 +204,8 @@ impl SqlType {
 
     /// `oid` or one of its `reg*` disguises.
     pub fn is_oid(&self) -> bool {
-        *self == SqlType::Oid || self.is_reg()
+        let is_search = matches!(self, SqlType::Regconfig | SqlType::Regdictionary);
+        *self == SqlType::Oid || self.is_reg() || is_search
     }
 
     /// A `reg*` type.

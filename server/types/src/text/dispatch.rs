@@ -12,7 +12,9 @@ use crate::numeric::rounding;
 use crate::range::{Range, RangeKind};
 use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
-use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, bits, mac, tid, unsigned};
+use crate::{
+    Datum, Error, Json, JsonPath, Numeric, Result, SqlType, bits, mac, search, tid, unsigned,
+};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -38,10 +40,7 @@ pub fn parse(
         | SqlType::Regrole => Datum::Int(scalar::parse_oid(ty, text)?),
         SqlType::Float4 => Datum::Float(f64::from(scalar::parse_f32(text)?)),
         SqlType::Float8 => Datum::Float(scalar::parse_f64(text)?),
-        SqlType::Numeric(None) => Datum::Numeric(Numeric::parse(text)?),
-        SqlType::Numeric(Some((precision, scale))) => {
-            Datum::Numeric(rounding::apply_typmod(&Numeric::parse(text)?, *precision, *scale)?)
-        }
+        SqlType::Numeric(modifier) => numeric(text, *modifier)?,
         SqlType::Text
         | SqlType::Refcursor
         | SqlType::Unknown
@@ -77,6 +76,11 @@ pub fn parse(
         SqlType::Timetz => times::parse_timetz(text, settings, now_micros)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
+        SqlType::TsVector => search::parse_vector(text)?,
+        SqlType::TsQuery => search::Query::parse(text)?,
+        SqlType::Regconfig | SqlType::Regdictionary => {
+            Datum::Int(search::configs::parse_name(ty, text)?.into())
+        }
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
@@ -94,6 +98,14 @@ fn held(ty: &SqlType, text: &str) -> Result<Datum> {
         SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
         _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
     })
+}
+
+fn numeric(text: &str, modifier: Option<(u16, i16)>) -> Result<Datum> {
+    let number = Numeric::parse(text)?;
+    Ok(Datum::Numeric(match modifier {
+        Some((precision, scale)) => rounding::apply_typmod(&number, precision, scale)?,
+        None => number,
+    }))
 }
 
 /// A range or a multirange.
@@ -131,6 +143,9 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         Datum::Int(value) if matches!(ty, SqlType::Xid8 | SqlType::PgLsn) => {
             unsigned::format(ty, *value, out);
         }
+        Datum::Int(value) if matches!(ty, SqlType::Regconfig | SqlType::Regdictionary) => {
+            out.extend_from_slice(search::configs::print_name(ty, *value).as_bytes());
+        }
         Datum::Int(value) => scalar::format_int(*value, out),
         Datum::Float(value) if *ty == SqlType::Float4 => {
             scalar::format_f32(*value as f32, settings.extra_float_digits, out);
@@ -156,6 +171,8 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
                 date_format::format_offset(-time.west, out);
             }
         }
+        Datum::Bytes(value) if *ty == SqlType::TsVector => search::format_vector(value, out),
+        Datum::Bytes(value) if *ty == SqlType::TsQuery => search::format_query(value, out),
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Date(value) => date_format::format_date(*value, settings, out),

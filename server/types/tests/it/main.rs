@@ -6,4 +6,5 @@ mod numeric;
 mod postgres;
 mod properties;
 mod ranges;
+mod search;
 mod times;

@@ -14,7 +14,7 @@ use crate::schema::twin_tables::TwinTables;
 const COLUMNS: &str = "id int PRIMARY KEY, body jsonb, tags text[], nums numeric[], title text, \
                        live bool";
 
-const INDEXES: [&str; 9] = [
+const INDEXES: [&str; 10] = [
     "CREATE INDEX i_body ON indexed USING gin (body)",
     "CREATE INDEX i_path ON indexed USING gin (body jsonb_path_ops)",
     "CREATE INDEX i_tags ON indexed USING gin (tags)",
@@ -24,6 +24,7 @@ const INDEXES: [&str; 9] = [
     "CREATE INDEX i_live ON indexed USING gin (tags) WHERE live",
     "CREATE INDEX i_lower ON indexed USING gin (lower(title) gin_trgm_ops)",
     "CREATE INDEX i_two ON indexed USING gin (nums, tags)",
+    "CREATE INDEX i_words ON indexed USING gin (to_tsvector('english', title))",
 ];
 
 const WORDS: [&str; 8] = ["a", "b", "c", "red", "", "x y", "Brown fox", "ΟΔΟΣ"];
@@ -128,9 +129,26 @@ fn path(random: &mut Random) -> String {
     format!("'{mode}${} ? {condition}'", steps.concat())
 }
 
+/// A query of text search.
+fn search(random: &mut Random) -> String {
+    let mut text = String::new();
+    for at in 0..=random.below(3) {
+        if at > 0 {
+            text += *random.pick::<&str>(&[" & ", " | ", " <-> ", " & !"]);
+        }
+        let word = *random.pick::<&str>(&["a", "red", "x", "y", "brown", "fox", "ΟΔΟΣ"]);
+        text += word;
+        text += *random.pick::<&str>(&["", "", "", ":*", ":A"]);
+    }
+    let function = *random.pick::<&str>(&["to_tsquery", "to_tsquery", "websearch_to_tsquery"]);
+    format!("{function}('simple', '{text}')")
+}
+
 /// One part of a condition.
 fn part(random: &mut Random) -> String {
-    match random.below(18) {
+    match random.below(20) {
+        18 => format!("to_tsvector('english', title) @@({})", search(random)),
+        19 => format!("{} @@(to_tsvector('english', title))", search(random)),
         16 => format!("body @? {}", path(random)),
         17 => {
             let path = path(random).replace(" ? (", " == 1 || exists ($.a ? (");

@@ -82,7 +82,9 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Regoperator
         | SqlType::Regcollation
         | SqlType::Regnamespace
-        | SqlType::Regrole => SqlType::Oid,
+        | SqlType::Regrole
+        | SqlType::Regconfig
+        | SqlType::Regdictionary => SqlType::Oid,
         SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
         SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
         SqlType::Numeric(_) => SqlType::Numeric(None),
@@ -104,6 +106,8 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Inet
         | SqlType::Macaddr
         | SqlType::Macaddr8
+        | SqlType::TsVector
+        | SqlType::TsQuery
         | SqlType::InternalChar
         | SqlType::Citext
         | SqlType::Hstore

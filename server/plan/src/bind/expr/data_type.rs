@@ -138,6 +138,8 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
         D::JSON => SqlType::Json,
         D::JSONB => SqlType::Jsonb,
         D::Regclass => SqlType::Regclass,
+        D::TsVector => SqlType::TsVector,
+        D::TsQuery => SqlType::TsQuery,
         D::Array(element) => match element {
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)

@@ -242,8 +242,10 @@ fn unnest_calls(
         let Some(resolved) = resolved else {
             return Err(Error::internal("unnest is missing"));
         };
+        let named = |name: &str| if name.is_empty() { "unnest" } else { name }.to_owned();
+        let names = resolved.columns.iter().map(|(name, _)| named(name)).collect();
         let call = set_call(binder, resolved, vec![arg])?;
-        calls.push(spread_row(binder, call, vec!["unnest".to_owned()]));
+        calls.push(spread_row(binder, call, names));
     }
     Ok(calls)
 }

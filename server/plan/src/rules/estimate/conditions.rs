@@ -325,7 +325,9 @@ fn with_terms(call: &CallExpr, scan: &Scan) -> Option<f64> {
         let mut indexes = scan.table.indexes.iter();
         indexes.any(|index| index.inverted.contains(&TermClass::Trigram))
     };
+    let is_search = call.types.iter().any(|ty| matches!(ty, SqlType::TsVector | SqlType::TsQuery));
     match call.function.name {
+        "@@" if is_search => Some(CONTAINING),
         "@>" | "<@" if has_parts => Some(CONTAINING),
         "&&" if has_parts => Some(OVERLAPPING),
         "?" | "?|" | "?&" | "@?" | "@@" if has_parts => Some(OVERLAPPING),

@@ -118,6 +118,7 @@ fn accepts(operator: TermOperator, value: &SqlType, key: &SqlType) -> bool {
             matches!(value.element(), Some(SqlType::Text | SqlType::Varchar(_)))
         }
         TermOperator::PathExists | TermOperator::PathMatches => *value == SqlType::Jsonpath,
+        TermOperator::Matches => *value == SqlType::TsQuery,
         _ => match (value.element(), key.element()) {
             (Some(value), Some(key)) => value.bare() == key.bare() || fits(value, key),
             _ => value.bare() == key.bare(),

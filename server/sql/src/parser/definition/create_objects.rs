@@ -103,7 +103,11 @@ fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
         Some("trusted" | "procedural") => "LANGUAGE".into(),
         _ => return Err(cursor.unexpected()),
     };
-    Err(cursor.unsupported(format!("CREATE {name}")))
+    let error = cursor.unsupported(format!("CREATE {name}"));
+    Err(match name.as_str() {
+        "TEXT SEARCH" => error.hint("The configurations \"simple\" and \"english\" are built in."),
+        _ => error,
+    })
 }
 
 fn parse_create_view(
