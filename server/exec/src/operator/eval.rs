@@ -4,7 +4,6 @@
 //! step: AND, OR, CASE and COALESCE stay lazy; of any other form the parts are evaluated first
 //! and put back as constants.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use futures_util::future::BoxFuture;
 use crate::advisory::Wanted;
 use crate::from_kv;
 use crate::notifications::notify;
+use crate::operator::key_form::KeySet;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::subquery::CachedSubquery;
 use crate::operator::{ExecutionState, OuterRow, build};
@@ -454,7 +454,7 @@ fn one_row(rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-fn in_set(value: &Datum, set: &HashSet<Datum>, has_null: bool) -> Datum {
+fn in_set(value: &Datum, set: &KeySet<Datum>, has_null: bool) -> Datum {
     if set.is_empty() && !has_null {
         return Datum::Bool(false);
     }
