@@ -4,6 +4,7 @@
 //! allocation: integers, dates and times lie side by side as 64 bits, floats too; other types are
 //! datums. Short texts that come again and again share one allocation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_codec::value::{cell_i64, cell_str, decode_cell, decode_members};
@@ -136,7 +137,8 @@ impl Column {
         }
     }
 
-    fn len(&self) -> usize {
+    /// How many rows it has so far.
+    pub(crate) fn len(&self) -> usize {
         match &self.values {
             Values::Ints(_, values) => values.len(),
             Values::Floats(values) => values.len(),
@@ -171,6 +173,26 @@ impl Column {
             Values::Ints(IntKind::Timestamptz, values) => Datum::Timestamptz(values[i]),
             Values::Floats(values) => Datum::Float(values[i]),
             Values::Data(values) => values[i].clone(),
+        }
+    }
+
+    /// The same without a copy, where the column has datums.
+    #[inline]
+    pub fn value(&self, i: usize) -> Cow<'_, Datum> {
+        match &self.values {
+            Values::Data(values) => values.get(i).map_or(Cow::Owned(Datum::Null), Cow::Borrowed),
+            _ => Cow::Owned(self.datum(i)),
+        }
+    }
+
+    /// Its integer in row `i`; `None` if it is NULL there, or not a column of integers.
+    #[inline]
+    pub fn int(&self, i: usize) -> Option<i64> {
+        match &self.values {
+            Values::Ints(IntKind::Int, values) if self.nulls.get(i) != Some(&true) => {
+                values.get(i).copied()
+            }
+            _ => None,
         }
     }
 

@@ -1,10 +1,11 @@
-//! Primary pairs decoded by columns.
+//! Primary pairs and index entries decoded by columns.
 
 use braid_codec::value::{Cell, RowReader};
-use braid_types::{Datum, Result};
+use braid_types::{Datum, Result, SqlType};
 
 use crate::columns::Columns;
 use crate::errors::from_codec;
+use crate::index::IndexDecoder;
 use crate::key_part::after_prefix;
 use crate::row_decoder::RowDecoder;
 
@@ -100,6 +101,84 @@ impl RowDecoder {
                 }
                 None if wanted.peek().is_none() => break,
                 None => part.skip(&mut rest)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl IndexDecoder {
+    /// Empty columns of the types that are decoded.
+    pub fn columns(&self) -> Columns {
+        let mut types = vec![SqlType::Unknown; self.width];
+        for (part, out) in &self.from_key {
+            types[*out] = self.parts[*part].ty.clone();
+        }
+        for (_, ty, out) in &self.from_value {
+            types[*out] = ty.clone();
+        }
+        Columns::new(types.into_iter())
+    }
+
+    /// Two decoders: of the columns at places that are wanted first, and of the others.
+    pub fn split(&self, first: impl Fn(usize) -> bool) -> (IndexDecoder, IndexDecoder) {
+        let part = |wanted: bool| IndexDecoder {
+            prefix_bytes: self.prefix_bytes,
+            parts: self.parts.clone(),
+            keys: self.keys,
+            from_key: {
+                let all = self.from_key.iter();
+                all.filter(|(_, out)| first(*out) == wanted).copied().collect()
+            },
+            from_value: {
+                let all = self.from_value.iter();
+                all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
+            },
+            width: self.width,
+        };
+        (part(true), part(false))
+    }
+
+    /// Fills the columns that it decodes with those of entries.
+    pub fn read_columns<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,
+        columns: &mut Columns,
+    ) -> Result<()> {
+        if self.from_key.is_empty() && self.from_value.is_empty() {
+            return Ok(());
+        }
+        for (row, (key, value)) in entries.enumerate() {
+            let mut rest = after_prefix(key, self.prefix_bytes)?;
+            let mut wanted = self.from_key.iter().peekable();
+            for (i, part) in self.parts.iter().enumerate() {
+                // A unique entry's key ends here; the primary key is in its value.
+                if wanted.peek().is_none() || (i >= self.keys && rest.is_empty()) {
+                    break;
+                }
+                if wanted.peek().is_none_or(|(place, _)| *place != i) {
+                    part.skip(&mut rest)?;
+                    continue;
+                }
+                let datum = part.decode(&mut rest)?;
+                while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                    columns.list[*out].push(datum.clone());
+                }
+            }
+            if self.from_value.is_empty() {
+                continue;
+            }
+            let reader = RowReader::new(value).map_err(from_codec)?;
+            for (id, _, out) in &self.from_value {
+                let column = &mut columns.list[*out];
+                // What the key had is not in the value.
+                if column.len() > row {
+                    continue;
+                }
+                match reader.column(*id) {
+                    Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
+                    _ => column.push(Datum::Null),
+                }
             }
         }
         Ok(())

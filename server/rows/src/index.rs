@@ -330,13 +330,13 @@ fn by_number(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
 
 /// Decodes chosen columns of index entries.
 pub struct IndexDecoder {
-    prefix_bytes: usize,
-    parts: Vec<KeyPart>,
+    pub(crate) prefix_bytes: usize,
+    pub(crate) parts: Vec<KeyPart>,
     /// How many of `parts` are always in the key.
-    keys: usize,
-    from_key: Vec<(usize, usize)>,
-    from_value: Vec<(ColumnId, SqlType, usize)>,
-    width: usize,
+    pub(crate) keys: usize,
+    pub(crate) from_key: Vec<(usize, usize)>,
+    pub(crate) from_value: Vec<(ColumnId, SqlType, usize)>,
+    pub(crate) width: usize,
 }
 
 impl IndexDecoder {

@@ -4,7 +4,6 @@
 //! step: AND, OR, CASE and COALESCE stay lazy; of any other form the parts are evaluated first
 //! and put back as constants.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use crate::advisory::Wanted;
 use crate::from_kv;
 use crate::large_objects;
 use crate::notifications::notify;
+use crate::operator::key_form::KeySet;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::subquery::CachedSubquery;
 use crate::operator::{ExecutionState, OuterRow, build};
@@ -456,7 +456,7 @@ fn one_row(rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-fn in_set(value: &Datum, set: &HashSet<Datum>, has_null: bool) -> Datum {
+fn in_set(value: &Datum, set: &KeySet<Datum>, has_null: bool) -> Datum {
     if set.is_empty() && !has_null {
         return Datum::Bool(false);
     }

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::ExecContext;
-use crate::operator::column_source::ColumnSource;
+use crate::operator::column_source::{ColumnSource, RowTest};
 use crate::operator::{BoxedOperator, Operator};
 
 /// What is known of the operators of a watched run.
@@ -107,16 +107,46 @@ impl Operator for Instrumented {
 }
 
 impl ColumnSource for Instrumented {
-    fn next_columns<'a>(&'a mut self, columns: &'a mut Columns) -> BoxFuture<'a, Result<bool>> {
+    fn next_columns<'a>(
+        &'a mut self,
+        columns: &'a mut Columns,
+        test: Option<&'a mut dyn RowTest>,
+    ) -> BoxFuture<'a, Result<bool>> {
         Box::pin(async move {
             let start = self.start();
             let result = match self.operator.columns() {
-                Some(source) => source.next_columns(columns).await,
-                None => Ok(false),
+                Some(source) => match test {
+                    Some(test) => {
+                        let mut counted = CountedTest { test, rows: 0 };
+                        let result = source.next_columns(columns, Some(&mut counted)).await;
+                        result.map(|more| (more, counted.rows))
+                    }
+                    None => {
+                        let result = source.next_columns(columns, None).await;
+                        result.map(|more| (more, if more { columns.rows } else { 0 }))
+                    }
+                },
+                None => Ok((false, 0)),
             };
-            let rows = if matches!(result, Ok(true)) { columns.rows } else { 0 };
-            self.finish(start, rows);
-            result
+            self.finish(start, result.as_ref().map_or(0, |(_, rows)| *rows));
+            result.map(|(more, _)| more)
         })
+    }
+}
+
+/// Counts the rows that a test sees: those are the operator's rows, whatever a join wants of them.
+struct CountedTest<'t> {
+    test: &'t mut dyn RowTest,
+    rows: usize,
+}
+
+impl RowTest for CountedTest<'_> {
+    fn places(&self) -> &[usize] {
+        self.test.places()
+    }
+
+    fn mark(&mut self, columns: &Columns, marks: &mut [bool]) {
+        self.rows += marks.iter().filter(|mark| **mark).count();
+        self.test.mark(columns, marks);
     }
 }

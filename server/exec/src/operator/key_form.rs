@@ -1,7 +1,20 @@
-//! The form in which values are keys of hash tables: what is equal has the same form.
+//! The form in which values are keys of hash tables: what is equal has the same form. And the
+//! hash tables themselves.
+
+use std::collections::{HashMap, HashSet};
 
 use braid_plan::Expr;
 use braid_types::{Datum, Row, SqlType, ignores_blanks, strip_blanks};
+
+/// Hashes keys of rows. The standard library's hasher takes several times longer for an integer.
+/// Each table has a seed of its own, so that nobody can choose rows whose hashes collide.
+pub type KeyHasher = foldhash::fast::RandomState;
+
+/// Values by key.
+pub type KeyMap<K, V> = HashMap<K, V, KeyHasher>;
+
+/// A set of keys.
+pub type KeySet<K> = HashSet<K, KeyHasher>;
 
 /// The columns of a row whose equal values may differ, with their types. Most rows have none.
 #[derive(Clone)]

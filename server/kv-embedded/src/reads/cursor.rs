@@ -170,7 +170,8 @@ impl ViewCursor {
         let rows = if all.memory_bytes() > bytes * 2 { rows.min(fit.max(1)) } else { rows };
         let (mut from, mut to) = (all.lower_bound(&self.span.start), all.len());
         if segment.span.end > self.span.end {
-            to = all.lower_bound(&self.span.end);
+            // The spans of lookups are short.
+            to = all.lower_bound_from(from, &self.span.end);
         }
         let whole = to - from <= rows;
         let mut batch;

@@ -7,6 +7,8 @@
 //!   store      a b   c  d  e f … m           a walk: a, b, c, d, e, f, …; then a search for m
 //! ```
 //!
+//! Keys that a long scan has read are in the range cache. They are taken from there.
+//!
 //! Whether it pays shows on the way: each key that a walk reaches earns some steps, and every step
 //! is paid for. Without credit the rest is searched for, so that keys far apart cost little more.
 
@@ -15,6 +17,8 @@ use crate::files::{decode_value, storage_error};
 use braid_kv::{Key, Result, Value, key_after};
 use fjall::Readable;
 
+/// Fewer keys are not looked for in the range cache.
+const CACHED_KEYS_MIN: usize = 2;
 /// Fewer keys are searched for one by one: finding out whether they are close costs more than it
 /// saves.
 const KEYS_MIN: usize = 64;
@@ -39,7 +43,19 @@ impl View {
     /// The values of keys, in their order.
     pub(crate) fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
         let mut values = vec![None; keys.len()];
-        self.visit_all(keys, |at, _, value| values[at] = Some(Value::copy_from_slice(value)))?;
+        if keys.len() < CACHED_KEYS_MIN {
+            self.visit_all(keys, |at, _, value| values[at] = Some(Value::copy_from_slice(value)))?;
+            return Ok(values);
+        }
+        let order = in_order(keys);
+        let number = self.number();
+        let missing = self.range_cache.read(keys, &order, number, |at, value| {
+            values[at] = Some(Value::copy_from_slice(value));
+        });
+        let asked: Vec<&Key> = missing.iter().map(|at| &keys[*at]).collect();
+        self.visit_all(&asked, |n, _, value| {
+            values[missing[n]] = Some(Value::copy_from_slice(value));
+        })?;
         Ok(values)
     }
 
@@ -55,8 +71,7 @@ impl View {
                 self.visit(key.as_ref(), |number, value| found(at, number, value)).map(drop)
             });
         }
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
+        let order = in_order(keys);
         let Some(last) = order.last() else { return Ok(()) };
         let end = key_after(keys[*last].as_ref());
         let mut walk: Option<Walk> = None;
@@ -79,6 +94,16 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// The places of keys in the order of the keys.
+fn in_order<K: AsRef<[u8]>>(keys: &[K]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    let is_sorted = keys.windows(2).all(|pair| pair[0].as_ref() <= pair[1].as_ref());
+    if !is_sorted {
+        order.sort_by(|a, b| keys[*a].as_ref().cmp(keys[*b].as_ref()));
+    }
+    order
 }
 
 impl Walk {

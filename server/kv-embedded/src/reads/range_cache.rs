@@ -26,14 +26,16 @@
 //! scans, and a commit that writes other kinds of keys inside the span leaves it. A range delete
 //! takes out whatever it meets.
 //!
-//! What it does not do: answer point reads, and know about tombstones (a segment holds what they
-//! left visible; the cleaner removes only what they hide).
+//! Point reads of several keys are answered as well, where a segment covers a key.
+//!
+//! What it does not do: know about tombstones (a segment holds what they left visible; the cleaner
+//! removes only what they hide).
 //!
 //! A clock keeps what is used. A full cache takes at most one step of the clock for each new
 //! segment, so that a scan of more than fits does not wash out what the next scan could use.
 
 use crate::recent_writes::RecentWrites;
-use braid_kv::{Key, KeyShape, ScanBatch, Span, SpanSet, Write};
+use braid_kv::{Key, KeyShape, ScanBatch, Span, SpanSet, Write, key_after};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
@@ -172,6 +174,47 @@ impl RangeCache {
             true => Span::new(segment.span.end.clone(), span.end.clone()),
             false => Span::new(span.start.clone(), segment.span.start.clone()),
         })
+    }
+
+    /// Reads keys in an order in which they ascend: calls `found` with the place and the value of
+    /// each that there is. The places of keys that no segment covers are returned.
+    pub(crate) fn read(
+        &self,
+        keys: &[Key],
+        order: &[usize],
+        number: u64,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Vec<usize> {
+        let Some(last) = order.last() else { return Vec::new() };
+        let end = key_after(&keys[*last]);
+        let mut missing = Vec::new();
+        // A segment with the entry where the search goes on, and where the last gap ends.
+        let mut segment: Option<(Arc<Segment>, usize)> = None;
+        let mut gap_end: Option<Key> = None;
+        for at in order {
+            let key = &keys[*at];
+            if gap_end.as_ref().is_some_and(|end| key < end) {
+                missing.push(*at);
+                continue;
+            }
+            if segment.as_ref().is_none_or(|(known, _)| *key >= known.span.end) {
+                let rest = Span::new(key.as_slice(), end.as_slice());
+                match self.find(&rest, false, number, None) {
+                    Found::Segment(next) => segment = Some((next, 0)),
+                    Found::Gap(gap) => {
+                        gap_end = Some(gap.end);
+                        missing.push(*at);
+                        continue;
+                    }
+                }
+            }
+            let Some((known, from)) = &mut segment else { continue };
+            *from = known.entries.lower_bound_from(*from, key);
+            if *from < known.entries.len() && known.entries.key(*from) == key {
+                found(*at, known.entries.value(*from));
+            }
+        }
+        missing
     }
 
     /// Keeps what was read of a kind at snapshot `at`, as far as it is still the newest state.
@@ -388,6 +431,27 @@ mod tests {
         assert!(!is_cached(&cache, 12, 6) && is_cached(&cache, 25, 6));
         cache.add(6, None, vec![part(10, 20)]);
         assert!(is_cached(&cache, 12, 6));
+    }
+
+    #[test]
+    fn keys_are_read_where_segments_cover_them() {
+        let cache = cache(1 << 20);
+        let keys: Vec<Key> = [45, 12, 20, 29, 30, 39, 25, 60].map(|key| vec![key]).to_vec();
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by_key(|at| &keys[*at]);
+        let read = |number| {
+            let mut found = Vec::new();
+            let missing = cache.read(&keys, &order, number, |at, value| found.push((at, value[0])));
+            (found, missing)
+        };
+        assert_eq!(read(9), (Vec::new(), order.clone()));
+        let (span, _) = part(20, 30);
+        let mut sparse = BatchBuilder::default();
+        [20, 29].iter().for_each(|key| sparse.push(&[*key], &[*key; 100]));
+        cache.add(5, None, vec![(span, sparse.finish(None)), part(40, 50)]);
+        let in_segments = vec![(2, 20), (3, 29), (0, 45)];
+        assert_eq!(read(9), (in_segments, vec![1, 4, 5, 7]), "25 is not there");
+        assert_eq!(read(4), (Vec::new(), order.clone()), "a snapshot before the segments'");
     }
 
     #[test]

@@ -80,6 +80,26 @@ impl ScanBatch {
             .partition_point(|slot| &self.data[slot.key as usize..slot.value as usize] < key)
     }
 
+    /// The same for a key that is not before entry `from`; quick if it is near.
+    pub fn lower_bound_from(&self, from: usize, key: &[u8]) -> usize {
+        let is_before = |i: usize| i < self.len() && self.key(i) < key;
+        let (mut low, mut step) = (from, 1);
+        while is_before(low + step - 1) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step - 1).min(self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// The entries of a range, sharing the buffer; nothing is left to scan after them.
     pub fn part(&self, range: Range<usize>) -> ScanBatch {
         let at = self.range.start;
@@ -151,5 +171,25 @@ impl BatchBuilder {
     pub fn finish(self, resume: Option<Span>) -> ScanBatch {
         let (data, range) = (Bytes::from(self.data), 0..self.slots.len());
         ScanBatch { data, slots: Arc::new(self.slots), range, resume }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_from_a_place_is_the_bound_of_all() {
+        for len in 0..20_u8 {
+            let mut out = BatchBuilder::default();
+            (0..len).for_each(|key| out.push(&[key * 2], &[]));
+            let batch = out.finish(None);
+            for key in 0..=len * 2 + 1 {
+                let bound = batch.lower_bound(&[key]);
+                for from in 0..=bound {
+                    assert_eq!(batch.lower_bound_from(from, &[key]), bound);
+                }
+            }
+        }
     }
 }

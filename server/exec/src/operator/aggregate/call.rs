@@ -1,7 +1,6 @@
 //! A call of an aggregate, and its state over a group.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use braid_builtins::{Accumulator, RowOrder};
 use braid_plan::{AggregateCall, Expr};
@@ -11,7 +10,7 @@ use crate::memory::row_bytes;
 use crate::operator::ExecutionState;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::key_form::KeyForm;
+use crate::operator::key_form::{KeyForm, KeySet};
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
 
@@ -42,7 +41,7 @@ pub(crate) enum State {
 /// The arguments of a call with DISTINCT or ORDER BY.
 #[derive(Default)]
 pub(crate) struct BuildSide {
-    pub(crate) seen: HashSet<Row>,
+    pub(crate) seen: KeySet<Row>,
     /// Sort keys and arguments; not used by a DISTINCT whose order does not matter.
     pub(crate) rows: Vec<(Row, Row)>,
 }

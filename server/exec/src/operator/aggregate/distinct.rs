@@ -1,6 +1,5 @@
 //! DISTINCT and DISTINCT ON.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_plan::Distinct;
@@ -11,7 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::key_form::KeyForm;
+use crate::operator::key_form::{KeyForm, KeySet};
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::spilled::stream_scan::StreamScan;
@@ -29,7 +28,7 @@ pub struct DistinctOperator {
     /// The form of what is compared: of the row, or of the values of ON.
     form: KeyForm,
     last: Option<Row>,
-    seen: HashSet<Row>,
+    seen: KeySet<Row>,
     held: MemoryReservation,
     evaluator: Evaluator,
     overflow: Overflow,
@@ -73,7 +72,7 @@ impl DistinctOperator {
             on,
             form,
             last: None,
-            seen: HashSet::new(),
+            seen: KeySet::default(),
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
             overflow,
@@ -107,7 +106,7 @@ impl DistinctOperator {
             if let Some(rows) = self.first_seen().await? {
                 return Ok(Some(rows));
             }
-            self.seen = HashSet::new();
+            self.seen = KeySet::default();
             self.held.clear();
             self.partitions = Some(self.overflow.finish()?);
         }

@@ -9,8 +9,8 @@
 //! groups are put off ([`Overflow`]), and this operator is run over each partition of them.
 
 mod columns;
+mod plain_rows;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_plan::AggregateNode;
@@ -23,7 +23,7 @@ use crate::operator::aggregate::call::{Call, State};
 use crate::operator::aggregate::group_runs::{GroupRuns, GroupStates};
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::key_form::KeyForm;
+use crate::operator::key_form::{KeyForm, KeyMap};
 use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::spilled::stream_scan::StreamScan;
@@ -78,8 +78,8 @@ struct GroupingSet {
 enum Table {
     /// Everything is one group.
     Whole(Option<usize>),
-    One(HashMap<Datum, usize>),
-    Many(HashMap<Row, usize>),
+    One(KeyMap<Datum, usize>),
+    Many(KeyMap<Row, usize>),
 }
 
 struct Group {
@@ -92,8 +92,8 @@ impl Table {
     fn new(columns: usize) -> Self {
         match columns {
             0 => Table::Whole(None),
-            1 => Table::One(HashMap::new()),
-            _ => Table::Many(HashMap::new()),
+            1 => Table::One(KeyMap::default()),
+            _ => Table::Many(KeyMap::default()),
         }
     }
 }
@@ -124,7 +124,12 @@ impl GroupingSet {
     }
 
     /// The number of the group of this row, or `next` if it is a new one with this key.
-    fn find(&mut self, values: &[Datum], scratch: &mut Row, next: usize) -> (usize, Option<Row>) {
+    fn find<'v>(
+        &mut self,
+        value_of: impl Fn(usize) -> &'v Datum,
+        scratch: &mut Row,
+        next: usize,
+    ) -> (usize, Option<Row>) {
         match &mut self.table {
             Table::Whole(Some(group)) => (*group, None),
             Table::Whole(group) => {
@@ -132,7 +137,7 @@ impl GroupingSet {
                 (next, Some(Row::new()))
             }
             Table::One(table) => {
-                let value = &values[self.places[0]];
+                let value = value_of(self.places[0]);
                 if let Some(group) = table.get(value) {
                     return (*group, None);
                 }
@@ -147,13 +152,13 @@ impl GroupingSet {
             }
             Table::Many(table) => {
                 scratch.clear();
-                scratch.extend(self.places.iter().map(|place| values[*place].clone()));
+                scratch.extend(self.places.iter().map(|place| value_of(*place).clone()));
                 self.form.apply(scratch);
                 if let Some(group) = table.get(scratch.as_slice()) {
                     return (*group, None);
                 }
                 table.insert(scratch.clone(), next);
-                (next, Some(self.places.iter().map(|place| values[*place].clone()).collect()))
+                (next, Some(self.places.iter().map(|place| value_of(*place).clone()).collect()))
             }
         }
     }
@@ -230,11 +235,19 @@ impl AggregateOperator {
     async fn read_rows(&mut self) -> Result<()> {
         let mut values = Row::new();
         let mut scratch = Row::new();
+        let plain = self.plain_rows();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let before = self.fixed + self.grown;
-            for row in &batch {
-                self.add_row(row, &mut values, &mut scratch).await?;
+            match &plain {
+                Some(plain) if !self.overflow.is_active() => {
+                    self.add_plain_rows(plain, &batch, &mut scratch)?;
+                }
+                _ => {
+                    for row in &batch {
+                        self.add_row(row, &mut values, &mut scratch).await?;
+                    }
+                }
             }
             self.count_since(before).await?;
         }
@@ -310,7 +323,7 @@ impl AggregateOperator {
 
     fn find_group(&mut self, set: usize, values: &[Datum], scratch: &mut Row) -> usize {
         let next = self.groups.len();
-        let (group, new) = self.sets[set].find(values, scratch, next);
+        let (group, new) = self.sets[set].find(|n| &values[n], scratch, next);
         if let Some(key) = new {
             self.fixed += row_bytes(&key) * 2 + self.calls.len() * 80 + 64;
             self.add_group(set, key);

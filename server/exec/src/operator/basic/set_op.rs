@@ -4,7 +4,6 @@
 //! operation is carried out over each pair of partitions.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_plan::explain::DiskUse;
@@ -15,7 +14,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::aggregate::distinct::DistinctOperator;
 use crate::operator::eval::Evaluator;
-use crate::operator::key_form::KeyForm;
+use crate::operator::key_form::{KeyForm, KeyMap};
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::spilled::stream_scan::StreamScan;
@@ -32,7 +31,7 @@ pub struct SetOperator {
     /// UNION: the left input has ended. The others: the right input is in `rows`.
     second: bool,
     /// UNION: what was given. The others: the right side's rows and how many are left of each.
-    rows: HashMap<Row, u64>,
+    rows: KeyMap<Row, u64>,
     form: KeyForm,
     held: MemoryReservation,
     evaluator: Evaluator,
@@ -75,7 +74,7 @@ impl SetOperator {
             left,
             right,
             second: false,
-            rows: HashMap::new(),
+            rows: KeyMap::default(),
             form,
             held: MemoryReservation::new(&evaluator.run),
             evaluator,
@@ -94,7 +93,7 @@ impl SetOperator {
             if rows.is_some() {
                 return Ok(rows);
             }
-            self.rows = HashMap::new();
+            self.rows = KeyMap::default();
             self.held.clear();
             if self.rest.is_none() {
                 let put_off = self.overflow.finish()?.map(Rest::Once);

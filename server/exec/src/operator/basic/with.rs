@@ -10,7 +10,6 @@
 //! a WITH that starts again (in a subquery) starts with new states and
 //! forgets what subqueries have kept.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use braid_catalog::Id;
@@ -21,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::operator::cte_rows::{CteReader, CteRows};
 use crate::operator::eval::Evaluator;
-use crate::operator::key_form::KeyForm;
+use crate::operator::key_form::{KeyForm, KeySet};
 use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::{BoxedOperator, ExecutionState, Operator, OuterRow, build};
 use crate::spill::{RowStore, StoreCursor};
@@ -50,7 +49,7 @@ struct Recursion {
     term: Arc<Node>,
     outer: OuterRow,
     /// UNION: everything given so far, in the form in which it is compared.
-    seen: Option<(HashSet<Row>, KeyForm)>,
+    seen: Option<(KeySet<Row>, KeyForm)>,
     /// What the next round reads.
     next: RowStore,
     /// The plan under way is the recursive term.
@@ -63,7 +62,7 @@ impl CteState {
             Box::new(Recursion {
                 term: run.copy(term),
                 outer: outer.clone(),
-                seen: distinct.then(|| (HashSet::new(), KeyForm::new(&cte.types))),
+                seen: distinct.then(|| (KeySet::default(), KeyForm::new(&cte.types))),
                 next: RowStore::new(run),
                 is_term: false,
             })

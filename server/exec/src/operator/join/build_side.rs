@@ -5,15 +5,16 @@
 //! and so is the other side: the join is carried out over each pair of partitions. A partition that
 //! cannot be divided further is read in blocks that fit, and the other side once for each block.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_plan::{Expr, Join, Node};
+use braid_rows::Columns;
 use braid_types::{Datum, Result, Row};
 
 use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
+use crate::operator::join::hash_table::HashTable;
 use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, build};
@@ -35,6 +36,17 @@ pub struct Keys<'p> {
 pub struct KeyExprs {
     probe: Exprs,
     build: Exprs,
+    /// The places of the probe's keys in its row, if all are columns.
+    probe_places: Option<Vec<usize>>,
+}
+
+/// Finds candidates for rows by columns.
+#[derive(Clone, Copy)]
+pub struct Lookup<'b> {
+    rows: &'b [Row],
+    table: &'b HashTable,
+    /// The columns of the key.
+    pub places: &'b [usize],
 }
 
 /// Partitions of the build side and of the other side.
@@ -62,52 +74,53 @@ pub struct BuildSide {
 
 struct Hash {
     keys: Arc<KeyExprs>,
-    table: Table,
+    table: HashTable,
     /// For each row the next one with the same key.
     chain: Vec<usize>,
     key: Row,
 }
 
-/// The first row of each key.
-enum Table {
-    One(HashMap<Datum, usize>),
-    Many(HashMap<Row, usize>),
-}
-
 impl Keys<'_> {
     /// The keys, compiled.
     pub fn compile(&self) -> Arc<KeyExprs> {
-        let (probe, build) = (Exprs::new(self.probe.to_vec()), Exprs::new(self.build.to_vec()));
-        Arc::new(KeyExprs { probe, build })
+        KeyExprs::new(self.probe.to_vec(), self.build.to_vec())
     }
 }
 
 impl KeyExprs {
+    fn new(probe: Vec<Expr>, build: Vec<Expr>) -> Arc<Self> {
+        let (probe, build) = (Exprs::new(probe), Exprs::new(build));
+        let probe_places = probe.places();
+        Arc::new(Self { probe, build, probe_places })
+    }
+
+    /// The places of the probe's keys in its row, if all are columns.
+    pub fn probe_places(&self) -> Option<&[usize]> {
+        self.probe_places.as_deref()
+    }
+
     /// The same keys with the other side as the build side.
     pub fn swapped(&self) -> Arc<Self> {
-        let copy = |exprs: &Exprs| Exprs::new(exprs.list.clone());
-        Arc::new(Self { probe: copy(&self.build), build: copy(&self.probe) })
+        Self::new(self.build.list.clone(), self.probe.list.clone())
+    }
+
+    fn table(&self) -> HashTable {
+        HashTable::new(&self.probe.list, &self.build.list)
     }
 }
 
-impl Table {
-    fn new(columns: usize) -> Self {
-        match columns {
-            1 => Table::One(HashMap::new()),
-            _ => Table::Many(HashMap::new()),
-        }
+impl Lookup<'_> {
+    /// The first candidate for row `i` of a batch.
+    pub fn first(&self, columns: &Columns, i: usize) -> Option<usize> {
+        self.table.find_column(self.rows, columns, self.places, i)
     }
 }
 
 impl BuildSide {
     /// A side of a join, not read yet; without keys it has no hash table.
     pub fn new(keys: Option<Arc<KeyExprs>>, input: BoxedOperator, evaluator: &Evaluator) -> Self {
-        let hash = keys.map(|keys| Hash {
-            table: Table::new(keys.build.list.len()),
-            keys,
-            chain: Vec::new(),
-            key: Row::new(),
-        });
+        let hash =
+            keys.map(|keys| Hash { table: keys.table(), keys, chain: Vec::new(), key: Row::new() });
         Self {
             input: Some(input),
             is_loaded: false,
@@ -178,21 +191,22 @@ impl BuildSide {
     async fn fill_table(&mut self, evaluator: &Evaluator) -> Result<()> {
         let Some(hash) = &mut self.hash else { return Ok(()) };
         hash.chain = vec![END; self.rows.len()];
+        hash.table.clear(self.rows.len());
         // From the end, so that equal keys are found in the input's order.
         for (i, row) in self.rows.iter().enumerate().rev() {
             if i.is_multiple_of(BATCH_ROWS) {
                 evaluator.run.breathe().await?;
             }
-            hash.keys.build.eval_into(evaluator, row, &mut hash.key).await?;
-            if hash.key.iter().any(Datum::is_null) {
-                continue;
-            }
-            let next = match &mut hash.table {
-                Table::One(table) => hash.key.pop().and_then(|key| table.insert(key, i)),
-                Table::Many(table) => table.insert(std::mem::take(&mut hash.key), i),
+            let next = if hash.table.needs_values() {
+                let key = hash.keys.build.eval(evaluator, row).await?;
+                hash.table.add_values(key, i)?
+            } else {
+                hash.table.add(&self.rows, i)?
             };
-            hash.chain[i] = next.unwrap_or(END);
-            self.hashed += 1;
+            if let Some(next) = next {
+                hash.chain[i] = next.unwrap_or(END);
+                self.hashed += 1;
+            }
         }
         Ok(())
     }
@@ -208,7 +222,7 @@ impl BuildSide {
         self.hashed = 0;
         self.held.clear();
         if let Some(hash) = &mut self.hash {
-            hash.table = Table::new(hash.keys.build.list.len());
+            hash.table = hash.keys.table();
             hash.chain = Vec::new();
         }
         true
@@ -253,20 +267,18 @@ impl BuildSide {
         let Some(hash) = &mut self.hash else {
             return Ok((!self.rows.is_empty()).then_some(0));
         };
-        if let (Table::One(table), [Expr::Input(place, _)]) =
-            (&hash.table, hash.keys.probe.list.as_slice())
-        {
-            let key = &other[*place];
-            return Ok(if key.is_null() { None } else { table.get(key).copied() });
+        if let Some(places) = hash.keys.probe_places() {
+            return Ok(hash.table.find(&self.rows, other, Some(places)));
         }
         hash.keys.probe.eval_into(evaluator, other, &mut hash.key).await?;
-        if hash.key.iter().any(Datum::is_null) {
-            return Ok(None);
-        }
-        Ok(match &hash.table {
-            Table::One(table) => hash.key.first().and_then(|key| table.get(key)).copied(),
-            Table::Many(table) => table.get(hash.key.as_slice()).copied(),
-        })
+        Ok(hash.table.find(&self.rows, &hash.key, None))
+    }
+
+    /// What finds candidates for rows by columns; `None` unless the keys are columns.
+    pub fn lookup(&self) -> Option<Lookup<'_>> {
+        let hash = self.hash.as_ref()?;
+        let places = hash.keys.probe_places()?;
+        Some(Lookup { rows: &self.rows, table: &hash.table, places })
     }
 
     /// The candidate after this one.

@@ -28,6 +28,7 @@ use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys};
 use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair};
+use crate::operator::join::probe_side::{Needs, Passing, ProbeSide};
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::broken;
 use crate::operator::spilled::overflow::{Overflow, is_lopsided};
@@ -48,7 +49,7 @@ pub(crate) struct Parts {
 pub struct LeftBuildJoinOperator {
     kind: JoinKind,
     left: BuildSide,
-    right: BoxedOperator,
+    right: ProbeSide,
     /// The right side of a join in blocks, read again for each block.
     right_again: Option<Arc<RowStream>>,
     right_width: usize,
@@ -57,8 +58,6 @@ pub struct LeftBuildJoinOperator {
     overflow: Overflow,
     /// The joins over partitions, once both sides are divided.
     below: Option<Queue>,
-    /// Right rows that have been read.
-    rows: std::vec::IntoIter<Row>,
     /// The right row whose pairs are being given, and the next left row for it.
     current: Option<(Row, usize)>,
     right_done: bool,
@@ -100,14 +99,13 @@ impl LeftBuildJoinOperator {
         Self {
             kind: parts.kind,
             left: BuildSide::new(Some(parts.keys), left, &evaluator),
-            right,
+            right: ProbeSide::new(right, Needs::Found, parts.right_width),
             right_again: None,
             right_width: parts.right_width,
             on: parts.on,
             evaluator,
             overflow,
             below: None,
-            rows: Vec::new().into_iter(),
             current: None,
             right_done: false,
             matches: 0,
@@ -156,8 +154,10 @@ impl LeftBuildJoinOperator {
     async fn divide(&mut self) -> Result<()> {
         // A semi join needs no left row that matches nothing.
         let keeps = (self.kind != JoinKind::Semi, false);
-        let divided =
-            self.left.divide(&self.evaluator, &mut self.right, keeps, &mut self.overflow).await?;
+        let divided = self
+            .left
+            .divide(&self.evaluator, self.right.input(), keeps, &mut self.overflow)
+            .await?;
         let total: u64 = divided.iter().map(|(left, _)| left.memory_bytes()).sum();
         let mut below = Queue::default();
         for (left, right) in divided {
@@ -183,9 +183,9 @@ impl LeftBuildJoinOperator {
         if !self.left.next_block() {
             return false;
         }
-        self.right = StreamScan::new(&self.evaluator.run, right.clone());
+        self.right.restart(StreamScan::new(&self.evaluator.run, right.clone()));
         (self.right_done, self.matches, self.rest) = (false, 0, 0);
-        (self.rows, self.current) = (Vec::new().into_iter(), None);
+        self.current = None;
         true
     }
 
@@ -216,24 +216,35 @@ impl LeftBuildJoinOperator {
                     JoinKind::Left => self.give_pairs(row, at, out).await?,
                     _ => self.mark(&row, at).await?,
                 }
-            } else if let Some(row) = self.rows.next() {
-                let first = self.left.first(&self.evaluator, &row).await?;
-                self.current = first.map(|at| (row, at));
+            } else if let Some(passing) = self.right.next() {
+                self.current = self.candidate(passing).await?;
             } else if self.is_decided() {
                 self.right_done = true;
             } else if !out.is_empty() {
                 break;
             } else {
-                match self.right.next().await? {
-                    Some(rows) => self.rows = rows.into_iter(),
-                    None => self.right_done = true,
-                }
+                self.right_done = !self.right.read(self.left.lookup()).await?;
             }
         }
         if self.right_done {
             self.give_left(out);
         }
         Ok(())
+    }
+
+    /// A right row with its first candidate, if it has one. Where nobody reads the row it is empty.
+    async fn candidate(&mut self, passing: Passing) -> Result<Option<(Row, usize)>> {
+        Ok(match passing {
+            Passing::Row(row) => {
+                let first = self.left.first(&self.evaluator, &row).await?;
+                first.map(|at| (row, at))
+            }
+            Passing::Place(_, None) => None,
+            Passing::Place(_, Some(at)) if self.on.is_empty() && self.kind != JoinKind::Left => {
+                Some((Row::new(), at))
+            }
+            Passing::Place(place, Some(at)) => Some((self.right.row(place), at)),
+        })
     }
 
     /// Whether no further right row changes anything.

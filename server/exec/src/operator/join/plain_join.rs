@@ -21,6 +21,7 @@ use crate::operator::exprs::Exprs;
 use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys, Lateral};
 use crate::operator::join::left_build_join::{LeftBuildJoinOperator, Parts};
 use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair, needs_match};
+use crate::operator::join::probe_side::{Needs, Passing, ProbeSide};
 use crate::operator::postponed::Postponed;
 use crate::operator::spilled::overflow::{Overflow, is_lopsided};
 use crate::operator::spilled::queue::Queue;
@@ -31,7 +32,7 @@ use crate::spill::stream::RowStream;
 /// A join.
 pub struct JoinOperator {
     kind: JoinKind,
-    left: BoxedOperator,
+    left: ProbeSide,
     left_width: usize,
     right: Right,
     right_width: usize,
@@ -42,7 +43,6 @@ pub struct JoinOperator {
     below: Option<Queue>,
     /// What a join in blocks of the right side repeats.
     blocks: Option<Blocks>,
-    rows: std::vec::IntoIter<Row>,
     left_done: bool,
     current: Option<Current>,
     /// Where the unmatched right rows are being given out.
@@ -103,6 +103,7 @@ impl JoinOperator {
         on: Arc<Exprs>,
         evaluator: Evaluator,
     ) -> Self {
+        let left = ProbeSide::new(left, needs(kind, &on), left_width + right_width);
         Self {
             kind,
             left,
@@ -114,7 +115,6 @@ impl JoinOperator {
             overflow: Overflow::default(),
             below: None,
             blocks: None,
-            rows: Vec::new().into_iter(),
             left_done: false,
             current: None,
             rest: 0,
@@ -151,7 +151,7 @@ impl JoinOperator {
         let keeps = (self.keeps_right(), keeps_left);
         let Right::BuildSide(kept) = &mut self.right else { return Ok(()) };
         let (evaluator, overflow) = (&self.evaluator, &mut self.overflow);
-        let divided = kept.divide(evaluator, &mut self.left, keeps, overflow).await?;
+        let divided = kept.divide(evaluator, self.left.input(), keeps, overflow).await?;
         let Some(keys) = kept.keys().cloned() else { return Ok(()) };
         let total: u64 = divided.iter().map(|(right, _)| right.memory_bytes()).sum();
         let mut below = Queue::default();
@@ -216,7 +216,7 @@ impl JoinOperator {
         if !kept.next_block() {
             return false;
         }
-        self.left = StreamScan::new(&self.evaluator.run, blocks.left.clone());
+        self.left.restart(StreamScan::new(&self.evaluator.run, blocks.left.clone()));
         (self.left_done, self.rest) = (false, 0);
         true
     }
@@ -279,18 +279,27 @@ impl JoinOperator {
                 }
                 continue;
             }
-            if let Some(row) = self.rows.next() {
-                self.start(row).await?;
-                continue;
+            match self.left.next() {
+                Some(Passing::Row(row)) => {
+                    self.start(row).await?;
+                    continue;
+                }
+                Some(Passing::Place(place, at)) => {
+                    let row = self.left.row(place);
+                    self.current = Some(Current { row, matched: false, at });
+                    continue;
+                }
+                None => {}
             }
             if !self.left_done {
                 if !out.is_empty() {
                     return Ok(false);
                 }
-                match self.left.next().await? {
-                    Some(rows) => self.rows = rows.into_iter(),
-                    None => self.left_done = true,
-                }
+                let lookup = match &self.right {
+                    Right::BuildSide(kept) => kept.lookup(),
+                    Right::Lateral(_) => None,
+                };
+                self.left_done = !self.left.read(lookup).await?;
                 continue;
             }
             if !self.unmatched_right(out) {
@@ -305,7 +314,7 @@ impl JoinOperator {
             Right::BuildSide(kept) => {
                 kept.load(&self.evaluator, false).await?;
                 if kept.rows.is_empty() && needs_match(self.kind) {
-                    self.rows = Vec::new().into_iter();
+                    self.left.clear();
                     self.left_done = true;
                     return Ok(());
                 }
@@ -412,6 +421,15 @@ impl JoinOperator {
             self.rest += 1;
         }
         true
+    }
+}
+
+/// The left rows that a join needs, as far as its hash table says it.
+fn needs(kind: JoinKind, on: &Exprs) -> Needs {
+    match kind {
+        JoinKind::Inner | JoinKind::Semi | JoinKind::Right => Needs::Found,
+        JoinKind::Anti if on.is_empty() => Needs::NotFound,
+        JoinKind::Anti | JoinKind::Left | JoinKind::Full => Needs::All,
     }
 }
 

@@ -1,17 +1,21 @@
 //! Aggregates over rows by columns.
 //!
-//! Where groups and arguments are columns, the rows of a batch are sorted by group (keeping their
-//! order within a group) and each aggregate takes the values of a group at once. Aggregates that
-//! need more than that get row after row, made in the same place.
+//! Where groups are columns, the rows of a batch are sorted by group (keeping their order within a
+//! group) and each aggregate takes the values of a group at once. Arguments that are expressions
+//! are computed for the batch before. Aggregates that need more than that get row after row, made
+//! in the same place.
 
 use braid_builtins::{Accumulator, Environment};
 use braid_plan::Expr;
+use braid_plan::eval::eval;
 use braid_rows::{Column, Columns, IntKind, Values};
-use braid_types::{Result, Row};
+use braid_types::{Datum, Result, Row};
 
 use crate::memory::row_bytes;
 use crate::operator::aggregate::call::{Call, State};
 use crate::operator::aggregate::grouping::AggregateOperator;
+use crate::operator::aggregate::grouping::plain_rows::Argument;
+use crate::operator::scan::column_filter::places_of;
 
 /// What is used again for each batch.
 #[derive(Default)]
@@ -21,6 +25,8 @@ pub(crate) struct Scratch {
     datums: Row,
     ints: Vec<i64>,
     floats: Vec<f64>,
+    /// Of each call whose argument is an expression: its value for each row.
+    computed: Vec<Vec<Datum>>,
     /// For each group ever seen: the last batch that had it, and its place among that one's.
     seen: Vec<(u32, u32)>,
     batch: u32,
@@ -33,17 +39,6 @@ pub(crate) struct Scratch {
 }
 
 impl Call {
-    /// The argument's place; `None` without an argument. No answer if rows are needed.
-    fn column(&self) -> Option<Option<usize>> {
-        let plain = !self.call.distinct && self.keys.is_empty() && self.filter.is_empty();
-        match self.args.list.as_slice() {
-            _ if !plain || self.grows => None,
-            [] => Some(None),
-            [Expr::Input(place, _)] => Some(Some(*place)),
-            _ => None,
-        }
-    }
-
     /// Takes rows of a batch into a state: all of them, or those that are listed.
     fn add_columns(
         &self,
@@ -54,7 +49,9 @@ impl Call {
         (ints, floats): (&mut Vec<i64>, &mut Vec<f64>),
     ) -> Result<()> {
         let count = rows.map_or(columns.rows, <[u32]>::len);
-        let Some(Some(place)) = self.column() else { return state.add_rows(count, env) };
+        let Some(Argument::Column(place)) = self.argument() else {
+            return state.add_rows(count, env);
+        };
         let column = &columns.list[place];
         // All aggregates whose state has a fixed size pass over NULL.
         match &column.values {
@@ -66,19 +63,29 @@ impl Call {
                 None if !column.has_nulls() => state.add_floats(values, env),
                 rows => state.add_floats(gather(column, values, rows, floats), env),
             },
-            Values::Data(values) => match rows {
-                None => values.iter().try_for_each(|v| state.add(std::slice::from_ref(v), env)),
-                Some(rows) => {
-                    let mut values = rows.iter().map(|i| &values[*i as usize]);
-                    values.try_for_each(|v| state.add(std::slice::from_ref(v), env))
-                }
-            },
+            Values::Data(values) => add_data(state, values, rows, env),
             Values::Ints(..) => match rows {
                 None => (0..count).try_for_each(|i| state.add(&[column.datum(i)], env)),
                 Some(rows) => {
                     rows.iter().try_for_each(|i| state.add(&[column.datum(*i as usize)], env))
                 }
             },
+        }
+    }
+}
+
+/// Takes the values of these rows, or of all.
+fn add_data(
+    state: &mut dyn Accumulator,
+    values: &[Datum],
+    rows: Option<&[u32]>,
+    env: &dyn Environment,
+) -> Result<()> {
+    match rows {
+        None => values.iter().try_for_each(|v| state.add(std::slice::from_ref(v), env)),
+        Some(rows) => {
+            let mut values = rows.iter().map(|i| &values[*i as usize]);
+            values.try_for_each(|v| state.add(std::slice::from_ref(v), env))
         }
     }
 }
@@ -108,15 +115,16 @@ impl AggregateOperator {
         let mut columns = Columns::default();
         let mut scratch = Scratch::default();
         let places = self.group.places();
-        let whole = self.sets.len() == 1 && self.calls.iter().all(|call| call.column().is_some());
+        let whole = self.sets.len() == 1 && self.calls.iter().all(|call| call.argument().is_some());
         while match self.input.columns() {
-            Some(source) => source.next_columns(&mut columns).await?,
+            Some(source) => source.next_columns(&mut columns, None).await?,
             None => false,
         } {
             self.evaluator.run.breathe().await?;
             let before = self.fixed + self.grown;
             match &places {
                 Some(places) if whole && !self.overflow.is_active() => {
+                    self.compute(&columns, &mut scratch)?;
                     self.find_groups(places, &columns, &mut scratch);
                     self.add_groups(&columns, &mut scratch)?;
                 }
@@ -129,6 +137,38 @@ impl AggregateOperator {
                 }
             }
             self.count_since(before).await?;
+        }
+        Ok(())
+    }
+
+    /// Computes the arguments that are expressions.
+    fn compute(&self, columns: &Columns, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { row, computed, .. } = scratch;
+        computed.resize(self.calls.len(), Vec::new());
+        computed.iter_mut().for_each(Vec::clear);
+        let mut places = Vec::new();
+        let mut wanted: Vec<(&Expr, &mut Vec<Datum>)> = Vec::new();
+        for (call, values) in self.calls.iter().zip(computed) {
+            if let Some(Argument::Computed(e)) = call.argument() {
+                places_of(e, &mut places);
+                wanted.push((e, values));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        places.sort_unstable();
+        places.dedup();
+        row.clear();
+        row.resize(columns.list.len(), Datum::Null);
+        let cx = self.evaluator.context();
+        for i in 0..columns.rows {
+            for place in &places {
+                row[*place] = columns.list[*place].datum(i);
+            }
+            for (e, values) in &mut wanted {
+                values.push(eval(e, row, &cx)?);
+            }
         }
         Ok(())
     }
@@ -161,7 +201,7 @@ impl AggregateOperator {
             scratch.values.clear();
             scratch.values.extend(places.iter().map(|place| columns.list[*place].datum(i)));
             let next = self.groups.len();
-            let (group, new) = self.sets[0].find(&scratch.values, &mut scratch.datums, next);
+            let (group, new) = self.sets[0].find(|n| &scratch.values[n], &mut scratch.datums, next);
             if let Some(key) = new {
                 self.fixed += row_bytes(&key) * 2 + self.calls.len() * 80 + 64 + 8;
                 self.add_group(0, key);
@@ -189,8 +229,12 @@ impl AggregateOperator {
             let to = scratch.ends[place];
             let rows = (scratch.groups.len() > 1).then(|| &scratch.rows[from..to]);
             from = to;
-            for (call, state) in self.calls.iter().zip(&mut self.groups[*group].states) {
-                if let State::Plain(state) = state {
+            let states = self.calls.iter().zip(&mut self.groups[*group].states);
+            for ((call, state), values) in states.zip(&scratch.computed) {
+                let State::Plain(state) = state else { continue };
+                if let Some(Argument::Computed(_)) = call.argument() {
+                    add_data(&mut **state, values, rows, env)?;
+                } else {
                     let buffers = (&mut scratch.ints, &mut scratch.floats);
                     call.add_columns(&mut **state, columns, rows, env, buffers)?;
                 }

@@ -1,18 +1,18 @@
-//! A scan of the primary index by columns.
+//! A scan by columns: of the primary index, or of a secondary one that has all columns.
 //!
 //! Conditions come first: the columns that they read are decoded for the whole batch, the others
-//! only of the rows that are left. Where rows are wanted, only those that are left are made.
+//! only of the rows that are left. The test of a join comes after the conditions, in the same way.
+//! Where rows are wanted, only those that are left are made.
 
 use braid_kv::{Key, ScanBatch};
 use braid_plan::Expr;
-use braid_rows::{Columns, RowDecoder};
+use braid_rows::{Columns, IndexDecoder, RowDecoder};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::operator::column_source::ColumnSource;
+use crate::operator::column_source::{ColumnSource, RowTest};
 use crate::operator::scan::column_filter::{ColumnFilter, places_of};
-use crate::operator::scan::reader::Reader;
-use crate::operator::scan::table_scan::ScanOperator;
+use crate::operator::scan::table_scan::{Layout, ScanOperator};
 
 /// Fewer rows than this are looked at one by one.
 const ROWS_MIN: usize = 16;
@@ -21,56 +21,118 @@ const ROWS_MIN: usize = 16;
 pub(crate) struct ByColumns {
     filter: ColumnFilter,
     /// Decodes the columns that the conditions read.
-    first: RowDecoder,
+    first: Decoder,
     /// Decodes the others.
-    rest: RowDecoder,
+    rest: Decoder,
     /// The conditions' columns, where rows are wanted.
     columns: Columns,
 }
 
+/// Decodes pairs by columns.
+enum Decoder {
+    Rows(RowDecoder),
+    Entries(IndexDecoder),
+}
+
+impl Decoder {
+    fn read_columns<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
+        columns: &mut Columns,
+    ) -> Result<()> {
+        match self {
+            Decoder::Rows(decoder) => decoder.read_columns(entries, columns),
+            Decoder::Entries(decoder) => decoder.read_columns(entries, columns),
+        }
+    }
+}
+
+impl Layout {
+    /// Empty columns of the types that are decoded.
+    fn columns(&self) -> Columns {
+        match self.covering() {
+            Some(decoder) => decoder.columns(),
+            None => self.reader.decoder.columns(),
+        }
+    }
+
+    /// What decodes the entries of a secondary index that has all columns.
+    fn covering(&self) -> Option<&IndexDecoder> {
+        self.secondary.as_ref()?.covering.as_ref()
+    }
+}
+
 impl ByColumns {
-    fn new(reader: &Reader, filter: &[Expr]) -> Box<Self> {
-        let mut places = Vec::new();
+    /// For conditions, and a test that reads columns at these places.
+    fn new(layout: &Layout, filter: &[Expr], tested: &[usize]) -> Box<Self> {
+        let mut places = tested.to_vec();
         filter.iter().for_each(|condition| places_of(condition, &mut places));
-        let (first, rest) = reader.decoder.split(|place| places.contains(&place));
+        let is_first = |place| places.contains(&place);
+        let (first, rest) = match layout.covering() {
+            Some(decoder) => {
+                let (first, rest) = decoder.split(is_first);
+                (Decoder::Entries(first), Decoder::Entries(rest))
+            }
+            None => {
+                let (first, rest) = layout.reader.decoder.split(is_first);
+                (Decoder::Rows(first), Decoder::Rows(rest))
+            }
+        };
         let (filter, columns) = (ColumnFilter::default(), Columns::default());
         Box::new(Self { filter, first, rest, columns })
     }
 }
 
 impl ScanOperator {
-    /// Whether rows are read from spans of the primary index, each from one pair, and only read.
+    /// Whether rows are read from spans of one index, each from one pair, and only read.
     pub(crate) fn gives_columns(&self) -> bool {
-        self.layout.secondary.is_none()
+        let is_whole = match &self.layout.secondary {
+            Some(index) => index.covering.is_some(),
+            None => self.layout.reader.rows.family_count() == 1,
+        };
+        is_whole
             && !self.points
             && self.layout.inverted.is_none()
             && self.locker.is_none()
             && self.limit.is_none()
             && self.offset.is_none()
-            && self.layout.reader.rows.family_count() == 1
     }
 
-    async fn read_columns(&mut self, columns: &mut Columns) -> Result<bool> {
-        if self.open.is_none() {
+    async fn read_columns(
+        &mut self,
+        columns: &mut Columns,
+        mut test: Option<&mut dyn RowTest>,
+    ) -> Result<bool> {
+        if self.open.is_none() && self.entries.is_none() {
             self.start().await?;
-            *columns = self.layout.reader.decoder.columns();
+            *columns = self.layout.columns();
         }
-        let keys_only = !self.layout.reader.decoder.needs_values();
+        let keys_only =
+            self.layout.secondary.is_none() && !self.layout.reader.decoder.needs_values();
         loop {
             self.evaluator.run.breathe().await?;
+            self.failed.check()?;
             let Some(batch) = self.next_entries(keys_only).await? else { return Ok(false) };
-            let make = || ByColumns::new(&self.layout.reader, &self.filter);
+            let tested = test.as_ref().map_or(&[][..], |test| test.places());
+            let make = || ByColumns::new(&self.layout, &self.filter, tested);
             let by = self.by_columns.get_or_insert_with(make);
             columns.start(batch.len());
             by.first.read_columns(batch.iter(), columns)?;
-            if self.filter.is_empty() {
+            if self.filter.is_empty() && test.is_none() {
                 by.rest.read_columns(batch.iter(), columns)?;
                 return Ok(true);
             }
-            let marks = by.filter.mark(&self.filter, columns, &self.evaluator.context())?;
+            let cx = self.evaluator.context();
+            let (marks, error) = by.filter.mark_up_to_error(&self.filter, columns, &cx);
+            if let Some(error) = error {
+                self.failed.keep(error, marks.contains(&true))?;
+            }
+            if let Some(test) = &mut test {
+                test.mark(columns, marks);
+            }
             columns.keep(marks);
             if columns.rows > 0 {
-                let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
+                let left = batch.iter().zip(&*marks).filter(|(_, mark)| **mark);
                 by.rest.read_columns(left.map(|(entry, _)| entry), columns)?;
                 return Ok(true);
             }
@@ -86,17 +148,17 @@ impl ScanOperator {
         if batch.len() < ROWS_MIN {
             return self.rows_one_by_one(batch);
         }
-        let make = || ByColumns::new(&self.layout.reader, &self.filter);
+        let make = || ByColumns::new(&self.layout, &self.filter, &[]);
         let mut by = self.by_columns.take().unwrap_or_else(make);
         if by.columns.list.is_empty() {
-            by.columns = self.layout.reader.decoder.columns();
+            by.columns = self.layout.columns();
         }
         by.columns.start(batch.len());
         by.first.read_columns(batch.iter(), &mut by.columns)?;
         let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context());
         let result = match marks {
             Ok(marks) => {
-                let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
+                let left = batch.iter().zip(&*marks).filter(|(_, mark)| **mark);
                 self.rows_of_entries(left.map(|(entry, _)| entry))
             }
             Err(_) => self.rows_one_by_one(batch),
@@ -137,7 +199,11 @@ impl ScanOperator {
 }
 
 impl ColumnSource for ScanOperator {
-    fn next_columns<'a>(&'a mut self, columns: &'a mut Columns) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.read_columns(columns))
+    fn next_columns<'a>(
+        &'a mut self,
+        columns: &'a mut Columns,
+        test: Option<&'a mut dyn RowTest>,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.read_columns(columns, test))
     }
 }
