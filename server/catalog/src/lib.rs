@@ -116,3 +116,5 @@ pub fn is_predefined(role: Id) -> bool {
 
 /// The database `defaultdb`.
 pub const DEFAULT_DATABASE: Id = 100;
+/// The number of `template1`.
+pub const TEMPLATE_DATABASE: Id = 1;

@@ -39,7 +39,9 @@ pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Var
 pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};
 pub use identify::{identify, identify_expr, identify_policy, identify_when};
 pub use memo::Memo;
-pub use planned::{PlannedStatement, plan, plan_call, plan_definition, plan_for, plan_refresh};
+pub use planned::{
+    PlannedStatement, plan, plan_call, plan_definition, plan_for, plan_function_call, plan_refresh,
+};
 pub use range_delete::range_delete;
 pub use rules::cannot_fail;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};

@@ -7,7 +7,9 @@ use braid_catalog::{Id, Routine};
 use braid_sql::ast::{Explain, Expr as Ast, LockStrength, Statement};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, BoundStatement, Refresh, bind_call, bind_statement, defining};
+use crate::bind::{
+    Binder, BoundStatement, Refresh, bind_call, bind_function_call, bind_statement, defining,
+};
 use crate::context::{OutputColumn, PlanContext, StatementKind};
 use crate::explain::ExplainOptions;
 use crate::tree::access::Bound;
@@ -300,7 +302,27 @@ pub fn plan_call(call: &Ast, cx: &PlanContext<'_>) -> Result<(Arc<Routine>, Plan
     let Expr::Routine(call) = bind_call(&mut binder, call)? else {
         return Err(Error::internal("CALL of an expression that is no call"));
     };
-    let RoutineExpr { routine, args, .. } = *call;
+    plan_arguments(binder, *call)
+}
+
+/// The function of users that an expression calls, and the plan of one row of its arguments;
+/// `None` for any other expression.
+pub fn plan_function_call(
+    call: &Ast,
+    cx: &PlanContext<'_>,
+) -> Result<Option<(Arc<Routine>, PlannedStatement)>> {
+    let mut binder = Binder::new(cx);
+    match bind_function_call(&mut binder, call)? {
+        Expr::Routine(call) => plan_arguments(binder, *call).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn plan_arguments(
+    mut binder: Binder<'_>,
+    call: RoutineExpr,
+) -> Result<(Arc<Routine>, PlannedStatement)> {
+    let RoutineExpr { routine, args, .. } = call;
     let exprs: Vec<_> = args.into_iter().map(|arg| (binder.slot(), arg)).collect();
     let root = Node::Project(Box::new(Project { input: Node::one_row(), exprs }));
     let bound = BoundStatement {

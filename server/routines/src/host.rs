@@ -1,5 +1,6 @@
 //! What a running body asks of what is around it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use braid_exec::{ExecContext, NewKeys, NoticeLevel};
@@ -41,6 +42,18 @@ pub trait Host: Send {
     /// Whether a routine may change rows.
     fn is_volatile(&self) -> bool;
 }
+
+/// The cause of 0A000: a body inside of a statement has a command that only the session runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefinitionRefused;
+
+impl fmt::Display for DefinitionRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a command that only the session runs")
+    }
+}
+
+impl std::error::Error for DefinitionRefused {}
 
 /// A body inside of a statement.
 pub(crate) struct Nested {
@@ -103,7 +116,8 @@ impl Host for Nested {
     fn command<'a>(&'a mut self, _: &'a Statement, text: &'a str) -> BoxFuture<'a, Result<()>> {
         let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
         let error = Error::unsupported(format!("{word} in a function"))
-            .hint("DO and procedures that CALL runs may define objects.");
+            .hint("DO, procedures that CALL runs, and SELECT of one call may define objects.")
+            .caused_by(DefinitionRefused);
         Box::pin(std::future::ready(Err(error)))
     }
 

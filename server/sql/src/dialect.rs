@@ -15,7 +15,7 @@ use sqlparser::ast::{
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Span, Token};
 
 use crate::lex::keywords;
 use crate::lex::keywords::Category;
@@ -233,6 +233,11 @@ fn sign_prefix(parser: &mut Parser<'_>, op: UnaryOperator) -> Result<Expr, Parse
         return Ok(Expr::Value(value.with_span(span)));
     }
     let mut expr = Box::new(parser.parse_subexpr(SIGN_PREC)?);
+    if op == UnaryOperator::Minus
+        && let Some((digits, span)) = negative_number(&expr)
+    {
+        return Ok(Expr::Value(Value::Number(digits, false).with_span(sign.union(&span))));
+    }
     // Two signs side by side, shown as text, would start a comment.
     let signed = match expr.as_ref() {
         Expr::UnaryOp { .. } => true,
@@ -245,6 +250,16 @@ fn sign_prefix(parser: &mut Parser<'_>, op: UnaryOperator) -> Result<Expr, Parse
         expr = Box::new(Expr::Nested(expr));
     }
     Ok(Expr::UnaryOp { op, expr })
+}
+
+/// The digits of a negative literal, perhaps in parentheses.
+fn negative_number(expr: &Expr) -> Option<(String, Span)> {
+    if let Expr::Nested(inner) = expr {
+        return negative_number(inner);
+    }
+    let Expr::Value(value) = expr else { return None };
+    let Value::Number(number, _) = &value.value else { return None };
+    Some((number.strip_prefix('-')?.to_owned(), value.span))
 }
 
 impl Dialect for BraidDialect {

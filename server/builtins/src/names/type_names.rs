@@ -34,6 +34,20 @@ pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     Some(if is_array { format!("{name}[]") } else { name })
 }
 
+/// Whether an unqualified name finds the type; `None` if there is none.
+pub(crate) fn type_is_visible(oid: u32, lookup: &dyn Lookup) -> Option<bool> {
+    let name = type_name(oid, lookup)?;
+    if let Some((relation, _)) = relation_of_row_type(oid) {
+        return Some(lookup.relation_is_visible(relation));
+    }
+    if SqlType::from_oid(oid).is_some() || PseudoType::by_oid(oid).is_some() {
+        return Some(true);
+    }
+    // The name of a type of users is qualified where it has to be.
+    let element = name.strip_suffix("[]").unwrap_or(&name);
+    Some(split_identifier(element).is_some_and(|parts| parts.len() == 1))
+}
+
 /// A part of a type's name.
 #[derive(Debug, PartialEq)]
 enum Token<'a> {

@@ -6,7 +6,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use crate::Call;
 use crate::names::procedures::{Procedure, procedure};
 use crate::names::reg::lookup_name;
-use crate::names::type_names::type_name;
+use crate::names::type_names::{type_is_visible, type_name};
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
 use crate::strings::split_identifier;
@@ -19,7 +19,11 @@ fn or_null(value: Option<String>) -> Result<Datum> {
 fn is_time(ty: &SqlType) -> bool {
     matches!(
         ty.innermost(),
-        SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Interval
+        SqlType::Time
+            | SqlType::Timetz
+            | SqlType::Timestamp
+            | SqlType::Timestamptz
+            | SqlType::Interval
     )
 }
 
@@ -206,7 +210,7 @@ pub(super) fn register(registry: &mut Registry) {
         Ok(Datum::Bool(c.env.lookup().relation_is_visible(c.oid(0)?)))
     });
     registry.add("pg_type_is_visible(oid) -> bool stable", |c| {
-        Ok(type_name(c.oid(0)?, c.env.lookup()).map_or(Datum::Null, |_| Datum::Bool(true)))
+        Ok(type_is_visible(c.oid(0)?, c.env.lookup()).map_or(Datum::Null, Datum::Bool))
     });
     registry.add(
         "pg_function_is_visible|pg_operator_is_visible|pg_collation_is_visible|\

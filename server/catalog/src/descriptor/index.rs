@@ -70,8 +70,11 @@ pub struct Index {
     /// Keys below this one's rows that nobody reads: on their way in, or left behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passing: Vec<Passing>,
-    /// COMMENT ON INDEX / CONSTRAINT.
+    /// COMMENT ON INDEX.
     pub comment: Option<String>,
+    /// COMMENT ON CONSTRAINT of its key constraint or exclusion constraint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint_comment: Option<String>,
 }
 
 impl Index {
@@ -101,6 +104,7 @@ impl Index {
             below: Vec::new(),
             passing: Vec::new(),
             comment: None,
+            constraint_comment: None,
         }
     }
 

@@ -6,7 +6,7 @@ use braid_kv::{Database as Kv, Result as KvResult, TxnOptions};
 
 use crate::storage::stored::{Descriptor, FIRST_FORMAT, FIRST_ID, Meta, read_meta};
 use crate::storage::system_keys::{descriptor_key, version_key};
-use crate::{DEFAULT_DATABASE, Database, Id, ROOT, Role, Schema};
+use crate::{DEFAULT_DATABASE, Database, Id, ROOT, Role, Schema, TEMPLATE_DATABASE};
 use braid_cluster::records::to_json;
 
 /// Makes the catalog of an empty store; checks the format of one that is not.
@@ -42,6 +42,7 @@ async fn try_bootstrap(kv: &Kv) -> KvResult<bool> {
 const POSTGRES_DATABASE: Id = 5;
 const PUBLIC_SCHEMA: Id = 2200;
 const POSTGRES_PUBLIC_SCHEMA: Id = 2201;
+const TEMPLATE_PUBLIC_SCHEMA: Id = 2202;
 
 fn first_descriptors() -> Vec<(Id, Descriptor)> {
     let mut root = Role::new(ROOT, "root");
@@ -50,6 +51,7 @@ fn first_descriptors() -> Vec<(Id, Descriptor)> {
     let databases = [
         (DEFAULT_DATABASE, "defaultdb", PUBLIC_SCHEMA),
         (POSTGRES_DATABASE, "postgres", POSTGRES_PUBLIC_SCHEMA),
+        (TEMPLATE_DATABASE, "template1", TEMPLATE_PUBLIC_SCHEMA),
     ];
     for (id, name, public) in databases {
         let database = Database {

@@ -112,6 +112,7 @@ fn add_twin(
         constraint: None,
         interleaving: None,
         comment: None,
+        constraint_comment: None,
         ..index
     });
     if let Some(clause) = clause {

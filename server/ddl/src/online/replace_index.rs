@@ -25,6 +25,7 @@ pub(crate) fn take_part(
     let mut moved = table.indexes.remove(place);
     (moved.id, moved.name) = (index.id, index.name);
     (moved.constraint, moved.comment) = (index.constraint, index.comment);
+    moved.constraint_comment = index.constraint_comment;
     for known in table.indexes.iter_mut().filter(|known| known.number == old) {
         *known = moved.clone();
     }

@@ -38,7 +38,7 @@ pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};
-pub(crate) use statement::{bind_call, bind_statement};
+pub(crate) use statement::{bind_call, bind_function_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
 };

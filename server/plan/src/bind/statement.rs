@@ -123,8 +123,17 @@ fn wrap(bound: &mut BoundStatement, ctes: Vec<Cte>) {
 
 /// Binds the call of a procedure.
 pub(crate) fn bind_call(binder: &mut Binder<'_>, call: &Ast) -> Result<Expr> {
+    binder.is_call = true;
+    bind_without_columns(binder, call, "CALL arguments")
+}
+
+/// An expression that calls a function.
+pub(crate) fn bind_function_call(binder: &mut Binder<'_>, call: &Ast) -> Result<Expr> {
+    bind_without_columns(binder, call, "SELECT")
+}
+
+fn bind_without_columns(binder: &mut Binder<'_>, ast: &Ast, clause: &'static str) -> Result<Expr> {
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent: None };
-    binder.is_call = true;
-    bind_expr(binder, call, &mut ExprCx::plain(scopes, "CALL arguments"))
+    bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))
 }

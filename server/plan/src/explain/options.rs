@@ -18,16 +18,13 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// Times of planning and execution.
     pub summary: bool,
-    /// Text, JSON or YAML.
+    /// Text, JSON, YAML or XML.
     pub format: ExplainFormat,
 }
 
 impl ExplainOptions {
-    /// The options of a statement; 0A000 for other formats, 22023 for what needs ANALYZE.
+    /// The options of a statement: 22023 for what needs ANALYZE.
     pub fn new(explain: &Explain) -> Result<Self> {
-        if explain.format == ExplainFormat::Xml {
-            return Err(Error::unsupported("EXPLAIN (FORMAT XML)"));
-        }
         let option = |wanted: &str| {
             explain.options.iter().rev().find(|(name, _)| name == wanted).map(|(_, on)| *on)
         };

@@ -1,12 +1,10 @@
-//! Operators as text, as JSON and as YAML, in PostgreSQL's forms.
+//! Operators as text, as JSON, as YAML and as XML, in PostgreSQL's forms.
 //!
 //! `rows`, `time` and `round_trips` count all starts of an operator (`loops`) together, and what
 //! its inputs did meanwhile; PostgreSQL shows the average of a start.
 
-use braid_sql::ast::ExplainFormat;
-
 use super::describe::Operator;
-use super::document::Document;
+use super::document::{Document, Group};
 use super::options::ExplainOptions;
 
 /// What an operator did in a run.
@@ -147,18 +145,16 @@ fn operator_text(
     }
 }
 
-/// A plan as a document: JSON or YAML.
+/// A plan as a document: JSON, YAML or XML.
 pub fn document(
     root: &Operator,
     options: &ExplainOptions,
     measured: Option<Measured<'_>>,
     summary: &Summary,
 ) -> String {
-    let mut document = Document::new(options.format == ExplainFormat::Yaml);
-    document.open('[');
-    document.item();
-    document.open('{');
-    document.key("Plan");
+    let mut document = Document::new(options.format);
+    document.open(Group::List, "explain");
+    document.open(Group::Object, "Query");
     operator_document(root, options, measured, &mut document);
     if options.summary {
         document.value("Planning Time", &millis(summary.planning_micros));
@@ -167,8 +163,8 @@ pub fn document(
             document.value("Round Trips", &round_trips.to_string());
         }
     }
-    document.close('}');
-    document.close(']');
+    document.close();
+    document.close();
     document.into_text()
 }
 
@@ -178,7 +174,7 @@ fn operator_document(
     measured: Option<Measured<'_>>,
     document: &mut Document,
 ) {
-    document.open('{');
+    document.open(Group::Object, "Plan");
     document.string("Node Type", &operator.title);
     if let Some(label) = &operator.label {
         document.string("Subplan Name", label);
@@ -214,13 +210,11 @@ fn operator_document(
         disk.document(document);
     }
     if !operator.inputs.is_empty() {
-        document.key("Plans");
-        document.open('[');
+        document.open(Group::List, "Plans");
         for input in &operator.inputs {
-            document.item();
             operator_document(input, options, measured, document);
         }
-        document.close(']');
+        document.close();
     }
-    document.close('}');
+    document.close();
 }

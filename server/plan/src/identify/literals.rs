@@ -1,7 +1,7 @@
 //! Literals: each is written as a value of its type, so that no setting changes what it means.
 
 use braid_catalog::undefined_relation;
-use braid_sql::ast::{CastKind, DataType, Expr as Ast, Ident, ObjectName, Value};
+use braid_sql::ast::{CastKind, DataType, Expr as Ast, Ident, LimitClause, ObjectName, Value};
 use braid_types::datetime::typmod::{apply_typmod, type_name};
 use braid_types::sql_type::row_name;
 use braid_types::text::{FormatSettings, parse, parse_interval_typmod, to_string};
@@ -128,4 +128,14 @@ fn is_decimal(text: &str) -> bool {
     !text.starts_with('-')
         && text.contains('.')
         && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// Takes the count of LIMIT from its clause, which stays if it has an OFFSET.
+pub(super) fn take_limit(clause: &mut Option<LimitClause>) -> Option<Ast> {
+    let Some(LimitClause::LimitOffset { limit, offset, .. }) = clause else { return None };
+    let (limit, has_offset) = (limit.take(), offset.is_some());
+    if !has_offset {
+        *clause = None;
+    }
+    limit
 }

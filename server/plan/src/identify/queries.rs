@@ -15,7 +15,7 @@ use super::exprs::{
     bound_type, identify_access, identify_bare, identify_condition, identify_expr, identify_value,
 };
 use super::functions::{identify_routine, identify_routine_arguments, identify_typed_arguments};
-use super::literals::number;
+use super::literals::{number, take_limit};
 use super::{Identifier, unstorable};
 use crate::bind::{ItemNote, column_name, common_type, range_offset_type};
 
@@ -89,9 +89,10 @@ pub(crate) fn identify_query(identifier: &mut Identifier<'_, '_>, query: &Query)
             .then_some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
     }
     if let (Some(fetch), Some(original)) = (&mut result.fetch, &query.fetch) {
+        let limit = take_limit(&mut result.limit_clause);
         fetch.quantity = Some(match &original.quantity {
             Some(e) => identify_bare(identifier, e)?,
-            None => number("1"),
+            None => limit.unwrap_or_else(|| number("1")),
         });
     }
     Ok(result)

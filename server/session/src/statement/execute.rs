@@ -23,6 +23,7 @@ use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::reason::{is_closed, is_restart};
+use crate::routines::{BeforeCall, run_defining};
 use crate::session::Session;
 use crate::statement::commands::explain::{explained_execute, start_explained};
 use crate::statement::context::exec_context;
@@ -93,10 +94,18 @@ pub(crate) async fn run_planned(
         return deliver(session, portal, wanted.rows_max, client).await;
     }
     let start = client.mark();
+    let before = BeforeCall::of(session, portal);
     let open = ensure_open(session);
     open.statements += 1;
     let seq = open.txn.next_statement();
-    run_until_done(&mut Planned { session, portal, seq, wanted, start, client }).await
+    match run_until_done(&mut Planned { session, portal, seq, wanted, start, client }).await {
+        Err(error) => {
+            let run = run_defining(session, portal, (before, start), (wanted, client), error);
+            Box::pin(run).await?;
+            deliver(session, portal, wanted.rows_max, client).await
+        }
+        ended => ended,
+    }
 }
 
 /// A planned statement that runs again alone, as long as nothing of it has left.

@@ -200,7 +200,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     let mut at = 0;
     // `INSERT INTO t TABLE u` has the query right behind a name.
     let mut inserting = false;
-    // Where `ROWS ONLY` stands that was rewritten.
+    // Where `ROWS ONLY` or `ROWS WITH TIES` stands that is to be rewritten.
     let mut rows_only = None;
     while let Some(token) = tokens.get(at) {
         let span = token.span;
@@ -234,7 +234,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 out.push(TokenWithSpan { token: word_token(MARK.into(), Some('"')), span });
             }
             Some("row" | "rows") if rows_only == Some(at) => {
-                at += 2;
+                at += end_fetch(&tokens, at, &mut out);
                 continue;
             }
             _ if token.token == Token::Mul && expands_row(&out) => {
@@ -390,7 +390,7 @@ fn frame_offset(
     None
 }
 
-/// Where `ROWS ONLY` stands behind `FETCH FIRST (…)` at `at`, if that is what is there.
+/// Where `ROWS ONLY` or `ROWS WITH TIES` stands after `FETCH FIRST (…)` at `at`, if that is there.
 fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let ahead = |n: usize| word(tokens.get(n));
     if !matches!(ahead(at + 1), Some("first" | "next"))
@@ -408,8 +408,24 @@ fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
         depth == 0
     })?;
     let end = at + 3 + length;
-    let is_end = matches!(ahead(end), Some("row" | "rows")) && ahead(end + 1) == Some("only");
-    is_end.then_some(end)
+    let with_ties = ahead(end + 1) == Some("with") && ahead(end + 2) == Some("ties");
+    let is_end = with_ties || ahead(end + 1) == Some("only");
+    (is_end && matches!(ahead(end), Some("row" | "rows"))).then_some(end)
+}
+
+/// Ends a count of FETCH that has become one of LIMIT, and gives the number of tokens read.
+///
+/// `LIMIT (…) FETCH FIRST ROWS WITH TIES` keeps the ties: the count stands in LIMIT.
+fn end_fetch(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> usize {
+    if word(tokens.get(at + 1)) == Some("only") {
+        return 2;
+    }
+    if let Some(token) = tokens.get(at) {
+        let added =
+            |name: &str| TokenWithSpan { token: word_token(name.into(), None), span: token.span };
+        out.extend([added("fetch"), added("first"), token.clone()]);
+    }
+    1
 }
 
 /// Whether the tokens end with `TRIM (` or with it and LEADING, TRAILING or BOTH.

@@ -72,8 +72,11 @@ impl CatalogLookup {
         self.catalog.tables().iter().find_map(|table| {
             let check = table.checks.iter().find(|check| check.id == oid);
             let key = table.foreign_keys.iter().find(|key| key.id == oid);
+            let index = table.all_indexes().find(|index| index.constraint == Some(oid));
             let check = check.and_then(|check| check.comment.clone());
-            check.or_else(|| key.and_then(|key| key.comment.clone()))
+            check
+                .or_else(|| key.and_then(|key| key.comment.clone()))
+                .or_else(|| index.and_then(|index| index.constraint_comment.clone()))
         })
     }
 }

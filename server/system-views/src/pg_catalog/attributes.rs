@@ -360,7 +360,10 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in catalog.tables().in_database(database) {
         add(table.id, PG_CLASS, 0, &table.comment);
         table.columns.iter().for_each(|c| add(table.id, PG_CLASS, c.id, &c.comment));
-        table.all_indexes().for_each(|index| add(index.id, PG_CLASS, 0, &index.comment));
+        for index in table.all_indexes() {
+            add(index.id, PG_CLASS, 0, &index.comment);
+            add(index.constraint.unwrap_or(0), PG_CONSTRAINT, 0, &index.constraint_comment);
+        }
         table.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
         table.foreign_keys.iter().for_each(|key| add(key.id, PG_CONSTRAINT, 0, &key.comment));
         let policies = table.security.policies.iter();

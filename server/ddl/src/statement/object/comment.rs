@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use braid_catalog::{Database, Object, Relation, Role, Schema, Sequence, Table, View};
+use braid_catalog::{Database, Index, Object, Relation, Role, Schema, Sequence, Table, View};
 use braid_sql::ast::{Comment, CommentTarget, ObjectName};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -155,14 +155,18 @@ fn constraint(
         check.comment = text;
     } else if let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) {
         key.comment = text;
-    } else if let Some(index) = changed.indexes.iter_mut().find(|index| index.name == name) {
-        index.comment = text;
-    } else if changed.primary.name == name {
-        changed.primary.comment = text;
+    } else if let Some(index) = key_constraint(&mut changed, name) {
+        index.constraint_comment = text;
     } else {
         let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
         return Err(Error::new(undefined_constraint(&table, name).state(), message));
     }
     cx.draft()?.put(changed);
     Ok(())
+}
+
+/// The index of a key constraint or exclusion constraint.
+fn key_constraint<'t>(table: &'t mut Table, name: &str) -> Option<&'t mut Index> {
+    let mut indexes = std::iter::once(&mut table.primary).chain(&mut table.indexes);
+    indexes.find(|index| index.name == name && index.constraint.is_some())
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema};
+use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE};
 use braid_sql::ast::{
     AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset,
     SettingChange,
@@ -17,7 +17,7 @@ use crate::names::settings::{shown_name, stored_value};
 use crate::roles::role::check_may_change;
 use crate::statement::drop::schema::drop_schema;
 
-/// Databases that are listed, and cannot be used.
+/// Databases that PostgreSQL has from the start.
 const TEMPLATES: [&str; 2] = ["template0", "template1"];
 
 fn may_create(cx: &DdlContext<'_>) -> bool {
@@ -51,6 +51,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
                 })?;
                 check_new_owner(cx, owner)?;
             }
+            "template" => check_template(cx, value)?,
             "encoding"
                 if !matches!(value.to_lowercase().as_str(), "utf8" | "utf-8" | "default") =>
             {
@@ -77,6 +78,25 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
         comment: None,
     });
     cx.draft()?.put(Schema::public(public, id));
+    Ok(())
+}
+
+/// Refuses a template that is not there, or that has something to copy.
+fn check_template(cx: &DdlContext<'_>, name: &str) -> Result<()> {
+    if TEMPLATES.contains(&name) || name == "default" {
+        return Ok(());
+    }
+    let catalog = cx.catalog();
+    let Some(template) = catalog.names().database(name) else {
+        let message = format!("template database \"{name}\" does not exist");
+        return Err(Error::new(SqlState::InvalidCatalogName, message));
+    };
+    let mut schemas = catalog.schemas().in_database(template.id);
+    if schemas
+        .any(|schema| schema.name != "public" || !schema_content(&catalog, schema.id).is_empty())
+    {
+        return Err(Error::unsupported("CREATE DATABASE from a template that is not empty"));
+    }
     Ok(())
 }
 
@@ -148,6 +168,10 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()
         if database.id == cx.path().database {
             let message = "cannot drop the currently open database";
             return Err(Error::new(SqlState::ObjectInUse, message));
+        }
+        if database.id == TEMPLATE_DATABASE {
+            let message = "cannot drop a template database";
+            return Err(Error::new(SqlState::WrongObjectType, message));
         }
         wait_until_unused(cx, &database, statement.force).await?;
         let catalog = cx.catalog();

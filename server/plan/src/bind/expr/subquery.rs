@@ -15,7 +15,7 @@ use super::scalar::{bind_expr, bind_in_list, bind_row, negate_if, op_name};
 use crate::bind::from::system_columns::with_keys;
 use crate::bind::query::ordered::{BoundQuery, bind_query};
 use crate::bind::scope::columns::Scope;
-use crate::bind::scope::context::{ExprCx, OuterQuery, SharedSubquery};
+use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION, OuterQuery, SharedSubquery};
 use crate::bind::{Binder, TypeNames, sql_type_of};
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 use crate::tree::node::Node;
@@ -27,6 +27,7 @@ pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
         "column generation expressions" => Some("column generation expression"),
         "index predicates" => Some("index predicate"),
         "index expressions" => Some("index expression"),
+        IN_INDEX_FUNCTION => Some("function of an index"),
         "DEFAULT expressions" => Some("DEFAULT expression"),
         "trigger WHEN conditions" => Some("trigger WHEN condition"),
         _ => None,

@@ -157,10 +157,7 @@ fn bind_limit(
     let mut ties = Vec::new();
     let one = ast::Expr::value(ast::Value::Number("1".to_owned(), false));
     if let Some(fetch) = &query.fetch {
-        if fetch.percent {
-            return Err(Error::unsupported("FETCH … PERCENT"));
-        }
-        limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
+        limit = Some(fetch_count(fetch, limit.unwrap_or(&one))?);
         if fetch.with_ties {
             // The sort may stand below the projection that drops its keys.
             let mut sort = &node;
@@ -210,6 +207,27 @@ fn bind_limit(
         return Ok(node);
     }
     Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, skips_below: false, ties })))
+}
+
+/// The count of FETCH. Beside WITH TIES, a count that is no number stands in LIMIT.
+fn fetch_count<'q>(fetch: &'q ast::Fetch, limit: &'q Ast) -> Result<&'q Ast> {
+    if fetch.percent {
+        return Err(Error::unsupported("FETCH … PERCENT"));
+    }
+    let count = fetch.quantity.as_ref().unwrap_or(limit);
+    if fetch.with_ties && is_null(count) {
+        let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+        return Err(Error::new(SqlState::InvalidRowCountInLimit, message));
+    }
+    Ok(count)
+}
+
+fn is_null(e: &Ast) -> bool {
+    match e {
+        Ast::Nested(inner) => is_null(inner),
+        Ast::Value(value) => value.value == ast::Value::Null,
+        _ => false,
+    }
 }
 
 fn bind_limit_expr(

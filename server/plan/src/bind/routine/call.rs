@@ -8,12 +8,13 @@ use braid_sql::ast::{Function, FunctionArguments, ObjectName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::choose::{Candidate, Chosen, Given, Written, choose, element_of, undefined};
+use super::inline::{inline, place_of_inlined};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
 use crate::bind::expr::operators::coerce_argument;
 use crate::bind::note_taking::note_routine;
-use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
+use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION, IN_WINDOW_CALL};
 use crate::bind::scope::notes::RoutineNote;
 use crate::bind::stored::{bind_default, stored_type};
 use crate::context::PlanContext;
@@ -71,8 +72,13 @@ pub(crate) fn bind_routine(
         return Ok(None);
     }
     let arguments = arguments(&function.args)?;
+    let calls_routine = binder.calls_routine;
     match find_call(binder, &function.name, &arguments, cx)? {
         Some(call) if call.routine.returns_set => bind_set(binder, call, cx).map(Some),
+        Some(call) if let Some(place) = place_of_inlined(cx.clause) => {
+            binder.calls_routine = calls_routine;
+            inline(binder, call, place).map(Some)
+        }
         call => call.map(|call| call.into_expr(binder)).transpose(),
     }
 }
@@ -206,11 +212,10 @@ fn check_call(
     catalog.privileges().check(role, Object::Routine(routine), "EXECUTE")
 }
 
-/// 0A000 where functions of users cannot be computed: what an index or a domain is made of.
+/// 0A000 where functions of users cannot be computed: in domains, and in functions of indexes.
 fn check_clause(binder: &Binder<'_>, cx: &ExprCx<'_, '_>) -> Result<()> {
     let what = match cx.clause {
-        "index expressions" => "an index expression",
-        "index predicates" => "an index predicate",
+        IN_INDEX_FUNCTION => "a function of an index",
         _ if binder.domain_depth > 0 => "a domain",
         _ => return Ok(()),
     };

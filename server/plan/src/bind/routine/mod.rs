@@ -2,5 +2,6 @@
 
 mod call;
 mod choose;
+mod inline;
 
 pub(crate) use call::{FoundCall, bind_routine, find_call};

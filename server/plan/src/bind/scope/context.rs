@@ -80,6 +80,8 @@ pub(crate) struct SharedSubquery {
 pub const AGGREGATES: &str = "aggregate functions";
 /// The arguments and the FILTER of an aggregate.
 pub const IN_AGGREGATE: &str = "an aggregate function";
+/// The body of a function that stands in a key or condition of an index.
+pub const IN_INDEX_FUNCTION: &str = "functions of indexes";
 /// The arguments of a window function.
 pub const IN_WINDOW_CALL: &str = "a window function";
 /// PARTITION BY, ORDER BY and the frame of a window.

@@ -10,7 +10,7 @@ use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
 use crate::cell::{acl_items, flag, int, ints, optional, text, texts};
 use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Id, Object, ROOT, Role};
+use braid_catalog::{Id, Object, ROOT, Role, TEMPLATE_DATABASE};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -52,7 +52,7 @@ fn pg_database(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(database.owner),
             int(6),
             text("c"),
-            flag(false),
+            flag(database.id == TEMPLATE_DATABASE),
             flag(true),
             int(-1),
             int(1663),
@@ -61,8 +61,11 @@ fn pg_database(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             acl_items(cx.catalog.privileges().acl(Object::Database(database))),
         ]);
     }
-    // Tools expect PostgreSQL's templates. Nobody can connect to them.
-    for (oid, name) in [(4, "template0"), (1, "template1")] {
+    // Tools expect PostgreSQL's templates. Nobody can connect to those without a descriptor: an
+    // old store has none for `template1`.
+    let templates = [(4, "template0"), (TEMPLATE_DATABASE, "template1")];
+    for (oid, name) in templates.into_iter().filter(|(oid, _)| cx.catalog.database(*oid).is_none())
+    {
         builder.push([
             int(oid),
             text(name),
