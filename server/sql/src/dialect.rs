@@ -17,8 +17,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
 
-use crate::lex::keywords;
-use crate::lex::keywords::Category;
+use crate::lex::keywords::{self, Category};
 use crate::limits;
 use crate::prefix_operators;
 use crate::rewrite::parenthesized;

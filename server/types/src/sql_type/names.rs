@@ -88,33 +88,40 @@ impl SqlType {
             "tsquery" => SqlType::TsQuery,
             "regconfig" => SqlType::Regconfig,
             "regdictionary" => SqlType::Regdictionary,
-            "oid" => SqlType::Oid,
-            "regclass" => SqlType::Regclass,
-            "regtype" => SqlType::Regtype,
-            "regproc" => SqlType::Regproc,
-            "regprocedure" => SqlType::Regprocedure,
-            "regoper" => SqlType::Regoper,
-            "regoperator" => SqlType::Regoperator,
-            "regcollation" => SqlType::Regcollation,
-            "regnamespace" => SqlType::Regnamespace,
-            "regrole" => SqlType::Regrole,
-            "int2vector" => SqlType::Int2Vector,
-            "oidvector" => SqlType::OidVector,
-            "xid" => SqlType::Xid,
-            "cid" => SqlType::Cid,
-            "xid8" => SqlType::Xid8,
-            "pg_lsn" => SqlType::PgLsn,
-            "tid" => SqlType::Tid,
-            "aclitem" => SqlType::Aclitem,
             "name" => SqlType::Name,
             "\"char\"" => SqlType::InternalChar,
-            name if let Some(ty) = range_named(name) => ty,
+            name if let Some(ty) = range_named(name).or_else(|| system_named(name)) => ty,
             "record" => SqlType::Record(RowType::unknown()),
             "void" => SqlType::Void,
             "unknown" => SqlType::Unknown,
             _ => return None,
         })
     }
+}
+
+/// The type of that name which the system's tables have: numbers of objects, and of transactions.
+fn system_named(name: &str) -> Option<SqlType> {
+    Some(match name {
+        "oid" => SqlType::Oid,
+        "regclass" => SqlType::Regclass,
+        "regtype" => SqlType::Regtype,
+        "regproc" => SqlType::Regproc,
+        "regprocedure" => SqlType::Regprocedure,
+        "regoper" => SqlType::Regoper,
+        "regoperator" => SqlType::Regoperator,
+        "regcollation" => SqlType::Regcollation,
+        "regnamespace" => SqlType::Regnamespace,
+        "regrole" => SqlType::Regrole,
+        "int2vector" => SqlType::Int2Vector,
+        "oidvector" => SqlType::OidVector,
+        "xid" => SqlType::Xid,
+        "cid" => SqlType::Cid,
+        "xid8" => SqlType::Xid8,
+        "pg_lsn" => SqlType::PgLsn,
+        "tid" => SqlType::Tid,
+        "aclitem" => SqlType::Aclitem,
+        _ => return None,
+    })
 }
 
 /// The range or multirange of that name.

@@ -78,9 +78,7 @@ pub fn parse(
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::TsVector => search::parse_vector(text)?,
         SqlType::TsQuery => search::Query::parse(text)?,
-        SqlType::Regconfig | SqlType::Regdictionary => {
-            Datum::Int(search::configs::parse_name(ty, text)?.into())
-        }
+        SqlType::Regconfig | SqlType::Regdictionary => search_name(ty, text)?,
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
@@ -98,6 +96,11 @@ fn held(ty: &SqlType, text: &str) -> Result<Datum> {
         SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
         _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
     })
+}
+
+/// The number of a configuration or dictionary.
+fn search_name(ty: &SqlType, text: &str) -> Result<Datum> {
+    Ok(Datum::Int(search::configs::parse_name(ty, text)?.into()))
 }
 
 fn numeric(text: &str, modifier: Option<(u16, i16)>) -> Result<Datum> {
