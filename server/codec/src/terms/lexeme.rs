@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn what_alternates_deeply_asks_for_little() {
         let deep = "a & (b | (".repeat(1_000) + "c" + &"))".repeat(1_000);
-        assert_eq!(asked(&deep), of("a"));
+        // What is asked for is small, and is never more than what must be there.
+        let TermQuery::And(parts) = asked(&deep) else { panic!("several parts") };
+        assert_eq!(parts.first(), Some(&of("a")));
+        assert!(parts.len() <= 2, "{parts:?}");
         let long = vec!["a"; 10_000].join(" | ");
         assert!(matches!(asked(&long), TermQuery::Or(_)));
     }

@@ -91,7 +91,7 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Bit(_), Varbit(_)) | (Varbit(_), Bit(_)) => Some(Implicit),
         (Int4 | Int8, Bit(_)) | (Bit(_), Int4 | Int8) => Some(Explicit),
         (Citext, Text | Varchar(_)) => Some(Implicit),
-        (Hstore, Json | Jsonb) => Some(Assignment),
+        (Hstore, Json | Jsonb) => Some(Explicit),
         (Array(element), Hstore) if **element == Text => Some(Explicit),
         (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
         (Jsonb, Bool) => Some(Explicit),

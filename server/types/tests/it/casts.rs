@@ -20,13 +20,14 @@ fn contexts_are_those_of_pg_cast() {
     let scalar = |ty: &SqlType| {
         !matches!(ty, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Array(_))
     };
+    let is_text = |ty: &SqlType| ty.is_string() || *ty == SqlType::Citext;
     let types: Vec<SqlType> = braid_types::sql_type::all().into_iter().filter(scalar).collect();
     let mut faults = Vec::new();
     for from in &types {
         for to in types.iter().filter(|to| *to != from) {
-            let by_text = if to.is_string() {
+            let by_text = if is_text(to) {
                 Some(CastContext::Assignment)
-            } else if from.is_string() {
+            } else if is_text(from) {
                 Some(CastContext::Explicit)
             } else {
                 None
