@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   data     user key                    →  commit number (8 bytes), value
-//!            0xff "deletes"              →  the last commit that deleted single keys by tables
+//!            0xff "deletes"              →  the last commit that began to delete keys by tables
 //!   ranges   commit number, index        →  length of start (4 bytes), start, end
 //!   meta     "numbers"                   →  first commit number that is not reserved
 //!            "commit"                    →  the last commit, and the one of the batch before it
