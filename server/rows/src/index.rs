@@ -280,6 +280,10 @@ impl IndexRows {
         for (out, place) in places.iter().enumerate().filter(|(out, _)| is_wanted(*out)) {
             let column = &table.columns[*place];
             match self.value_parts().find(|(_, part)| part.place == *place) {
+                // What the value has is exact, which a key is not for every type.
+                Some((part, _)) if part >= self.keys.len() && self.storing.contains(place) => {
+                    from_value.push((column.id, column.ty.clone(), out));
+                }
                 Some((part, _)) => {
                     from_key.push((part, out));
                     if part >= self.keys.len() {

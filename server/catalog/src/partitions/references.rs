@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use braid_types::{Datum, Error, Result};
+use braid_types::{Datum, Error, Result, SqlType};
 
 use super::bound::KeyPart;
 use super::map::{PartitionMap, lineage};
-use crate::{Catalog, ColumnId, ForeignKey, Id, Table};
+use crate::{Catalog, ColumnId, ForeignKey, Id, Index, Table};
 
 /// A foreign key that points at a table, or at a partitioned table of which it is a part.
 #[derive(Clone, Debug)]
@@ -68,8 +68,9 @@ impl ReferenceRoutes {
     /// The leaf that may have the parent of these values, and the foreign key as if it referred to
     /// the leaf. `None` if no partition takes them.
     pub fn find(&self, values: &[Datum]) -> Option<(&Arc<Table>, &ForeignKey)> {
+        let parts = self.places.iter().zip(&self.map.types);
         let key: Option<Vec<Datum>> =
-            self.places.iter().map(|place| values.get(*place).cloned()).collect();
+            parts.map(|(place, ty)| Some(as_stored(values.get(*place)?, ty))).collect();
         match self.targets.get(self.map.find(&key?)?)? {
             Target::Leaf(table, key) => Some((table, key)),
             Target::Level(routes) => routes.find(values),
@@ -84,6 +85,13 @@ impl ReferenceRoutes {
         });
         of_target.flatten().collect()
     }
+}
+
+/// A value as a column of this type has it: `char(n)` has n characters.
+fn as_stored(value: &Datum, ty: &SqlType) -> Datum {
+    let (SqlType::Char(length), Datum::Text(text)) = (ty, value) else { return value.clone() };
+    let width = usize::try_from(*length).unwrap_or_default();
+    Datum::Text(format!("{:<width$}", text.trim_end_matches(' ')).into())
 }
 
 /// The foreign keys that point at a table or at a table above it, the oldest first.
@@ -129,6 +137,17 @@ pub fn origin_of_key(catalog: &Catalog, child: &Arc<Table>, key: &ForeignKey) ->
     lineage(catalog, child).iter().take_while(has_it).last().unwrap_or(child).clone()
 }
 
+/// Whether every partition of a table, and each of theirs, has a part of an index.
+/// `CREATE INDEX … ON ONLY` makes none.
+pub fn is_in_every_partition(catalog: &Catalog, table: &Table, index: &Index) -> bool {
+    let mut partitions = table.partitioning.iter().flat_map(|keys| &keys.partitions);
+    partitions.all(|id| {
+        let Some(part) = catalog.table(*id) else { return false };
+        let own = part.all_indexes().find(|own| own.part_of == Some(index.id));
+        own.is_some_and(|own| is_in_every_partition(catalog, part, own))
+    })
+}
+
 /// Whether a foreign key points at a table or at a table above it.
 pub fn is_referenced(catalog: &Catalog, table: &Table) -> bool {
     !table.referenced_by.is_empty()
@@ -144,7 +163,7 @@ fn key_of_part(upper: &Table, part: &Table, key: &ForeignKey) -> Result<ForeignK
     };
     let columns = key.parent_columns.iter().map(own).collect::<Result<Vec<ColumnId>>>()?;
     let index = upper.index(key.parent_index).ok_or_else(|| lacks(upper, "an index"))?;
-    let is_part = |own: &&crate::Index| own.part_of == Some(index.id);
+    let is_part = |own: &&Index| own.part_of == Some(index.id);
     let own = part.all_indexes().find(is_part).ok_or_else(|| lacks(part, "its parent's key"))?;
     let parent_index = own.number;
     Ok(ForeignKey { parent: part.id, parent_columns: columns, parent_index, ..key.clone() })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::references_to;
 use braid_catalog::{Catalog, OnCommit, Table, table_span, temporary_span};
 use braid_exec::from_kv;
 use braid_sql::ast::DropBehavior;
@@ -51,9 +52,10 @@ pub fn has_on_commit<'t>(tables: impl IntoIterator<Item = &'t Arc<Table>>) -> bo
 }
 
 /// 0A000 if rows would go that rows of a table point at which stays.
-fn refuse_mixed(catalog: &Catalog, table: &Table) -> Result<()> {
-    let children = table.referenced_by.iter().filter_map(|id| catalog.table(*id));
-    let Some(child) = children.into_iter().find(|child| child.on_commit != OnCommit::Delete) else {
+fn refuse_mixed(catalog: &Catalog, table: &Arc<Table>) -> Result<()> {
+    let references = references_to(catalog, table)?;
+    let mut children = references.iter().map(|reference| &reference.child);
+    let Some(child) = children.find(|child| child.on_commit != OnCommit::Delete) else {
         return Ok(());
     };
     let (child, parent) = (&child.name, &table.name);

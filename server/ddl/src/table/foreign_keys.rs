@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::partitions::is_in_every_partition;
 use braid_catalog::{
     Column, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexNumber, Object, Table,
 };
@@ -239,7 +240,7 @@ pub(crate) fn define_foreign_key(
         .collect::<Result<_>>()?;
     check_types(&name, &pairs)?;
     let id = cx.draft()?.allocate_id(table.id);
-    table.foreign_keys.push(ForeignKey {
+    let key = ForeignKey {
         id,
         name,
         columns: ids,
@@ -256,7 +257,9 @@ pub(crate) fn define_foreign_key(
         unfinished: false,
         adder: None,
         comment: None,
-    });
+    };
+    check_partitions_have_key(cx, &parent, &key)?;
+    table.foreign_keys.push(key);
     if parent.id == table.id {
         add_reference(table, parent.id);
     } else {
@@ -265,6 +268,19 @@ pub(crate) fn define_foreign_key(
         cx.draft()?.put(parent);
     }
     Ok(())
+}
+
+/// 42830 unless each partition of the table that is pointed at has a part of the unique index.
+fn check_partitions_have_key(cx: &DdlContext<'_>, parent: &Table, key: &ForeignKey) -> Result<()> {
+    let index = parent.index(key.parent_index);
+    if index.is_some_and(|index| is_in_every_partition(&cx.catalog(), parent, index)) {
+        return Ok(());
+    }
+    let name = &parent.name;
+    let message = format!(
+        "there is no unique constraint matching given keys for referenced table \"{name}\""
+    );
+    Err(Error::new(SqlState::InvalidForeignKey, message))
 }
 
 /// Gives a partition the foreign keys of its parent; one that is there already is taken for it.

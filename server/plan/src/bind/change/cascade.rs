@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use braid_catalog::partitions::{leaves, references_to};
+use braid_catalog::partitions::{leaves, lineage, references_to};
 use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table, TriggerEvent};
 use braid_types::Result;
 
@@ -140,6 +140,8 @@ fn use_neighbours(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<()> {
             all.extend(leaves(catalog, parent)?.iter().map(|leaf| leaf.id));
         }
     }
+    // A foreign key to a table above may come with a change of that table alone.
+    all.extend(lineage(catalog, table).iter().map(|upper| upper.id));
     all.extend(references_to(catalog, table)?.iter().map(|reference| reference.child.id));
     binder.tables.extend(all);
     Ok(())

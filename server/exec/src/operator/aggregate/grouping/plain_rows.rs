@@ -2,7 +2,7 @@
 
 use braid_plan::Expr;
 use braid_plan::eval::eval;
-use braid_types::{Result, Row};
+use braid_types::{Result, Row, SqlType};
 
 use crate::memory::row_bytes;
 use crate::operator::aggregate::call::{Call, State};
@@ -31,10 +31,28 @@ impl Call {
             _ if !plain || self.grows || self.args.waits => None,
             [] => Some(Argument::Nothing),
             [Expr::Input(place, _)] => Some(Argument::Column(*place)),
-            [e] => Some(Argument::Computed(e)),
+            [e] if is_light(e) => Some(Argument::Computed(e)),
             _ => None,
         }
     }
+}
+
+/// Whether an expression computes small values only, quickly: a batch of them then needs neither a
+/// reservation nor a pause.
+fn is_light(e: &Expr) -> bool {
+    let is_given = |e: &Expr| matches!(e, Expr::Input(..) | Expr::Const(..) | Expr::Param(..));
+    !e.any(&mut |part| !is_given(part) && !is_small(&part.ty()))
+}
+
+fn is_small(ty: &SqlType) -> bool {
+    use SqlType::{
+        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Oid, Time, Timestamp,
+        Timestamptz,
+    };
+    matches!(
+        ty,
+        Bool | Date | Float4 | Float8 | Int2 | Int4 | Int8 | Interval | Numeric(_) | Oid | Time
+    ) || matches!(ty, Timestamp | Timestamptz)
 }
 
 impl AggregateOperator {
