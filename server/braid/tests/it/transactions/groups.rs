@@ -396,7 +396,7 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
 #[test]
 fn the_timeline_tells_who_waited_for_whom() {
     // Long enough for the next statement to arrive while the one before it waits.
-    let server = Server::start(Config::new().arg("--simulate-rtt").arg("200ms"));
+    let server = Server::start(Config::new().arg("--simulate-rtt").arg("600ms"));
     block_on(async {
         let client = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;

@@ -28,8 +28,8 @@ pub enum Mode {
     Restarting,
 }
 
-/// Attempts of one transaction, at most.
-const ATTEMPTS_MAX: usize = 200;
+/// Attempts of one transaction, at most. On busy cores the other client wins hundreds of times.
+const ATTEMPTS_MAX: usize = 1_000;
 
 /// One run of a script.
 pub struct Run<'a> {
