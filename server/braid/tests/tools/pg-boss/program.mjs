@@ -54,6 +54,8 @@ await step('send, fetch, complete', async () => {
   await boss.send('mail', { to: 'bob' }, { priority: 5 });
   await boss.send('mail', { to: 'later' }, { startAfter: 3600 });
   const jobs = await boss.fetch('mail', { batchSize: 5 });
+  // RETURNING promises no order.
+  jobs.sort((a, b) => a.data.to.localeCompare(b.data.to));
   say(jobs.map(({ name, data }) => [name, data]));
   await boss.complete('mail', jobs[0].id, { sent: true });
   await boss.fail('mail', jobs[1].id, { reason: 'full' });
