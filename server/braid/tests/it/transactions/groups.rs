@@ -195,7 +195,7 @@ fn without_the_analysis_the_outcome_differs() {
 
 #[test]
 fn independent_statements_share_their_waits() {
-    let server = Server::start(Config::new().arg("--simulate-rtt").arg("20ms"));
+    let server = Server::start(Config::new().arg("--simulate-rtt").arg("60ms"));
     block_on(async {
         let client = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
@@ -395,18 +395,28 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
 
 #[test]
 fn the_timeline_tells_who_waited_for_whom() {
-    // Long enough for the next statement to arrive while the one before it waits.
-    let server = Server::start(Config::new().arg("--simulate-rtt").arg("600ms"));
+    let server = Server::start(Config::new());
     block_on(async {
         let client = connect(server.sql_url(), None).await;
+        let holder = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
         sure(&client, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
         sure(&client, "SET record_timeline = on").await;
+        // The first two wait for this lock, so that they still run when the others arrive.
+        sure(&holder, "BEGIN").await;
+        sure(&holder, "SELECT id FROM t FOR UPDATE").await;
         sure(&client, "BEGIN").await;
         sure(&client, "UPDATE t SET v = 1 WHERE id = 1 RETURNING NOTHING").await;
         sure(&client, "UPDATE t SET v = 1 WHERE id = 2 RETURNING NOTHING").await;
         sure(&client, "UPDATE t SET v = v + 1 WHERE id = 2 RETURNING NOTHING").await;
-        sure(&client, "SELECT 1").await;
+        let release = async {
+            let arrived = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT 1'";
+            while value(&holder, arrived).await == "0" {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            sure(&holder, "COMMIT").await
+        };
+        tokio::join!(sure(&client, "SELECT 1"), release);
         sure(&client, "COMMIT").await;
         let messages = sure(&client, "SHOW TRANSACTION TIMELINE").await;
         let mut rows = Vec::new();
