@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use braid_kv::{SavepointId, Transaction};
-use braid_plan::PlanContext;
 use braid_routines::{DefinitionRefused, run_procedure};
 use braid_sql::ast::{Expr, Query, SelectItem, SetExpr, Statement};
 use braid_types::{Datum, Error, Result};
@@ -60,14 +59,7 @@ pub(crate) async fn run_defining(
     let seq = before.txn.next_statement();
     let (bound, _) = bind_plan(session, &prepared, &portal.params, seq).await?;
     let Bound { catalog, env, plan, params } = bound;
-    let context = PlanContext {
-        catalog: &catalog,
-        path: &env.lookup.path,
-        env: &env,
-        text: &prepared.parsed.text,
-        param_types: &prepared.params,
-        variables: None,
-    };
+    let context = env.plan_context(&catalog, &prepared.parsed.text, &prepared.params);
     let Some((routine, arguments)) = braid_plan::plan_function_call(call, &context)? else {
         return Err(error);
     };

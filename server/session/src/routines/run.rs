@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use braid_catalog::Routine;
-use braid_plan::PlanContext;
 use braid_routines::{run_block, run_procedure};
 use braid_sql::ast::{Expr, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
@@ -102,14 +101,7 @@ async fn arguments(
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let context = PlanContext {
-        catalog: &catalog,
-        path: &env.lookup.path,
-        env: &env,
-        text: &prepared.parsed.text,
-        param_types: &prepared.params,
-        variables: None,
-    };
+    let context = env.plan_context(&catalog, &prepared.parsed.text, &prepared.params);
     let (routine, plan) = braid_plan::plan_call(call, &context)?;
     let cx = Arc::new(exec_context(session, seq, catalog, env));
     let mut execution = braid_dml::start(Arc::new(plan), params.clone(), cx)?;

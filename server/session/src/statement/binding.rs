@@ -27,14 +27,7 @@ pub(crate) async fn reg_parameter(
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let cx = braid_plan::PlanContext {
-        catalog: &catalog,
-        path: &env.lookup.path,
-        env: &env,
-        text: "",
-        param_types: &[],
-        variables: None,
-    };
+    let cx = env.plan_context(&catalog, "", &[]);
     let literal = format!("'{}'::{}", value.replace('\'', "''"), ty.plain_name());
     let expr = braid_plan::bind_scalar(&cx, &literal, ty)?;
     let cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
@@ -66,14 +59,7 @@ pub(crate) async fn bind_execute(
         let seq = ensure_open(session).txn.next_statement();
         let catalog = catalog_at(session, seq).await?;
         let env = statement_environment(session, &catalog);
-        let cx = braid_plan::PlanContext {
-            catalog: &catalog,
-            path: &env.lookup.path,
-            env: &env,
-            text: "",
-            param_types: &[],
-            variables: None,
-        };
+        let cx = env.plan_context(&catalog, "", &[]);
         let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
         for (arg, ty) in execute.args.iter().zip(&types) {
             let start = braid_sql::offset_of(arg.span()).saturating_sub(1);

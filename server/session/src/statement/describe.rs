@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use braid_plan::PlanContext;
 use braid_sql::ast::{Expr, Query, ShowTarget, Statement};
 use braid_types::{Result, SqlType};
 
@@ -85,14 +84,7 @@ async fn describe_call(
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_ahead(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let cx = PlanContext {
-        catalog: &catalog,
-        path: &env.lookup.path,
-        env: &env,
-        text: &prepared.parsed.text,
-        param_types: &prepared.hints,
-        variables: None,
-    };
+    let cx = env.plan_context(&catalog, &prepared.parsed.text, &prepared.hints);
     let (routine, plan) = braid_plan::plan_call(call, &cx)?;
     let columns = match routine.result_type() {
         SqlType::Record(row) => {
@@ -113,15 +105,7 @@ async fn parameters_of(
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_ahead(session, seq).await?;
     let env = statement_environment(session, &catalog);
-    let path = &env.lookup.path;
-    let cx = PlanContext {
-        catalog: &catalog,
-        path,
-        env: &env,
-        text: &prepared.parsed.text,
-        param_types: &prepared.hints,
-        variables: None,
-    };
+    let cx = env.plan_context(&catalog, &prepared.parsed.text, &prepared.hints);
     let query = Statement::Query(Box::new(query.clone()));
     Ok(braid_plan::plan(&query, &cx)?.params)
 }

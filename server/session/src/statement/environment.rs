@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
+use braid_catalog::Catalog;
+use braid_plan::PlanContext;
 use braid_system_views::CatalogLookup;
-use braid_types::FormatSettings;
+use braid_types::{FormatSettings, SqlType};
 
 use crate::settings::Active;
 use crate::shared::Shared;
@@ -18,6 +20,20 @@ pub(crate) struct StatementEnvironment {
     pub user: Arc<str>,
     pub session_user: Arc<str>,
     pub lookup: Arc<CatalogLookup>,
+}
+
+impl StatementEnvironment {
+    /// What the planner sees: names are looked up in `catalog`, positions count in `text`, and
+    /// parameters have `param_types` as far as they are known.
+    pub fn plan_context<'a>(
+        &'a self,
+        catalog: &'a Arc<Catalog>,
+        text: &'a str,
+        param_types: &'a [SqlType],
+    ) -> PlanContext<'a> {
+        let path = &self.lookup.path;
+        PlanContext { catalog, path, env: self, text, param_types, variables: None }
+    }
 }
 
 impl Environment for StatementEnvironment {

@@ -151,7 +151,7 @@ fn kill_moves(index: &str, into: &[&'static str], out: &'static str) {
         let mut random = Random::new(seed());
         let (mut before, mut done, mut taken_back) = (rows(&client).await, 0, 0);
         // A round takes twice as long as a lease over TiKV.
-        let (small, medium) = if store::is_tikv() { (2, 2) } else { (6, 12) };
+        let (small, medium) = if store::is_tikv() { (2, 2) } else { (4, 8) };
         drop(client);
         for round in 0..Size::from_env().pick(small, medium, 50) {
             let mover = connect(server.sql_url(), None).await;

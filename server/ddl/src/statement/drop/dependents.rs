@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::{origin_of_key, references_to};
 use braid_catalog::{Catalog, ForeignKey, Id, Queries, Relation, Table};
-use braid_types::SqlType;
 use braid_types::sql_type::{row_name, row_type_oid};
+use braid_types::{Result, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -79,10 +79,9 @@ fn add_foreign_keys(
     table: &Arc<Table>,
     doomed: &Doomed,
     found: &mut Vec<(Dependent, String)>,
-) {
+) -> Result<()> {
     let id = table.id;
-    // A table that refers and is missing has no foreign key to drop.
-    for reference in references_to(catalog, table).unwrap_or_default() {
+    for reference in references_to(catalog, table)? {
         let (child, key) = (&reference.child, &reference.key);
         let of_upper = reference.named != id && doomed.relations.contains(&reference.named);
         if child.id == id || of_upper {
@@ -96,6 +95,7 @@ fn add_foreign_keys(
         };
         found.push((Dependent::ForeignKey(child.id, key.id), text));
     }
+    Ok(())
 }
 
 /// What directly needs a relation, with a description of each.
@@ -104,7 +104,7 @@ fn dependents(
     catalog: &Catalog,
     id: Id,
     doomed: &Doomed,
-) -> Vec<(Dependent, String)> {
+) -> Result<Vec<(Dependent, String)>> {
     let mut found = Vec::new();
     if let Some(table) = catalog.table(id) {
         for (child, number) in &table.primary.below {
@@ -117,7 +117,7 @@ fn dependents(
                 _ => (Dependent::Relation(child.id), format!("table {}", child.name)),
             });
         }
-        add_foreign_keys(catalog, table, doomed, &mut found);
+        add_foreign_keys(catalog, table, doomed, &mut found)?;
     }
     for view in
         Queries::of(catalog).iter().filter(|view| view.id != id && view.depends_on.contains(&id))
@@ -162,7 +162,7 @@ fn dependents(
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// A dependent as it is reported.
@@ -203,8 +203,8 @@ pub(crate) fn take_dependents(
     id: Id,
     doomed: &mut Doomed,
     seen: &mut Seen,
-) {
-    let mut found = dependents(cx, catalog, id, doomed);
+) -> Result<()> {
+    let mut found = dependents(cx, catalog, id, doomed)?;
     found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
     for (dependent, text) in found {
         let part_of = match dependent {
@@ -221,9 +221,9 @@ pub(crate) fn take_dependents(
                 if is_new {
                     doomed.relations.insert(other);
                     for owned in take_owned(catalog, other, doomed) {
-                        take_dependents(cx, catalog, owned, doomed, seen);
+                        take_dependents(cx, catalog, owned, doomed, seen)?;
                     }
-                    take_dependents(cx, catalog, other, doomed, seen);
+                    take_dependents(cx, catalog, other, doomed, seen)?;
                 }
                 is_new
             }
@@ -261,6 +261,7 @@ pub(crate) fn take_dependents(
             seen.lines.push(Line { text, on, part_of });
         }
     }
+    Ok(())
 }
 
 /// Leaves out parts of tables that go themselves, and puts the list in the order of the report.

@@ -105,7 +105,7 @@ pub(crate) fn drop_all(
     }
     let mut seen = Seen { relations: doomed.relations.clone(), lines: Vec::new() };
     for id in doomed.relations.clone() {
-        take_dependents(cx, &catalog, id, &mut doomed, &mut seen);
+        take_dependents(cx, &catalog, id, &mut doomed, &mut seen)?;
     }
     settle(&mut doomed, &mut seen);
     report_dependents(cx, &catalog, named, &seen.lines, behavior)?;

@@ -101,7 +101,7 @@ pub(crate) async fn drop_schema(
             continue;
         }
         take_owned(&catalog, id, &mut doomed);
-        take_dependents(cx, &catalog, id, &mut doomed, &mut seen);
+        take_dependents(cx, &catalog, id, &mut doomed, &mut seen)?;
         if !is_owned(id) {
             let text = describe(cx, &catalog, id);
             seen.lines.push(Line { text, on: String::new(), part_of: None });

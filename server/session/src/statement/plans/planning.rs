@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use braid_catalog::{Catalog, Standing};
 use braid_kv::Seq;
-use braid_plan::{PlanContext, PlannedStatement};
+use braid_plan::PlannedStatement;
 use braid_types::{Datum, Error, Result, SqlType};
 
 use crate::client::ResultColumn;
@@ -101,10 +101,7 @@ fn plan_typed(
             // Constants are computed while the plan is made.
             let memory = statement_memory(session, env.active.memory_limit_bytes);
             memory.charge(&session.shared.entry.cancel);
-            let path = &env.lookup.path;
-            let text = &prepared.parsed.text;
-            let variables = None;
-            let cx = PlanContext { catalog, path, env, text, param_types: hints, variables };
+            let cx = env.plan_context(catalog, &prepared.parsed.text, hints);
             let ahead = current_of::ahead(statement);
             let plan = Arc::new(braid_plan::plan(ahead.as_ref().unwrap_or(statement), &cx)?);
             let columns = result_columns(&plan);
@@ -168,9 +165,7 @@ fn plan_for_values(
     }
     let memory = statement_memory(session, env.active.memory_limit_bytes);
     memory.charge(&session.shared.entry.cancel);
-    let (path, text) = (&env.lookup.path, &prepared.parsed.text);
-    let types = &plan.plan.params;
-    let cx = PlanContext { catalog, path, env, text, param_types: types, variables: None };
+    let cx = env.plan_context(catalog, &prepared.parsed.text, &plan.plan.params);
     let ahead = current_of::ahead(statement);
     let statement = ahead.as_ref().unwrap_or(statement);
     let own = Arc::new(braid_plan::plan_for(statement, &cx, params)?);
