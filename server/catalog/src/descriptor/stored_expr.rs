@@ -108,7 +108,8 @@ impl CatalogNames<'_> {
             columns: columns(table),
         });
         let form = (pretty, found.is_cast);
-        braid_sql::shown_expr_text(&expr, self, row.unwrap_or_default(), form).ok()
+        let text = braid_sql::shown_expr_text(&expr, self, row.unwrap_or_default(), form).ok()?;
+        Some(self.catalog.collations().named(self.path, text))
     }
 
     /// What `pg_get_expr` prints for the text of a node tree.

@@ -1,5 +1,6 @@
 //! The keys of an index as text: for its definition and for the details of errors.
 
+use super::SortedText;
 use crate::{Catalog, CatalogNames, Column, ColumnId, Index, Table};
 use braid_sql::quote_ident;
 
@@ -16,8 +17,12 @@ pub fn index_column_text(
     pretty: bool,
 ) -> String {
     match table.column(id) {
-        Some(Column { is_key_expr: true, generated: Some(expr), .. }) => {
-            names.key_expr(table, expr, pretty)
+        Some(column @ Column { is_key_expr: true, generated: Some(expr), .. }) => {
+            match column.sorted_text() {
+                Some(SortedText { column: Some(id), .. }) => column_label(table, id),
+                Some(SortedText { expr, .. }) => names.key_expr(table, &expr, pretty),
+                None => names.key_expr(table, expr, pretty),
+            }
         }
         _ => column_label(table, id),
     }

@@ -24,8 +24,9 @@ pub fn view_text(
 ) -> Option<String> {
     let query = braid_sql::parse_query(&view.stored.as_ref()?.query).ok()?;
     let columns: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
-    braid_sql::shown_text(&query, &CatalogNames { catalog, path: Some(path) }, &columns, layout)
-        .ok()
+    let names = CatalogNames { catalog, path: Some(path) };
+    let text = braid_sql::shown_text(&query, &names, &columns, layout).ok()?;
+    Some(catalog.collations().named(Some(path), text))
 }
 
 impl Names for CatalogNames<'_> {

@@ -22,7 +22,8 @@ pub fn key_list(names: CatalogNames<'_>, table: &Table, keys: &Partitioning) -> 
             KeyPart::Expr(expr, _) => names.key_expr(table, expr, false),
         };
         if let Some(collation) = &key.collation {
-            text.push_str(&format!(" COLLATE {}", quote_ident(collation)));
+            let shown = names.catalog.collations().text(names.path, collation);
+            text.push_str(&format!(" COLLATE {shown}"));
         }
         parts.push(text);
     }

@@ -30,6 +30,8 @@ pub use expr::data_type::{
     TypeNames, built_in_type, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub(crate) use expr::literal::string_of;
+pub(crate) use expr::operators::{coerce, in_set};
+pub(crate) use expr::scalar::call_function;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
 pub(crate) use from::security::{bind_policy_to_store, check_policy};
@@ -41,5 +43,6 @@ pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};
 pub(crate) use statement::{bind_call, bind_function_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
+    expr_collation,
 };
 pub(crate) use stored::{bind_to_store, stored_type};

@@ -89,6 +89,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "role" => CommentTarget::Role,
         "type" => CommentTarget::Type,
         "domain" => CommentTarget::Domain,
+        "collation" => CommentTarget::Collation,
         "constraint" => {
             cursor.advance();
             let name = parse_ident(cursor)?;
