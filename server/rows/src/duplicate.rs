@@ -4,7 +4,7 @@
 //! know is which of several ways of writing a value the row had, so the check is put off only for
 //! types whose keys tell everything ([`keys_are_exact`]).
 
-use braid_catalog::{Catalog, Column, Index, IndexKey, Table, index_key_names, owner_of};
+use braid_catalog::{Catalog, Index, IndexKey, Table, index_key_names, owner_of, shown_column};
 use braid_codec::key;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
@@ -46,9 +46,7 @@ pub fn duplicate_row(
     settings: &FormatSettings,
 ) -> Error {
     let shown = |part: &IndexKey| {
-        let column = table.column(part.column);
-        let text = column.and_then(Column::sorted_text).and_then(|sorted| sorted.column);
-        let place = table.place_of(text.unwrap_or(part.column))?;
+        let place = table.place_of(shown_column(table, part.column))?;
         Ok(show(&row[place], &table.columns[place].ty, settings))
     };
     let values: Vec<String> = match index.keys.iter().map(shown).collect::<Result<_>>() {

@@ -20,6 +20,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::Locale;
+use icu_locale_core::subtags::Script;
 
 use crate::Call;
 use crate::registry::tables::Registry;
@@ -46,10 +47,68 @@ fn collator(locale: &str) -> Result<CollatorBorrowed<'static>> {
             format!("could not open collator for locale \"{locale}\": U_ILLEGAL_ARGUMENT_ERROR");
         Error::new(SqlState::InvalidParameterValue, message)
     };
-    let name = if locale.is_empty() { "und" } else { locale };
-    let parsed: Locale = name.replace('_', "-").parse().map_err(|_| invalid())?;
+    let parsed: Locale = tag(locale).and_then(|tag| tag.parse().ok()).ok_or_else(invalid)?;
+    if lacks_order(&parsed) {
+        return Err(Error::unsupported(format!("the order of texts in the locale \"{locale}\"")));
+    }
     let options = options_of(&parsed, locale)?;
     CollatorBorrowed::try_new(CollatorPreferences::from(&parsed), options).map_err(|_| invalid())
+}
+
+/// A locale as a BCP 47 tag: of `de@collation=phonebook` it is `de-u-co-phonebk`. `None` for an
+/// option that is not known.
+fn tag(locale: &str) -> Option<String> {
+    let (language, options) = locale.split_once('@').unwrap_or((locale, ""));
+    let mut tag = match language {
+        "" | "root" => "und".to_owned(),
+        language => language.replace('_', "-"),
+    };
+    let mut start = "-u";
+    for option in options.split(';').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=')?;
+        let value = value.to_ascii_lowercase();
+        let key = match name.to_ascii_lowercase().as_str() {
+            "collation" => "co",
+            "colstrength" => "ks",
+            "colalternate" => "ka",
+            "colcaselevel" => "kc",
+            "colcasefirst" => "kf",
+            "colnumeric" => "kn",
+            "colbackwards" => "kb",
+            "colnormalization" => "kk",
+            "colreorder" => "kr",
+            _ => return None,
+        };
+        let value = match value.as_str() {
+            "yes" => "true",
+            "no" => "false",
+            "phonebook" => "phonebk",
+            "traditional" => "trad",
+            "dictionary" => "dict",
+            "gb2312han" => "gb2312",
+            "non-ignorable" => "noignore",
+            "primary" => "level1",
+            "secondary" => "level2",
+            "tertiary" => "level3",
+            "quaternary" => "level4",
+            "identical" => "identic",
+            other => other,
+        };
+        tag.push_str(&format!("{start}-{key}-{value}"));
+        start = "";
+    }
+    Some(tag)
+}
+
+/// Whether the library has no rules for a locale for which CLDR has some. It would take those of
+/// all languages.
+fn lacks_order(parsed: &Locale) -> bool {
+    let script = parsed.id.script.as_ref().map(Script::as_str);
+    match (parsed.id.language.as_str(), script) {
+        ("haw" | "kl" | "lkt" | "se" | "smn" | "yi", _) => true,
+        ("az" | "uz", Some("Cyrl" | "Arab")) | ("pa", Some("Arab")) => true,
+        _ => parsed.extensions.unicode.keywords.iter().any(|(key, _)| key.as_str() == "va"),
+    }
 }
 
 /// The options of a locale that are not preferences of the library: `und-u-ks-level2`.
@@ -84,11 +143,11 @@ fn options_of(parsed: &Locale, locale: &str) -> Result<CollatorOptions> {
 
 fn strength(level: &str) -> Option<Strength> {
     Some(match level {
-        "level1" | "primary" => Strength::Primary,
-        "level2" | "secondary" => Strength::Secondary,
-        "level3" | "tertiary" => Strength::Tertiary,
-        "level4" | "quarternary" => Strength::Quaternary,
-        "identic" | "identical" => Strength::Identical,
+        "level1" => Strength::Primary,
+        "level2" => Strength::Secondary,
+        "level3" => Strength::Tertiary,
+        "level4" => Strength::Quaternary,
+        "identic" => Strength::Identical,
         _ => return None,
     })
 }
@@ -150,6 +209,18 @@ fn equality_key(call: &Call<'_>) -> Result<Datum> {
     })
 }
 
+/// The sort key of a `char(n)`, from which its blanks can be had as well.
+fn padded_key(call: &Call<'_>) -> Result<Datum> {
+    let text = call.text(0)?;
+    with_collator(call.text(1)?, |collator| {
+        let mut bytes = Vec::with_capacity(text.len() * 3 + 8);
+        put_key(collator, text.trim_end_matches(' '), &mut bytes);
+        bytes.push(0);
+        bytes.extend_from_slice(text.as_bytes());
+        Datum::Bytes(bytes.into())
+    })
+}
+
 fn sorted_text(call: &Call<'_>) -> Result<Datum> {
     text_of(call.datum(0))
 }
@@ -179,6 +250,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("braid_collate(text, text) -> text lax", collate);
     registry.add("braid_sort_key(text, text) -> bytea", sort_key);
     registry.add("braid_sort_key(text[], text) -> bytea[]", sort_key);
+    registry.add("braid_padded_key(bpchar, text) -> bytea", padded_key);
     registry.add("braid_equality_key(text, text) -> bytea", equality_key);
     registry.add("braid_equality_key(text[], text) -> bytea[]", equality_key);
     registry.add("braid_sorted_text(bytea) -> text", sorted_text);

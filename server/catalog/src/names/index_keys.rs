@@ -1,6 +1,5 @@
 //! The keys of an index as text: for its definition and for the details of errors.
 
-use super::SortedText;
 use crate::{Catalog, CatalogNames, Column, ColumnId, Index, Table};
 use braid_sql::quote_ident;
 
@@ -19,8 +18,10 @@ pub fn index_column_text(
     match table.column(id) {
         Some(column @ Column { is_key_expr: true, generated: Some(expr), .. }) => {
             match column.sorted_text() {
-                Some(SortedText { column: Some(id), .. }) => column_label(table, id),
-                Some(SortedText { expr, .. }) => names.key_expr(table, &expr, pretty),
+                Some(sorted) => match sorted.column_of(table) {
+                    Some(id) => column_label(table, id),
+                    None => names.key_expr(table, &sorted.expr, pretty),
+                },
                 None => names.key_expr(table, expr, pretty),
             }
         }

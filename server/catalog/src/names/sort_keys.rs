@@ -6,17 +6,26 @@
 use braid_sql::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use crate::descriptor::IdentifiedExpr;
-use crate::{Column, ColumnId, StoredExpr};
+use crate::{Column, ColumnId, StoredExpr, Table};
 
 /// The text of a sort key.
 #[derive(Clone, Debug)]
 pub struct SortedText {
     /// The text.
     pub expr: StoredExpr,
-    /// The column that it is, if it is one.
-    pub column: Option<ColumnId>,
+    /// The column that it is, if it is one, perhaps cast to `text`.
+    column: Option<ColumnId>,
+    is_cast: bool,
     /// The locale of the collation.
     pub locale: String,
+}
+
+impl SortedText {
+    /// The column of a table that it is, if it is one. The stored form casts a `varchar` to `text`.
+    pub fn column_of(&self, table: &Table) -> Option<ColumnId> {
+        let column = table.column(self.column?)?;
+        (!self.is_cast || column.ty.is_string()).then_some(column.id)
+    }
 }
 
 impl Column {
@@ -36,14 +45,30 @@ impl Column {
         let FunctionArguments::List(list) = &function.args else { return None };
         let [text, locale] = list.args.as_slice() else { return None };
         let (text, locale) = (unnamed(text)?, constant(unnamed(locale)?)?);
-        let is_column = matches!(text, Expr::CompoundIdentifier(_) | Expr::Identifier(_));
+        let is_column = is_column(text);
         let column = match stored.columns.as_slice() {
             [id] if is_column => Some(*id),
             _ => None,
         };
         let sql = braid_sql::stored_expr_text(text).ok()?;
         let expr = StoredExpr::Identified(IdentifiedExpr { sql, ..stored.clone() });
-        Some(SortedText { expr, column, locale })
+        let is_cast = !matches!(text, Expr::CompoundIdentifier(_) | Expr::Identifier(_));
+        Some(SortedText { expr, column, is_cast, locale })
+    }
+}
+
+/// The column whose value messages show for a column of an index: of a sort key that of its text.
+pub fn shown_column(table: &Table, id: ColumnId) -> ColumnId {
+    let sorted = table.column(id).and_then(Column::sorted_text);
+    sorted.and_then(|sorted| sorted.column_of(table)).unwrap_or(id)
+}
+
+/// Whether a text is a column, perhaps cast to `text` by the stored form.
+fn is_column(text: &Expr) -> bool {
+    match text {
+        Expr::CompoundIdentifier(_) | Expr::Identifier(_) => true,
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => is_column(expr),
+        _ => false,
     }
 }
 

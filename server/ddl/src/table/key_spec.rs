@@ -202,12 +202,10 @@ pub(crate) fn index_spec(
                 class
             }
         };
-        let expr = match operator_class {
-            None => {
-                let compared_by = collation.as_deref().or(own.as_deref());
-                sorted_key(cx, &shape, written, key, compared_by)?.or(expr)
-            }
-            Some(_) => expr,
+        let compared_by = collation.as_deref().or(own.as_deref());
+        let expr = match (operator_class, compared_by) {
+            (None, Some(name)) => sorted_key(cx, &shape, written, key, name)?.or(expr),
+            _ => expr,
         };
         columns.push(SpecKey {
             column,
@@ -242,11 +240,9 @@ fn sorted_key(
     table: &Arc<Table>,
     written: &WrittenIndex<'_>,
     key: &IndexKey,
-    collation: Option<&str>,
+    collation: &str,
 ) -> Result<Option<(StoredExpr, SqlType)>> {
-    let Some(found) = collation.map(|name| stored_collation(&cx.catalog(), name)) else {
-        return Ok(None);
-    };
+    let found = stored_collation(&cx.catalog(), collation);
     let Some(icu) = found.icu else { return Ok(None) };
     if icu.is_deterministic && !written.has_order() {
         return Ok(None);

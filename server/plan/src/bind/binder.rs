@@ -23,7 +23,7 @@ pub struct Binder<'a> {
     pub(super) cx: PlanContext<'a>,
     pub(super) next_slot: Slot,
     pub(super) next_id: u32,
-    pub(super) params: Vec<SqlType>,
+    pub(crate) params: Vec<SqlType>,
     pub(crate) tables: BTreeSet<Id>,
     pub(super) ctes: Vec<CteDefinition>,
     /// Nested queries and views, to bound recursion.

@@ -95,8 +95,7 @@ impl Derived {
     /// 42P21 for what rows are sorted or grouped by, if it has two collations.
     pub(crate) fn check_decided(&self) -> Result<()> {
         let Derived::Conflict(a, b) = self else { return Ok(()) };
-        let message =
-            format!("collation mismatch between implicit collations \"{a}\" and \"{b}\"");
+        let message = format!("collation mismatch between implicit collations \"{a}\" and \"{b}\"");
         Err(Error::new(SqlState::CollationMismatch, message).hint(
             "You can choose the collation by applying the COLLATE clause to one or both \
              expressions.",

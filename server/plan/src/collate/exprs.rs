@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use braid_types::{Datum, Result, SqlType};
 
-use super::Settler;
 use super::collation::stored_collation;
 use super::derived::Derived;
-use super::functions::{check_function, quoted_name};
+use super::functions::{check_function, check_routine, quoted_name};
+use super::{Settler, row_table};
 use crate::bind::in_set;
 use crate::tree::expr::{CastExpr, CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 
@@ -45,6 +45,17 @@ impl Settler<'_, '_> {
                     None => inner,
                 }
             }
+            Expr::Extreme(..) => self.extreme(e)?,
+            Expr::InList(..) | Expr::InSet(..) => self.in_list(e)?,
+            Expr::Quantified(quantified) => self.quantified(quantified)?,
+            Expr::Subquery(subquery) => self.subquery(subquery)?,
+            other => self.compound(other)?,
+        })
+    }
+
+    /// The same for an expression that is made of others and compares none of them.
+    fn compound(&mut self, e: &mut Expr) -> Result<Derived> {
+        Ok(match e {
             Expr::And(list) | Expr::Or(list) => {
                 list.iter_mut().try_for_each(|item| self.expr(item).map(|_| ()))?;
                 Derived::None
@@ -70,9 +81,6 @@ impl Settler<'_, '_> {
                 self.join_all(list)?.for_type(&ty)
             }
             Expr::Array(list, element) => self.join_all(list)?.for_type(element),
-            Expr::Extreme(..) => self.extreme(e)?,
-            Expr::InList(..) | Expr::InSet(..) => self.in_list(e)?,
-            Expr::Quantified(quantified) => self.quantified(quantified)?,
             Expr::Subscript(part) => {
                 let mut array = Derived::None;
                 for (place, child) in part.children_mut().enumerate() {
@@ -90,15 +98,19 @@ impl Settler<'_, '_> {
                 Derived::Row(fields) => {
                     fields.into_iter().nth(*place).unwrap_or(Derived::None).for_type(ty)
                 }
-                _ => Derived::of_type(ty),
+                _ => self.of_field(&row.ty(), *place, ty),
             },
-            Expr::Subquery(subquery) => self.subquery(subquery)?,
-            Expr::Routine(call) => self.join_all(&mut call.args)?.for_type(&call.ty),
+            Expr::Routine(call) => {
+                let joined = self.join_all(&mut call.args)?;
+                check_routine(&call.routine, &joined)?;
+                joined.for_type(&call.ty)
+            }
             Expr::Let(once) => {
                 let value = self.expr(&mut once.value)?;
                 self.locals.insert(once.level, value);
                 self.expr(&mut once.body)?
             }
+            _ => Derived::None,
         })
     }
 
@@ -108,6 +120,23 @@ impl Settler<'_, '_> {
             joined = joined.join(self.expr(item)?)?;
         }
         Ok(joined)
+    }
+
+    /// The collation of a field: that of the column of the table whose row it is of.
+    fn of_field(&self, row: &SqlType, place: usize, ty: &SqlType) -> Derived {
+        let column = || {
+            let SqlType::Record(row) = row else { return None };
+            let number = row.attributes().get(place)?.number;
+            let table = row_table(self.binder.context().catalog, row)?;
+            table.column(number)?.collation.clone()
+        };
+        match column() {
+            Some(stored) => {
+                let catalog = self.binder.context().catalog;
+                Derived::Implicit(stored_collation(catalog, &stored)).for_type(ty)
+            }
+            None => Derived::of_type(ty),
+        }
     }
 
     fn compare(&mut self, ordered: bool, a: &mut Expr, b: &mut Expr) -> Result<Derived> {

@@ -1,5 +1,6 @@
 //! Which functions depend on the collation of their arguments.
 
+use braid_catalog::Routine;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::collation::Collation;
@@ -55,8 +56,10 @@ pub(super) fn check_function(name: &str, types: &[SqlType], derived: &Derived) -
         Reading::Case => check_case(name, derived),
         Reading::Like("ILIKE") if is_conflict => Err(undecided("ILIKE")),
         Reading::Like(what) if nondeterministic => refuse(what),
+        Reading::Like("ILIKE") => check_case("ILIKE", derived),
         Reading::Regex if is_conflict => Err(undecided("regular expression")),
         Reading::Regex if nondeterministic => refuse("regular expressions"),
+        Reading::Regex if name.ends_with('*') => check_case(name, derived),
         Reading::Search if nondeterministic => refuse("substring searches"),
         Reading::Elements if is_conflict => Err(undecided("string comparison")),
         Reading::Elements if nondeterministic || name == "width_bucket" => {
@@ -65,6 +68,18 @@ pub(super) fn check_function(name: &str, types: &[SqlType], derived: &Derived) -
         }
         _ => Ok(()),
     }
+}
+
+/// 0A000 for a call of a function of a user whose arguments have a collation of ICU: its body
+/// compares by bytes.
+pub(super) fn check_routine(routine: &Routine, derived: &Derived) -> Result<()> {
+    if !matches!(derived, Derived::Conflict(..)) && !derived.has_order() {
+        return Ok(());
+    }
+    let what = format!("passing a collation to function {}", routine.name);
+    Err(Error::unsupported(what).hint(
+        "Functions compare texts by their bytes. Give the argument that collation: COLLATE \"C\".",
+    ))
 }
 
 /// 0A000 for a language whose letters have other cases than those of all other languages.

@@ -52,6 +52,12 @@ impl Settler<'_, '_> {
 
     /// The key of a text from which the text can be had again.
     pub(super) fn put_sort_key(&mut self, e: &mut Expr, icu: &Icu) -> Result<()> {
+        if let SqlType::Char(_) = e.ty() {
+            let locale = Expr::Const(Datum::text(icu.locale.as_str()), SqlType::Text);
+            let text = std::mem::replace(e, Expr::bool(true));
+            *e = call_function(self.binder, "braid_padded_key", vec![text, locale])?;
+            return Ok(());
+        }
         self.put_call("braid_sort_key", e, icu)
     }
 

@@ -26,14 +26,18 @@ mod exprs;
 mod functions;
 mod groups;
 mod keys;
+mod mark;
 mod nodes;
 
 pub use collation::{Collation, Icu, collation_named, stored_collation};
 pub(crate) use derived::Derived;
+pub(crate) use mark::bind_collate;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use braid_catalog::Table;
+use braid_catalog::{Catalog, Table};
+use braid_types::sql_type::{RowType, relation_of_row_type};
 use braid_types::{Result, SqlType};
 
 use crate::bind::Binder;
@@ -77,12 +81,23 @@ pub(crate) fn settle_plan(
 /// Whether a statement has `COLLATE`, or reads or changes a table whose columns have collations.
 fn wants_settling(binder: &Binder<'_>) -> bool {
     let catalog = binder.context().catalog;
+    let is_such_row = |ty: &SqlType| match ty {
+        SqlType::Record(row) => row_table(catalog, row).is_some_and(|table| has_collations(table)),
+        _ => false,
+    };
     binder.has_collate
+        || binder.params.iter().any(is_such_row)
         || binder
             .tables
             .iter()
             .filter_map(|id| catalog.table(*id))
             .any(|table| has_collations(table))
+}
+
+/// The table whose row type it is.
+fn row_table<'c>(catalog: &'c Catalog, row: &RowType) -> Option<&'c Arc<Table>> {
+    let (relation, is_array) = relation_of_row_type(row.name()?.oid)?;
+    catalog.table(relation).filter(|_| !is_array)
 }
 
 fn has_collations(table: &Table) -> bool {

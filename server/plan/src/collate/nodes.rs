@@ -1,14 +1,15 @@
 //! Operators: the collations of their columns, and the orders by which they work.
 
-use braid_types::{Result, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Settler;
 use super::derived::Derived;
-use super::functions::refuse_nondeterministic;
+use super::functions::{check_routine, refuse_nondeterministic};
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
-    Cte, Distinct, FunctionCall, Node, Scan, SetOp, SetOpKind, Sort, SortKey, Values,
+    Append, Cte, CteScan, Distinct, FunctionCall, Node, Scan, SetOp, SetOpKind, Sort, SortKey,
+    Values,
 };
 
 impl Settler<'_, '_> {
@@ -52,17 +53,7 @@ impl Settler<'_, '_> {
             }
             Node::Distinct(distinct) => self.distinct(distinct),
             Node::SetOp(_) => self.set_op(node),
-            Node::Append(append) => {
-                for input in &mut append.inputs {
-                    self.node(input)?;
-                }
-                let first = append.inputs.first().map(Node::slots).unwrap_or_default();
-                for (slot, from) in append.slots.iter().zip(first) {
-                    let derived = self.output(from);
-                    self.slots.insert(*slot, derived);
-                }
-                Ok(())
-            }
+            Node::Append(append) => self.append(append),
             Node::With(with) => {
                 for cte in &mut with.ctes {
                     self.cte(cte)?;
@@ -70,12 +61,7 @@ impl Settler<'_, '_> {
                 self.node(&mut with.body)
             }
             Node::CteScan(scan) => {
-                for (slot, place) in &scan.columns {
-                    let known = self.ctes.get(&scan.id).and_then(|list| list.get(*place));
-                    if let Some(derived) = known.cloned() {
-                        self.slots.insert(*slot, derived);
-                    }
-                }
+                self.cte_columns(scan);
                 Ok(())
             }
             Node::LockRows(lock) => {
@@ -84,6 +70,28 @@ impl Settler<'_, '_> {
             }
             Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_) => {
                 self.change(node)
+            }
+        }
+    }
+
+    fn append(&mut self, append: &mut Append) -> Result<()> {
+        for input in &mut append.inputs {
+            self.node(input)?;
+        }
+        let first = append.inputs.first().map(Node::slots).unwrap_or_default();
+        for (slot, from) in append.slots.iter().zip(first) {
+            let derived = self.output(from);
+            self.slots.insert(*slot, derived);
+        }
+        Ok(())
+    }
+
+    /// The columns of a WITH entry where it is read.
+    fn cte_columns(&mut self, scan: &CteScan) {
+        for (slot, place) in &scan.columns {
+            let known = self.ctes.get(&scan.id).and_then(|list| list.get(*place));
+            if let Some(derived) = known.cloned() {
+                self.slots.insert(*slot, derived);
             }
         }
     }
@@ -134,6 +142,9 @@ impl Settler<'_, '_> {
     fn functions(&mut self, functions: &mut [FunctionCall]) -> Result<()> {
         for call in functions {
             let derived = self.join_all(&mut call.args)?;
+            if let Some(routine) = &call.routine {
+                check_routine(&routine.routine, &derived)?;
+            }
             for (slot, ty) in &call.columns {
                 self.slots.insert(*slot, derived.clone().of_column().for_type(ty));
             }
@@ -153,7 +164,34 @@ impl Settler<'_, '_> {
             }
             self.node(term)?;
         }
+        let term = cte.recursive.as_ref().map(|(term, _)| term.slots()).unwrap_or_default();
+        for (place, slot) in term.into_iter().enumerate() {
+            self.check_recursive(cte, place, slot)?;
+        }
         Ok(())
+    }
+
+    /// 42P21 for a column of a recursive query that has another collation after a step.
+    fn check_recursive(&self, cte: &Cte, place: usize, slot: Slot) -> Result<()> {
+        let first = self.ctes.get(&cte.id).and_then(|list| list.get(place)).cloned();
+        let Some(first) = first else { return Ok(()) };
+        let Some(own) = first.collation().cloned() else { return Ok(()) };
+        let overall = first.join(self.output(slot))?;
+        match overall.collation().filter(|overall| overall.stored != own.stored) {
+            Some(overall) => {
+                let message = format!(
+                    "recursive query \"{}\" column {} has collation \"{}\" in non-recursive term \
+                     but collation \"{}\" overall",
+                    cte.name,
+                    place + 1,
+                    own.name,
+                    overall.name
+                );
+                Err(Error::new(SqlState::CollationMismatch, message)
+                    .hint("Use the COLLATE clause to set the collation of the non-recursive term."))
+            }
+            None => Ok(()),
+        }
     }
 
     /// DISTINCT over texts that may be equal without having the same bytes becomes DISTINCT ON

@@ -181,6 +181,7 @@ impl Lookup for CatalogLookup {
                 Some(_) => Some("system catalog schema".to_owned()),
                 None => self.catalog.schemas().get(oid)?.comment.clone(),
             },
+            "pg_collation" => self.catalog.collations().get(oid)?.1.comment.clone(),
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),

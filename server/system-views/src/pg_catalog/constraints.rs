@@ -12,7 +12,7 @@ use braid_catalog::{
     CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, IndexState,
     OperatorClass, ReplicaIdentity, StoredExpr, Table,
 };
-use braid_catalog::{ColumnId, IndexNumber};
+use braid_catalog::{ColumnId, IndexNumber, shown_column};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -44,7 +44,7 @@ fn key_classes(table: &Table, index: &Index) -> Vec<i64> {
 fn key_collation(table: &Table, key: &IndexKey, column: &Column) -> i64 {
     i64::from(match (key.collation.as_deref(), column.sorted_text()) {
         (Some(collation), _) => collation_oid(collation),
-        (None, Some(sorted)) => match sorted.column.and_then(|id| table.column(id)) {
+        (None, Some(sorted)) => match sorted.column_of(table).and_then(|id| table.column(id)) {
             Some(text) => column_collation(text),
             None => collation_oid(&format!("{}-x-icu", sorted.locale)),
         },
@@ -83,13 +83,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let index = &*index;
             let texts: Vec<StoredExpr> = key_exprs(table, index).collect();
             let exprs: Vec<&StoredExpr> = texts.iter().collect();
-            let number = |key: &IndexKey| match table.column(key.column) {
-                Some(column) if column.is_key_expr => {
-                    let sorted = column.sorted_text().and_then(|sorted| sorted.column);
-                    sorted.map_or(0, i64::from)
-                }
-                _ => i64::from(key.column),
-            };
+            let number = |key: &IndexKey| key_number(table, key);
             let keys = index.keys.iter().map(number);
             let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
             let key_columns =
@@ -125,11 +119,17 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+/// The number of a key's column; 0 for an expression.
+fn key_number(table: &Table, key: &IndexKey) -> i64 {
+    let shown = shown_column(table, key.column);
+    if table.is_key_expr(shown) { 0 } else { i64::from(shown) }
+}
+
 /// The keys of an index that are expressions.
 fn key_exprs<'t>(table: &'t Table, index: &'t Index) -> impl Iterator<Item = StoredExpr> + 't {
     let columns = index.keys.iter().filter_map(|key| table.column(key.column));
     columns.filter(|column| column.is_key_expr).filter_map(|column| match column.sorted_text() {
-        Some(sorted) => sorted.column.is_none().then_some(sorted.expr),
+        Some(sorted) => sorted.column_of(table).is_none().then_some(sorted.expr),
         None => column.generated.clone(),
     })
 }

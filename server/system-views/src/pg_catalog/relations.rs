@@ -11,8 +11,8 @@ use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
 use braid_catalog::partitions::bound_text;
 use braid_catalog::{
-    ColumnId, Id, Index, Object, Queries, ROOT, Sequence, SortedText, Table, View, VirtualTable,
-    is_temporary, virtual_schemas, virtual_tables,
+    ColumnId, Id, Index, Object, Queries, ROOT, Sequence, Table, View, VirtualTable, is_temporary,
+    virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -487,8 +487,10 @@ pub(crate) fn index_columns<'t>(
 pub(crate) fn shown_key(table: &Table, id: ColumnId) -> Option<(&str, Cow<'_, SqlType>)> {
     let column = table.column(id)?;
     let ty = match column.sorted_text() {
-        Some(SortedText { column: Some(text), .. }) => Cow::Borrowed(&table.column(text)?.ty),
-        Some(_) => Cow::Owned(SqlType::Text),
+        Some(sorted) => match sorted.column_of(table) {
+            Some(text) => Cow::Borrowed(&table.column(text)?.ty),
+            None => Cow::Owned(SqlType::Text),
+        },
         None => Cow::Borrowed(&column.ty),
     };
     Some((column.label(), ty))

@@ -91,6 +91,27 @@ fn pg_range(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+fn push_own_collations(cx: &VirtualContext<'_>, builder: &mut RowBuilder) {
+    let here = cx.path.database;
+    for (schema, own) in cx.catalog.collations().iter().filter(|(of, _)| of.database == here) {
+        let is_icu = own.locale.is_some();
+        let of_bytes = || if is_icu { Datum::Null } else { text("C") };
+        builder.push([
+            int(own.id),
+            text(&own.name),
+            int(schema.id),
+            int(own.owner),
+            text(if is_icu { "i" } else { "c" }),
+            flag(own.deterministic),
+            int(if is_icu { -1 } else { 6 }),
+            of_bytes(),
+            of_bytes(),
+            own.locale.as_ref().map_or(Datum::Null, text),
+            if is_icu { text(COLLATION_VERSION) } else { Datum::Null },
+        ]);
+    }
+}
+
 fn pg_collation(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_collation",
@@ -144,24 +165,7 @@ fn pg_collation(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(COLLATION_VERSION),
         ]);
     }
-    let here = cx.path.database;
-    for (schema, own) in cx.catalog.collations().iter().filter(|(of, _)| of.database == here) {
-        let is_icu = own.locale.is_some();
-        let of_bytes = || if is_icu { Datum::Null } else { text("C") };
-        builder.push([
-            int(own.id),
-            text(&own.name),
-            int(schema.id),
-            int(own.owner),
-            text(if is_icu { "i" } else { "c" }),
-            flag(own.deterministic),
-            int(if is_icu { -1 } else { 6 }),
-            of_bytes(),
-            of_bytes(),
-            own.locale.as_ref().map_or(Datum::Null, text),
-            if is_icu { text(COLLATION_VERSION) } else { Datum::Null },
-        ]);
-    }
+    push_own_collations(cx, &mut builder);
     builder.rows()
 }
 

@@ -168,7 +168,7 @@ impl Wanted {
         let (mut own, mut columns) = (Vec::new(), Vec::new());
         for id in index.keys.iter().map(|key| key.column) {
             let sorted = table.column(id).and_then(Column::sorted_text);
-            match sorted.and_then(|sorted| sorted.column) {
+            match sorted.and_then(|sorted| sorted.column_of(table)) {
                 Some(text) => columns.push(text),
                 None if table.is_key_expr(id) => own.push(id),
                 None => columns.push(id),

@@ -1,8 +1,7 @@
 //! Scalar expressions: one arm a syntactic form; functions and subqueries have files of their own.
 
 use braid_sql::ast::{
-    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, ObjectName, TrimWhereField,
-    UnaryOperator,
+    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
 };
 use braid_types::cast::CastContext;
 use braid_types::sql_type::RowType;
@@ -31,9 +30,8 @@ use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
-use crate::bind::{Binder, sql_type_of};
-use crate::collate::{collation_named, is_collatable};
-use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
+use crate::bind::{Binder, bind_collate, sql_type_of};
+use crate::tree::expr::{CaseExpr, CompareOp, Expr};
 
 /// Binds an expression; errors get the position of the innermost part that has one.
 pub(crate) fn bind_expr(
@@ -144,34 +142,6 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
         }
         other => bind_keyword_function(binder, other, cx),
     }
-}
-
-/// `COLLATE`, as a mark that is taken away when the whole statement is bound.
-fn bind_collate(
-    binder: &mut Binder<'_>,
-    ast: &Ast,
-    name: &ObjectName,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    let value = bind_expr(binder, ast, cx)?;
-    let value = match value.ty() {
-        SqlType::Unknown => coerce(binder, value, &SqlType::Text, CastContext::Implicit)?,
-        _ => value,
-    };
-    let ty = value.ty();
-    if !is_collatable(&ty) {
-        let message = format!("collations are not supported by type {}", ty.plain_name());
-        return Err(Error::new(SqlState::DatatypeMismatch, message));
-    }
-    let collation = collation_named(binder.cx.catalog, binder.cx.path, name)?;
-    if collation.icu.is_some() && *ty.innermost() == SqlType::Citext {
-        return Err(Error::unsupported("a collation of ICU for citext"));
-    }
-    binder.has_collate = true;
-    let types = vec![SqlType::Text, SqlType::Text];
-    let function = braid_builtins::resolve_function("braid_collate", &types)?.function;
-    let args = vec![value, Expr::Const(Datum::text(&*collation.stored), SqlType::Text)];
-    Ok(Expr::Call(Box::new(CallExpr { function, args, types, spread: false, returns: ty })))
 }
 
 /// Binds several.

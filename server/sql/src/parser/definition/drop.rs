@@ -126,8 +126,8 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "collation"
-        | "statistics" | "tablespace" => {
+        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "statistics"
+        | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),
