@@ -14,14 +14,12 @@ pub struct Collations<'c> {
     catalog: &'c Catalog,
 }
 
-impl Catalog {
-    /// The collations of users.
-    pub fn collations(&self) -> Collations<'_> {
-        Collations { catalog: self }
-    }
-}
-
 impl<'c> Collations<'c> {
+    /// Those of a catalog.
+    pub fn of(catalog: &'c Catalog) -> Self {
+        Collations { catalog }
+    }
+
     /// Every collation of users with its schema.
     pub fn iter(self) -> impl Iterator<Item = (&'c Schema, &'c OwnCollation)> {
         let schemas = self.catalog.schemas.iter();

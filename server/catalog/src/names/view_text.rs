@@ -1,5 +1,6 @@
 //! Views with the names that their relations and columns have today.
 
+use super::Collations;
 use braid_sql::quote_ident;
 use braid_sql::{Layout, Names};
 
@@ -26,7 +27,7 @@ pub fn view_text(
     let columns: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
     let names = CatalogNames { catalog, path: Some(path) };
     let text = braid_sql::shown_text(&query, &names, &columns, layout).ok()?;
-    Some(catalog.collations().named(Some(path), text))
+    Some(Collations::of(catalog).named(Some(path), text))
 }
 
 impl Names for CatalogNames<'_> {

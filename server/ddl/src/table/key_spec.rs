@@ -202,11 +202,9 @@ pub(crate) fn index_spec(
                 class
             }
         };
-        let compared_by = collation.as_deref().or(own.as_deref());
-        let expr = match (operator_class, compared_by) {
-            (None, Some(name)) => sorted_key(cx, &shape, written, key, name)?.or(expr),
-            _ => expr,
-        };
+        let name = collation.as_deref().or(own.as_deref()).filter(|_| operator_class.is_none());
+        let sorted = name.map(|name| sorted_key(cx, &shape, written, key, name)).transpose()?;
+        let expr = sorted.flatten().or(expr);
         columns.push(SpecKey {
             column,
             expr,

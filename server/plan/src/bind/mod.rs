@@ -18,9 +18,9 @@ mod scope;
 mod statement;
 mod stored;
 
+pub(crate) use crate::collate::mark;
 pub use binder::Refresh;
 pub(crate) use binder::{Binder, defining};
-pub(crate) use crate::collate::bind_collate;
 pub(crate) use bound_statement::BoundStatement;
 pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};
@@ -32,14 +32,13 @@ pub use expr::data_type::{
 };
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::operators::{coerce, in_set};
+pub(crate) use expr::scalar::call_function;
 pub(crate) use expr::scalar::op_name;
-pub(crate) use expr::scalar::{bind_expr, call_function};
 pub(crate) use expr::window::range_offset_type;
 pub(crate) use from::security::{bind_policy_to_store, check_policy};
 pub use partitions::condition::bind_partition_condition;
 pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
-pub(crate) use scope::context::ExprCx;
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};
 pub(crate) use statement::{bind_call, bind_function_call, bind_statement};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, SearchPath, is_virtual_schema};
+use braid_catalog::{Catalog, Collations, SearchPath, is_virtual_schema};
 use braid_sql::ast::ObjectName;
 use braid_types::collation::{built_in_oid, icu_locale};
 use braid_types::{Error, Result, SqlState};
@@ -54,7 +54,7 @@ impl Collation {
 
 /// The collation that a column keeps under that name.
 pub fn stored_collation(catalog: &Catalog, stored: &str) -> Collation {
-    if let Some((_, own)) = catalog.collations().stored(stored) {
+    if let Some((_, own)) = Collations::of(catalog).stored(stored) {
         let (name, is_deterministic) = (own.name.as_str().into(), own.deterministic);
         let icu = own.locale.clone().map(|locale| Arc::new(Icu { locale, is_deterministic }));
         return Collation { stored: stored.into(), name, icu };
@@ -80,7 +80,7 @@ pub fn collation_named(
     if let Some(stored) = built_in_name {
         return Ok(stored_collation(catalog, stored));
     }
-    match catalog.collations().resolve(path, &parts)? {
+    match Collations::of(catalog).resolve(path, &parts)? {
         Some(own) => Ok(stored_collation(catalog, &own.stored())),
         None => Err(unknown(catalog, path, &parts)),
     }
@@ -88,7 +88,7 @@ pub fn collation_named(
 
 /// A collation of users as stored expressions name it.
 fn own_form<'n>(catalog: &Catalog, name: &'n str) -> Option<&'n str> {
-    catalog.collations().stored(name).map(|_| name)
+    Collations::of(catalog).stored(name).map(|_| name)
 }
 
 /// The collation of `pg_catalog` that a name means. Collations C of operating systems compare

@@ -7,6 +7,7 @@ use braid_types::{Datum, Result, SqlType};
 use super::collation::stored_collation;
 use super::derived::Derived;
 use super::functions::{check_function, check_routine, quoted_name};
+use super::nodes::settle_node;
 use super::{Settler, row_table};
 use crate::bind::in_set;
 use crate::tree::expr::{CastExpr, CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
@@ -247,7 +248,7 @@ impl Settler<'_, '_> {
         }
         subquery.outer.iter_mut().try_for_each(|e| self.expr(e).map(|_| ()))?;
         let plan = Arc::make_mut(&mut subquery.plan);
-        self.node(plan)?;
+        settle_node(self, plan)?;
         let row: Vec<Derived> = plan.slots().iter().map(|slot| self.output(*slot)).collect();
         Ok(match &mut subquery.kind {
             SubqueryKind::Exists => Derived::None,

@@ -1,25 +1,24 @@
 //! The mark of `COLLATE` in bound expressions.
 
-use braid_sql::ast::{Expr as Ast, ObjectName};
-use braid_types::cast::CastContext;
+use braid_sql::ast::ObjectName;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::collation::collation_named;
 use super::is_collatable;
-use crate::bind::{Binder, ExprCx, bind_expr, coerce};
+use crate::bind::Binder;
 use crate::tree::expr::{CallExpr, Expr};
 
-/// `COLLATE`, as a mark that is taken away when the whole statement is bound.
-pub(crate) fn bind_collate(
-    binder: &mut Binder<'_>,
-    ast: &Ast,
-    name: &ObjectName,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    let value = bind_expr(binder, ast, cx)?;
-    let value = match value.ty() {
-        SqlType::Unknown => coerce(binder, value, &SqlType::Text, CastContext::Implicit)?,
-        _ => value,
+/// A value with `COLLATE`, as a mark that is taken away when the whole statement is bound.
+pub(crate) fn mark(value: Expr, binder: &mut Binder<'_>, name: &ObjectName) -> Result<Expr> {
+    let value = match value {
+        Expr::Const(datum, SqlType::Unknown) => Expr::Const(datum, SqlType::Text),
+        Expr::Param(place, SqlType::Unknown) => {
+            if let Some(ty) = binder.params.get_mut(place) {
+                *ty = SqlType::Text;
+            }
+            Expr::Param(place, SqlType::Text)
+        }
+        value => value,
     };
     let ty = value.ty();
     if !is_collatable(&ty) {

@@ -5,11 +5,11 @@
 //! and puts sort keys where a collation of ICU decides an order:
 //!
 //! ```text
-//! a < 'ö'             where a has "sv-x-icu"    braid_sort_key(a, 'sv') < braid_sort_key('ö', 'sv')
-//! ORDER BY a                                    ORDER BY braid_sort_key(a, 'sv')
-//! min(a)                                        braid_sorted_text(min(braid_sort_key(a, 'sv')))
-//! a = 'ö'             deterministic             a = 'ö'
-//!                     nondeterministic          braid_equality_key(a, …) = braid_equality_key('ö', …)
+//! a < 'ö'                      braid_sort_key(a, 'sv') < braid_sort_key('ö', 'sv')
+//! ORDER BY a                   ORDER BY braid_sort_key(a, 'sv')
+//! min(a)                       braid_sorted_text(min(braid_sort_key(a, 'sv')))
+//! a = 'ö'   deterministic      a = 'ö'
+//!           nondeterministic   braid_equality_key(a, '…') = braid_equality_key('ö', '…')
 //! ```
 //!
 //! So the rules, the operators and the stores compare bytes only. An index whose key has a
@@ -31,7 +31,7 @@ mod nodes;
 
 pub use collation::{Collation, Icu, collation_named, stored_collation};
 pub(crate) use derived::Derived;
-pub(crate) use mark::bind_collate;
+pub(crate) use mark::mark;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) fn settle_plan(
         return Ok(());
     }
     let mut settler = Settler::new(binder);
-    settler.node(root)?;
+    nodes::settle_node(&mut settler, root)?;
     for (slot, column) in root.slots().into_iter().zip(columns) {
         let derived = settler.slots.get(&slot);
         column.collation = derived.and_then(Derived::stored_name);

@@ -9,7 +9,9 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::information_schema::tables::{database, writable_columns};
 use crate::pg_catalog::attributes::shown_default;
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables};
+use braid_catalog::{
+    Collations, Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables,
+};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -159,7 +161,7 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
     let default = row.column.and_then(shown_default);
     let shown = |expr: &StoredExpr| row.owner.map(|table| cx.names().expr(table, expr, false));
     let stored = row.column.and_then(|column| column.collation.as_deref());
-    let collation = stored.map(|stored| cx.catalog.collations().names(stored));
+    let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
     let domain = row.column.and_then(|column| cx.catalog.domains().get(column.domain?));
     let domain = domain.filter(|domain| domain.element.is_none());
     builder.push([

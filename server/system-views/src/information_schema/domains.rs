@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Domain, Object};
+use braid_catalog::{Collations, Domain, Object};
 use braid_types::{Result, Row};
 
 use crate::access::may_see;
@@ -55,7 +55,7 @@ fn domains(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let Size([characters, octets, precision, radix, scale, fraction]) =
             size(&base, domain.modifier);
         let stored = domain.collation.as_deref();
-        let collation = stored.map(|stored| cx.catalog.collations().names(stored));
+        let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
         builder.push([
             database(cx),
             text(cx.catalog.schema_name(domain.schema)),

@@ -9,7 +9,9 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
 use std::sync::Arc;
 
-use braid_catalog::{CheckOption, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView};
+use braid_catalog::{
+    CheckOption, Collations, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView,
+};
 use braid_catalog::{
     Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
 };
@@ -254,7 +256,7 @@ fn collations(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         builder.push([database(cx), text("pg_catalog"), text(name), text("NO PAD")]);
     }
     let here = cx.path.database;
-    for (schema, own) in cx.catalog.collations().iter().filter(|(of, _)| of.database == here) {
+    for (schema, own) in Collations::of(cx.catalog).iter().filter(|(of, _)| of.database == here) {
         builder.push([database(cx), text(&schema.name), text(&own.name), text("NO PAD")]);
     }
     builder.rows()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Composite, Object};
+use braid_catalog::{Collations, Composite, Object};
 use braid_types::{Result, Row};
 
 use crate::access::may_see;
@@ -82,7 +82,7 @@ fn attributes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let Size([characters, octets, precision, radix, scale, fraction]) =
                 size(&column.ty, column.modifier);
             let stored = column.collation.as_deref();
-            let collation = stored.map(|stored| cx.catalog.collations().names(stored));
+            let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
             let (udt_schema, udt) = match domain {
                 Some(domain) => (cx.catalog.schema_name(domain.schema), domain.name.as_str()),
                 None => (schema_of(cx, &column.ty), column.ty.short_name()),

@@ -11,7 +11,9 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{BTREE, GIN, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
 use braid_builtins::{COLLATION_VERSION, function_oid};
-use braid_catalog::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
+use braid_catalog::{
+    Collations, INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name,
+};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -93,7 +95,7 @@ fn pg_range(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 
 fn push_own_collations(cx: &VirtualContext<'_>, builder: &mut RowBuilder) {
     let here = cx.path.database;
-    for (schema, own) in cx.catalog.collations().iter().filter(|(of, _)| of.database == here) {
+    for (schema, own) in Collations::of(cx.catalog).iter().filter(|(of, _)| of.database == here) {
         let is_icu = own.locale.is_some();
         let of_bytes = || if is_icu { Datum::Null } else { text("C") };
         builder.push([

@@ -3,7 +3,7 @@
 //! A collation stands in the descriptor of its schema. What uses it has its id, so that a new name
 //! changes nothing else. Its order never changes.
 
-use braid_catalog::{Id, Object, OwnCollation, Schema, Table};
+use braid_catalog::{Collations, Id, Object, OwnCollation, Schema, Table};
 use braid_plan::collation_named;
 use braid_sql::ast::{
     CollationSource, CreateCollation, Expr, Ident, ObjectName, RenameKind, Value,
@@ -164,14 +164,14 @@ fn option_text(value: &Expr) -> Result<String> {
 /// it, `None` if there is none of that name.
 fn own(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Option<(Schema, OwnCollation)>> {
     let catalog = cx.catalog();
-    let Some(found) = catalog.collations().resolve(cx.path(), &parts(name))? else {
+    let Some(found) = Collations::of(&catalog).resolve(cx.path(), &parts(name))? else {
         return Ok(None);
     };
     if !catalog.privileges().acts_as(cx.user(), found.owner) {
         let message = format!("must be owner of collation {}", found.name);
         return Err(Error::new(SqlState::InsufficientPrivilege, message));
     }
-    let schema = catalog.collations().get(found.id).map(|(schema, _)| schema.clone());
+    let schema = Collations::of(&catalog).get(found.id).map(|(schema, _)| schema.clone());
     Ok(schema.map(|schema| (schema, found.clone())))
 }
 
