@@ -181,8 +181,8 @@ fn check_recursive(settler: &Settler<'_, '_>, cte: &Cte, place: usize, slot: Slo
     let first = settler.ctes.get(&cte.id).and_then(|list| list.get(place)).cloned();
     let Some(first) = first else { return Ok(()) };
     let Some(own) = first.collation().cloned() else { return Ok(()) };
-    let overall = first.join(settler.output(slot))?;
-    match overall.collation().filter(|overall| overall.stored != own.stored) {
+    let overall = settler.output(slot);
+    match overall.collation().filter(|other| !other.is_default() && other.stored != own.stored) {
         Some(overall) => {
             let message = format!(
                 "recursive query \"{}\" column {} has collation \"{}\" in non-recursive term \
