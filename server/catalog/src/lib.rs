@@ -51,8 +51,9 @@ pub use enums::Enums;
 pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
 pub use materialized::Queries;
 pub use names::{
-    CatalogKeyNames, CatalogNames, Named, Names, Relation, RowTypes, SearchPath, column_label,
-    index_column_text, index_key_names, undefined_relation, view_text,
+    CatalogKeyNames, CatalogNames, Collations, Named, Names, Relation, RowTypes, SearchPath,
+    SortedText, column_label, index_column_text, index_key_names, shown_column, undefined_relation,
+    view_text,
 };
 pub use operator_classes::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, family_name};
 pub use partitions::{

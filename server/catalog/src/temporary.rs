@@ -132,6 +132,7 @@ impl Schema {
             owner: ROOT,
             grants: Vec::new(),
             comment: None,
+            collations: Vec::new(),
         }
     }
 }

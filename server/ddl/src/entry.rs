@@ -29,6 +29,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::RefreshView(_)
             | Statement::CreateType(_)
             | Statement::AlterType(_)
+            | Statement::CreateCollation(_)
             | Statement::CreateDomain(_)
             | Statement::AlterDomain(_)
             | Statement::CreateRoutine(_)

@@ -15,7 +15,7 @@ use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::{create_index, reindex};
 use crate::statement::object::{
-    comment, create_schema, database, materialized, rename, sequence, view,
+    collation, comment, create_schema, database, materialized, rename, sequence, view,
 };
 use crate::statement::policy;
 use crate::statement::routine;
@@ -192,6 +192,10 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
                 _ => enums::alter(cx, alter)?,
             }
             "ALTER TYPE"
+        }
+        Statement::CreateCollation(create) => {
+            collation::create(cx, create)?;
+            "CREATE COLLATION"
         }
         Statement::CreateDomain(create) => {
             domains::create(cx, create)?;

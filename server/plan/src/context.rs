@@ -98,12 +98,16 @@ pub struct OutputColumn {
     pub column_number: u16,
     /// The modifier of a type of times: of the table's column, or of the cast that it is.
     pub modifier: Option<i32>,
+    /// Its collation as columns keep it, if it is not that of the database.
+    pub collation: Option<String>,
 }
 
 impl OutputColumn {
     /// A column that comes from no table and whose type has no modifier of times.
     pub fn computed(name: impl Into<String>, ty: SqlType) -> Self {
-        OutputColumn { name: name.into(), ty, table_oid: 0, column_number: 0, modifier: None }
+        let (table_oid, column_number) = (0, 0);
+        let (name, modifier, collation) = (name.into(), None, None);
+        OutputColumn { name, ty, table_oid, column_number, modifier, collation }
     }
 }
 

@@ -13,6 +13,7 @@
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
 mod bind;
+mod collate;
 mod context;
 mod current_of;
 pub mod eval;
@@ -33,8 +34,9 @@ pub use bind::{
     ConditionReads, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
     bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs,
     bind_partition_condition, bind_parts_check, bind_scalar, bind_table_expr, built_in_type,
-    column_name, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
+    column_name, domain_of, expr_collation, more_dimensions_of, sql_type_of, time_modifier_of,
 };
+pub use collate::{Collation, Icu, collation_named, stored_collation};
 pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};
 pub use current_of::{at_key, current_of, keyed_query, target_table, with_selection};
 pub use identify::{identify, identify_expr, identify_policy, identify_when};

@@ -139,6 +139,8 @@ fn finish(
     mut binder: Binder<'_>,
     started: Instant,
 ) -> Result<PlannedStatement> {
+    let mut bound = bound;
+    crate::collate::settle_plan(&mut binder, &mut bound.root, &mut bound.columns)?;
     let mut root = rules::optimize(bound.root, &mut binder);
     let mut wants_values = false;
     rules::walk::scans_mut(&mut root, &mut |scan| wants_values |= scan.wants_values);

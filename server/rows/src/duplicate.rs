@@ -4,7 +4,7 @@
 //! know is which of several ways of writing a value the row had, so the check is put off only for
 //! types whose keys tell everything ([`keys_are_exact`]).
 
-use braid_catalog::{Catalog, Index, IndexKey, Table, index_key_names, owner_of};
+use braid_catalog::{Catalog, Index, IndexKey, Table, index_key_names, owner_of, shown_column};
 use braid_codec::key;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
@@ -46,7 +46,7 @@ pub fn duplicate_row(
     settings: &FormatSettings,
 ) -> Error {
     let shown = |part: &IndexKey| {
-        let place = table.place_of(part.column)?;
+        let place = table.place_of(shown_column(table, part.column))?;
         Ok(show(&row[place], &table.columns[place].ty, settings))
     };
     let values: Vec<String> = match index.keys.iter().map(shown).collect::<Result<_>>() {
@@ -70,7 +70,8 @@ pub fn keys_are_exact(table: &Table) -> bool {
     let unique = table.all_indexes().filter(|index| index.unique || index.number == 1);
     unique
         .flat_map(|index| &index.keys)
-        .all(|part| table.column(part.column).is_some_and(|column| key::is_exact(&column.ty)))
+        .filter_map(|part| table.column(part.column))
+        .all(|column| key::is_exact(&column.ty) && column.sorted_text().is_none())
 }
 
 /// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal

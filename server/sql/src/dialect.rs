@@ -129,12 +129,12 @@ fn bare_function(name: Ident) -> Expr {
     })
 }
 
-/// `interval(2) '…'`, whose digits the library's parser forgets.
+/// `interval(2) '…'`, whose digits the library's parser forgets, or `COLLATION FOR (…)`.
 fn interval_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     let at = |n: usize| &parser.peek_nth_token_ref(n).token;
     let is_interval = matches!(at(0), Token::Word(word) if word.keyword == Keyword::INTERVAL);
     if !is_interval || *at(1) != Token::LParen || *at(3) != Token::RParen {
-        return None;
+        return prefix_operators::collation_for(parser);
     }
     let (Token::Number(digits, _), Token::SingleQuotedString(text)) = (at(2), at(4)) else {
         return None;

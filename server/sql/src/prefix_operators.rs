@@ -1,5 +1,5 @@
-//! Operators before their operand that only extensions have. The parser of the library does not
-//! know them, so they become calls of the functions below them.
+//! Operators before their operand that only extensions have, and `COLLATION FOR`. The parser of the
+//! library does not know them, so they become calls of the functions below them.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
@@ -44,4 +44,20 @@ fn call(function: &str, operand: Expr) -> Expr {
         over: None,
         within_group: vec![],
     })
+}
+
+/// `COLLATION FOR (…)`; `None` if something else is next.
+pub(crate) fn collation_for(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let is_word = |n: usize, wanted: &str| {
+        matches!(&parser.peek_nth_token_ref(n).token,
+            Token::Word(word) if word.quote_style.is_none() && word.value == wanted)
+    };
+    if !is_word(0, "collation") || !is_word(1, "for") {
+        return None;
+    }
+    let span = parser.peek_token_ref().span;
+    let name = Ident { value: "pg_collation_for".to_owned(), quote_style: None, span };
+    parser.advance_token();
+    parser.advance_token();
+    Some(parser.parse_function(ObjectName::from(vec![name])))
 }

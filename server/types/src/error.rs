@@ -381,6 +381,8 @@ states! {
     InvalidTableDefinition = "42P16",
     InvalidSchemaDefinition = "42P15",
     IndeterminateDatatype = "42P18",
+    /// `COLLATE` twice, with different collations.
+    CollationMismatch = "42P21",
     IndeterminateCollation = "42P22",
     InvalidObjectDefinition = "42P17",
     InvalidRecursion = "42P19",

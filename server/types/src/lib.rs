@@ -16,6 +16,7 @@
 pub mod array;
 pub mod binary;
 pub mod cast;
+pub mod collation;
 pub mod datetime;
 mod datum;
 pub mod encoding;

@@ -222,7 +222,7 @@ pub(crate) fn print_name(oid: i64, from: &SqlType, env: &dyn Environment) -> Str
         SqlType::Regprocedure => procedure_signature(oid, lookup),
         SqlType::Regoper => operator_alone(oid),
         SqlType::Regoperator => operator_signature(oid, lookup),
-        SqlType::Regcollation => collation_name(oid).map(quote_ident),
+        SqlType::Regcollation => collation_name(oid).map(|name| quote_ident(&name)),
         _ => None,
     };
     name.unwrap_or_else(|| oid.to_string())

@@ -1,6 +1,7 @@
 //! Functions and operators by name and arguments: `regprocedure`, `regoper`, `regoperator`; and
 //! collations by name.
 
+use braid_types::collation::{built_in_name, built_in_oid};
 use braid_types::{Error, Result, SqlState};
 
 use super::procedures::{Operator, Procedure, arg_oid, operators, procedure, procedures};
@@ -8,9 +9,6 @@ use super::reg::last_part;
 use super::type_names::{type_name, type_oid, unknown_type};
 use crate::strings::split_identifier;
 use crate::{Environment, Lookup};
-
-/// The collations that there are: number and name.
-const COLLATIONS: [(u32, &str); 3] = [(100, "default"), (950, "C"), (951, "POSIX")];
 
 fn malformed(message: &str) -> Error {
     Error::new(SqlState::InvalidTextRepresentation, message)
@@ -81,13 +79,12 @@ pub(crate) fn regoper(text: &str) -> Result<Option<u32>> {
 
 /// The collation of a name.
 pub(crate) fn regcollation(text: &str) -> Option<u32> {
-    let name = last_part(text)?;
-    COLLATIONS.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
+    built_in_oid(&last_part(text)?)
 }
 
 /// A collation's name.
-pub(crate) fn collation_name(oid: u32) -> Option<&'static str> {
-    COLLATIONS.iter().find(|(known, _)| *known == oid).map(|(_, name)| *name)
+pub(crate) fn collation_name(oid: u32) -> Option<String> {
+    built_in_name(oid)
 }
 
 fn shown_type(oid: u32, lookup: &dyn Lookup) -> String {

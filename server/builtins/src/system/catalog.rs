@@ -263,11 +263,13 @@ fn register_names(registry: &mut Registry) {
     registry.add("to_regcollation(text) -> regcollation stable", to_reg);
     registry.add("to_regnamespace(text) -> regnamespace stable", to_reg);
     registry.add("to_regrole(text) -> regrole stable", to_reg);
-    registry.add("pg_collation_for(any) -> text stable lax", |c| {
-        if c.ty(0).is_string() || *c.ty(0) == SqlType::Citext {
-            text("\"default\"")
-        } else {
-            Ok(Datum::Null)
+    registry.add("pg_collation_for(any) -> text stable lax", |c| match c.ty(0).innermost() {
+        SqlType::Name => text("\"C\""),
+        SqlType::Unknown | SqlType::Citext => text("\"default\""),
+        ty if ty.is_string() => text("\"default\""),
+        ty => {
+            let message = format!("collations are not supported by type {}", ty.plain_name());
+            Err(Error::new(SqlState::DatatypeMismatch, message))
         }
     });
 }

@@ -1,9 +1,11 @@
-//! Functions and operators of types whose values are held as texts.
+//! Functions and operators of types whose values are held as texts, and sort keys of texts.
 
 mod bits;
+mod collation;
 mod hstore;
 
 pub(crate) use bits::combined;
+pub use collation::{COLLATION_VERSION, check_locale};
 
 use braid_types::SqlType;
 
@@ -16,5 +18,6 @@ pub(crate) fn register(registry: &mut Registry) {
         register_alike(registry, &ty);
     }
     bits::register(registry);
+    collation::register(registry);
     hstore::register(registry);
 }

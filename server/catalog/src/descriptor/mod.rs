@@ -4,6 +4,7 @@
 //! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used
 //! ([`StoredExpr`]).
 
+mod collation;
 mod column;
 mod foreign_key;
 mod ids;
@@ -17,6 +18,7 @@ mod table;
 mod trigger;
 mod types;
 
+pub use collation::{COLLATION_MARK, OwnCollation};
 pub use column::{Column, Identity, StoredDatum};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};

@@ -3,6 +3,7 @@
 use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
+use super::collation::OwnCollation;
 use super::{ColumnId, Id, StoredExpr, Trigger};
 use crate::{DATABASE_OWNER, PUBLIC};
 
@@ -182,6 +183,9 @@ pub struct Schema {
     pub grants: Vec<Grant>,
     /// COMMENT ON SCHEMA.
     pub comment: Option<String>,
+    /// Its collations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collations: Vec<OwnCollation>,
 }
 
 /// A database.
@@ -349,6 +353,7 @@ impl Schema {
             owner: DATABASE_OWNER,
             grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
             comment: Some("standard public schema".to_owned()),
+            collations: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! follows from it. Descriptors of older databases have the text as it was written, and so have
 //! expressions of a form that cannot be stored in this way.
 
+use crate::Collations;
 use braid_sql::{quote_ident, quote_literal};
 use std::collections::HashMap;
 
@@ -108,7 +109,8 @@ impl CatalogNames<'_> {
             columns: columns(table),
         });
         let form = (pretty, found.is_cast);
-        braid_sql::shown_expr_text(&expr, self, row.unwrap_or_default(), form).ok()
+        let text = braid_sql::shown_expr_text(&expr, self, row.unwrap_or_default(), form).ok()?;
+        Some(Collations::of(self.catalog).named(self.path, text))
     }
 
     /// What `pg_get_expr` prints for the text of a node tree.

@@ -16,8 +16,14 @@ pub fn index_column_text(
     pretty: bool,
 ) -> String {
     match table.column(id) {
-        Some(Column { is_key_expr: true, generated: Some(expr), .. }) => {
-            names.key_expr(table, expr, pretty)
+        Some(column @ Column { is_key_expr: true, generated: Some(expr), .. }) => {
+            match column.sorted_text() {
+                Some(sorted) => match sorted.column_of(table) {
+                    Some(id) => column_label(table, id),
+                    None => names.key_expr(table, &sorted.expr, pretty),
+                },
+                None => names.key_expr(table, expr, pretty),
+            }
         }
         _ => column_label(table, id),
     }

@@ -1,13 +1,16 @@
 //! Names: how identifiers are written, which object a name means, how objects are printed.
 
+mod collations;
 mod identifier;
 mod index_keys;
 mod key_names;
 mod named;
 mod resolve;
 mod row_types;
+mod sort_keys;
 mod view_text;
 
+pub use collations::Collations;
 pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
@@ -15,4 +18,5 @@ pub use named::Named;
 pub(crate) use resolve::searched;
 pub use resolve::{Names, Relation, SearchPath, undefined_relation};
 pub use row_types::RowTypes;
+pub use sort_keys::{SortedText, shown_column};
 pub use view_text::{CatalogNames, view_text};

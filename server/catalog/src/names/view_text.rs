@@ -1,5 +1,6 @@
 //! Views with the names that their relations and columns have today.
 
+use super::Collations;
 use braid_sql::quote_ident;
 use braid_sql::{Layout, Names};
 
@@ -24,8 +25,9 @@ pub fn view_text(
 ) -> Option<String> {
     let query = braid_sql::parse_query(&view.stored.as_ref()?.query).ok()?;
     let columns: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
-    braid_sql::shown_text(&query, &CatalogNames { catalog, path: Some(path) }, &columns, layout)
-        .ok()
+    let names = CatalogNames { catalog, path: Some(path) };
+    let text = braid_sql::shown_text(&query, &names, &columns, layout).ok()?;
+    Some(Collations::of(catalog).named(Some(path), text))
 }
 
 impl Names for CatalogNames<'_> {

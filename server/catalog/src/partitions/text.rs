@@ -1,5 +1,6 @@
 //! Partition keys and bounds as PostgreSQL prints them.
 
+use crate::Collations;
 use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Result, SqlType};
 
@@ -22,7 +23,8 @@ pub fn key_list(names: CatalogNames<'_>, table: &Table, keys: &Partitioning) -> 
             KeyPart::Expr(expr, _) => names.key_expr(table, expr, false),
         };
         if let Some(collation) = &key.collation {
-            text.push_str(&format!(" COLLATE {}", quote_ident(collation)));
+            let shown = Collations::of(names.catalog).text(names.path, collation);
+            text.push_str(&format!(" COLLATE {shown}"));
         }
         parts.push(text);
     }

@@ -92,6 +92,7 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | AlterTarget::Policy { table: name, .. } => names_temporary(cx, name),
             AlterTarget::Type(_)
             | AlterTarget::Domain(_)
+            | AlterTarget::Collation(_)
             | AlterTarget::Routine(_)
             | AlterTarget::Schema(_)
             | AlterTarget::Database(_) => false,

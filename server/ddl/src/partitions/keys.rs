@@ -10,6 +10,7 @@ use braid_types::hashing::has_partition_hash;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
+use crate::table::columns::refuse_icu;
 use crate::table::expr_text::{columns_used, written};
 use crate::table::exprs::{bind_expr, stored_expr};
 use crate::table::key_classes::key_collation;
@@ -77,11 +78,22 @@ fn partition_key(
             }
             (KeyPart::Column(found.id), found.collation.clone())
         }
-        None => (expression_key(cx, table, key)?, None),
+        None => {
+            let part = expression_key(cx, table, key)?;
+            let own = match &part {
+                KeyPart::Expr(expr, _) => {
+                    let shape = Arc::new(table.clone());
+                    cx.plan(|context| braid_plan::expr_collation(context, &shape, expr))?
+                }
+                KeyPart::Column(_) => None,
+            };
+            (part, own)
+        }
     };
     let ty = PartitionKey { part: part.clone(), collation: None }.ty(table)?;
     check_type(strategy, &ty)?;
-    let collation = key_collation(key.collation.as_ref(), &ty, own.as_deref())?;
+    let collation = key_collation(cx, key.collation.as_ref(), &ty, own.as_deref())?;
+    refuse_icu(cx, collation.as_deref().or(own.as_deref()), "a partition key")?;
     Ok(PartitionKey { part, collation })
 }
 

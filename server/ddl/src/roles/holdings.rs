@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use braid_catalog::{Catalog, Database, Grant, Id, Object};
+use braid_catalog::{Catalog, Collations, Database, Grant, Id, Object};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -55,6 +55,10 @@ pub(super) fn holdings(cx: &DdlContext<'_>, role: Id) -> Vec<String> {
     look_at_policies(cx, &catalog, &mut found);
     look_at_columns(cx, &catalog, &mut found);
     catalog.views().iter().for_each(|v| found.look_at(v.id, Object::View(v), || name(v.id)));
+    for (schema, own) in Collations::of(&catalog).iter() {
+        let owned = (own.owner, &[][..]);
+        found.look(own.id, Some(schema.database), owned, || format!("collation {}", own.name));
+    }
     catalog.sequences().iter().for_each(|s| {
         found.look_at(s.id, Object::Sequence(s), || name(s.id));
     });

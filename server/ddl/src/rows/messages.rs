@@ -1,6 +1,6 @@
 //! Errors about rows that violate a new constraint.
 
-use braid_catalog::{Catalog, ForeignKey, Index, Table, index_key_names};
+use braid_catalog::{Catalog, ForeignKey, Index, Table, index_key_names, shown_column};
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
 /// A value as messages show it.
@@ -30,7 +30,7 @@ pub(crate) fn key_detail(
 /// 23505 of an index that cannot be built.
 pub(crate) fn not_unique(catalog: &Catalog, table: &Table, index: &Index, row: &[Datum]) -> Error {
     let place = |id| table.position_of(id);
-    let places = index.keys.iter().filter_map(|key| place(key.column));
+    let places = index.keys.iter().filter_map(|key| place(shown_column(table, key.column)));
     let values: Vec<String> =
         places.map(|place| shown(&row[place], &table.columns[place].ty)).collect();
     let key = format!("({})=({})", index_key_names(catalog, table, index), values.join(", "));

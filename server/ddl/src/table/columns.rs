@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, DefaultKind, Id, Identity, Sequence, Table, fresh_counter};
-use braid_plan::{NotAssignable, more_dimensions_of, time_modifier_of};
+use braid_plan::{
+    NotAssignable, collation_named, more_dimensions_of, stored_collation, time_modifier_of,
+};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
     ObjectName, SequenceOption, UniqueRules,
@@ -64,19 +66,6 @@ pub(crate) fn serial_type(data_type: &DataType) -> Option<SqlType> {
     }
 }
 
-/// 0A000 unless the collation is the only one there is: by bytes.
-pub(crate) fn check_collation(collation: Option<&ObjectName>) -> Result<()> {
-    let Some(collation) = collation else { return Ok(()) };
-    let name = last(collation);
-    match name.to_lowercase().as_str() {
-        "c" | "posix" | "default" | "ucs_basic" | "c.utf-8" | "c.utf8" => Ok(()),
-        _ => {
-            let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
-            Err(Error::new(SqlState::UndefinedObject, message))
-        }
-    }
-}
-
 /// 42804 for a type that has no collations.
 pub(crate) fn check_collatable(ty: &SqlType) -> Result<()> {
     let element = if let SqlType::Array(element) = ty { element } else { ty };
@@ -88,18 +77,34 @@ pub(crate) fn check_collatable(ty: &SqlType) -> Result<()> {
 }
 
 /// The collation of a column, unless it is the default; 42804 for a type that has none.
-pub(crate) fn collation_of(collation: Option<&ObjectName>, ty: &SqlType) -> Result<Option<String>> {
-    check_collation(collation)?;
+pub(crate) fn collation_of(
+    cx: &DdlContext<'_>,
+    collation: Option<&ObjectName>,
+    ty: &SqlType,
+) -> Result<Option<String>> {
     let Some(collation) = collation else { return Ok(None) };
+    let found = collation_named(&cx.catalog(), cx.path(), collation)?;
     let place = collation.0.first().and_then(|part| part.as_ident());
     check_collatable(ty).map_err(|error| {
         error.position(place.map_or(0, |ident| braid_sql::offset_of(ident.span)))
     })?;
-    Ok(match last(collation).to_lowercase().as_str() {
-        "default" => None,
-        "posix" => Some("POSIX".to_owned()),
-        _ => Some("C".to_owned()),
-    })
+    let element = if let SqlType::Array(element) = ty { element } else { ty };
+    if found.icu.is_some() && *element == SqlType::Citext {
+        return Err(Error::unsupported("a collation of ICU for citext"));
+    }
+    Ok((!found.is_default()).then(|| found.stored.to_string()))
+}
+
+/// 0A000 for a collation of ICU where values are compared without one.
+pub(crate) fn refuse_icu(cx: &DdlContext<'_>, collation: Option<&str>, what: &str) -> Result<()> {
+    let found = collation.map(|stored| stored_collation(&cx.catalog(), stored));
+    match found.filter(|found| found.icu.is_some()) {
+        Some(found) => {
+            let name = &found.name;
+            Err(Error::unsupported(format!("{what} with collation \"{name}\"")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn identity_of(mode: IdentityMode) -> Identity {
@@ -227,7 +232,7 @@ pub(crate) fn add_column<'s>(
     check_column_type(&name, &ty)?;
     check_no_member_of_itself(&cx.catalog(), table.id, &ty)?;
     check_no_temporary_rows(table.id, &ty)?;
-    let collation = collation_of(def.collation.as_ref(), &ty)?;
+    let collation = collation_of(cx, def.collation.as_ref(), &ty)?;
     behind.serial = serial.is_some();
     if behind.serial && behind.nullable == Some(true) {
         return Err(syntax(format!(

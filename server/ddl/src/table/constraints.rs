@@ -7,6 +7,7 @@ use braid_catalog::{
     names,
 };
 use braid_codec::key::is_orderable;
+use braid_plan::stored_collation;
 use braid_sql::ast::{Expr, Family, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -16,7 +17,7 @@ use crate::names::lookup::{choose_relation_name, duplicate, folded};
 use crate::table::constraint_names::{
     check_constraint_name, choose_constraint_name, multiple_primary_keys,
 };
-use crate::table::exprs::check_expr;
+use crate::table::exprs::{check_expr, index_key_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::key_classes::no_default_class;
 use crate::table::key_spec::{KeySpec, SpecKey, equal_keys_first, exclusion_spec};
@@ -160,6 +161,7 @@ pub(crate) fn add_key(
     spec: &KeySpec,
 ) -> Result<IndexNumber> {
     check_unique_key(table, spec)?;
+    let spec = &by_equality(cx, table, spec)?;
     let catalog = cx.catalog();
     let (keys, exclusion) = equal_keys_first(key_list(table, spec)?, spec.exclusion.as_ref());
     let mut storing = Vec::new();
@@ -210,6 +212,37 @@ pub(crate) fn add_key(
         table.indexes.push(index);
     }
     Ok(number)
+}
+
+/// A key over columns whose texts may be equal without having the same bytes: their equality keys
+/// take their places. 0A000 for a primary key, whose columns the rows are stored under.
+fn by_equality(cx: &DdlContext<'_>, table: &Table, spec: &KeySpec) -> Result<KeySpec> {
+    let catalog = cx.catalog();
+    let mut spec = spec.clone();
+    let (is_primary, is_exclusion) = (spec.primary, spec.exclusion.is_some());
+    for key in spec.keys.iter_mut().filter(|key| key.expr.is_none()) {
+        let Some(column) = table.visible_columns().find(|column| column.name == key.column) else {
+            continue;
+        };
+        let stored = key.collation.as_deref().or(column.collation.as_deref());
+        let icu = stored.and_then(|stored| stored_collation(&catalog, stored).icu);
+        let Some(icu) = icu.filter(|icu| !icu.is_deterministic) else { continue };
+        if is_primary || is_exclusion {
+            let what = if is_primary { "a primary key" } else { "an exclusion constraint" };
+            return Err(Error::unsupported(format!(
+                "{what} over column \"{}\", which has a nondeterministic collation",
+                column.name
+            )));
+        }
+        if key.operator_class.is_some() {
+            continue;
+        }
+        let name = braid_sql::quote_ident(&column.name);
+        let locale = braid_sql::quote_literal(&icu.locale);
+        let text = format!("braid_equality_key({name}, {locale})");
+        key.expr = Some(index_key_expr(cx, &Arc::new(table.clone()), &text)?);
+    }
+    Ok(spec)
 }
 
 /// Adds a CHECK to a table's descriptor. `column` is the one it was written behind.

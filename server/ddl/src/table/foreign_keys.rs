@@ -6,6 +6,7 @@ use braid_catalog::partitions::is_in_every_partition;
 use braid_catalog::{
     Column, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexNumber, Object, Table,
 };
+use braid_plan::stored_collation;
 use braid_sql::ast::{self, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -92,6 +93,23 @@ fn matching_index<'t>(parent: &'t Table, columns: &[ColumnId]) -> Option<&'t Ind
 fn comparable(a: &SqlType, b: &SqlType) -> bool {
     let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
     a.same_base(b) || (a.is_integer() && b.is_integer()) || (text(a) && text(b))
+}
+
+/// 0A000 for a column whose texts may be equal without having the same bytes.
+fn check_collations(cx: &DdlContext<'_>, pairs: &[(&Column, &Column)]) -> Result<()> {
+    let catalog = cx.catalog();
+    let mut columns = pairs.iter().flat_map(|(child, parent)| [child, parent]);
+    let loose = columns.find(|column| {
+        let stored = column.collation.as_deref();
+        stored.is_some_and(|stored| stored_collation(&catalog, stored).is_nondeterministic())
+    });
+    match loose {
+        Some(column) => Err(Error::unsupported(format!(
+            "a foreign key over column \"{}\", which has a nondeterministic collation",
+            column.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
@@ -239,6 +257,7 @@ pub(crate) fn define_foreign_key(
         })
         .collect::<Result<_>>()?;
     check_types(&name, &pairs)?;
+    check_collations(cx, &pairs)?;
     let id = cx.draft()?.allocate_id(table.id);
     let key = ForeignKey {
         id,

@@ -1,19 +1,23 @@
 //! Operator classes and collations of the keys of indexes.
 //!
-//! Texts have one order, that of their bytes. So both are checked and shown, and change no key of
-//! an index with an order. In an inverted index the class says what the terms are.
+//! A class is checked and shown, and changes no key of an index with an order. In an inverted index
+//! it says what the terms are. A collation of ICU makes the key of an index that is not unique a
+//! sort key.
 
 use braid_catalog::{Column, Index, OperatorClass, Table, TermClass};
 use braid_codec::key::is_orderable;
 use braid_codec::terms::has_terms;
+use braid_plan::collation_named;
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use crate::context::DdlContext;
 use crate::names::lookup::parts;
-use crate::table::columns::{check_collatable, check_collation, collation_of};
+use crate::table::columns::{check_collatable, collation_of};
 
 /// The collation of a key, if it is another than that of its column.
 pub(crate) fn key_collation(
+    cx: &DdlContext<'_>,
     written: Option<&ObjectName>,
     ty: &SqlType,
     of_column: Option<&str>,
@@ -21,10 +25,12 @@ pub(crate) fn key_collation(
     if written.is_none() {
         return Ok(None);
     }
-    check_collation(written)?;
+    if let Some(written) = written {
+        collation_named(&cx.catalog(), cx.path(), written)?;
+    }
     // PostgreSQL gives no position for a key.
     check_collatable(ty)?;
-    let wanted = collation_of(written, ty)?;
+    let wanted = collation_of(cx, written, ty)?;
     let wanted = wanted.unwrap_or_else(|| "default".to_owned());
     Ok(Some(wanted).filter(|wanted| wanted != of_column.unwrap_or(collation_of_type(ty))))
 }

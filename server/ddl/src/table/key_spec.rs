@@ -5,6 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{
     ExcludedKey, Exclusion, ExclusionOperator, IndexKey as StoredKey, StoredExpr, Table, TermClass,
 };
+use braid_plan::stored_collation;
 use braid_sql::ast::{self, Expr, Ident, IndexKey, KeyColumn, UniqueRules};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -109,6 +110,8 @@ pub(crate) struct WrittenIndex<'a> {
     pub(crate) keys: &'a [IndexKey],
     pub(crate) storing: &'a [Ident],
     pub(crate) predicate: Option<&'a Expr>,
+    /// Whether it is an exclusion constraint.
+    pub(crate) is_exclusion: bool,
 }
 
 impl WrittenIndex<'_> {
@@ -127,6 +130,13 @@ impl WrittenIndex<'_> {
                 Err(Error::new(SqlState::UndefinedObject, message))
             }
         }
+    }
+
+    /// Whether its entries are in the order of its keys' collations. The entries of a unique index
+    /// are in the order of bytes, since only equal texts are equal.
+    fn has_order(&self) -> bool {
+        let is_tree = self.method.map(fold).is_none_or(|method| method == "btree");
+        is_tree && !self.unique && !self.is_exclusion
     }
 
     /// 0A000 for what only an index with an order has.
@@ -176,12 +186,14 @@ pub(crate) fn index_spec(
             }
         };
         let of_table = table.visible_columns().find(|known| known.name == column);
-        let (ty, collation) = match (&expr, of_table) {
-            (Some((_, ty)), _) => (ty, None),
-            (None, Some(known)) => (&known.ty, known.collation.as_deref()),
+        let (ty, own) = match (&expr, of_table) {
+            (Some((stored, ty)), _) => {
+                (ty, cx.plan(|context| braid_plan::expr_collation(context, &shape, stored))?)
+            }
+            (None, Some(known)) => (&known.ty, known.collation.clone()),
             (None, None) => return Err(undefined_column(&column)),
         };
-        let collation = key_collation(key.collation.as_ref(), ty, collation)?;
+        let collation = key_collation(cx, key.collation.as_ref(), ty, own.as_deref())?;
         let operator_class = match is_inverted {
             false => key_class(key.opclass.as_ref(), ty)?,
             true => {
@@ -190,6 +202,9 @@ pub(crate) fn index_spec(
                 class
             }
         };
+        let name = collation.as_deref().or(own.as_deref()).filter(|_| operator_class.is_none());
+        let sorted = name.map(|name| sorted_key(cx, &shape, written, key, name)).transpose()?;
+        let expr = sorted.flatten().or(expr);
         columns.push(SpecKey {
             column,
             expr,
@@ -216,6 +231,29 @@ pub(crate) fn index_spec(
     })
 }
 
+/// The sort key of a text, which is the key of an index with a collation of ICU. Where equality
+/// alone counts, a deterministic collation needs none.
+fn sorted_key(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    written: &WrittenIndex<'_>,
+    key: &IndexKey,
+    collation: &str,
+) -> Result<Option<(StoredExpr, SqlType)>> {
+    let found = stored_collation(&cx.catalog(), collation);
+    let Some(icu) = found.icu else { return Ok(None) };
+    if icu.is_deterministic && !written.has_order() {
+        return Ok(None);
+    }
+    if !icu.is_deterministic && written.is_exclusion {
+        let what = format!("an exclusion constraint with collation \"{}\"", found.name);
+        return Err(Error::unsupported(what));
+    }
+    let function = if icu.is_deterministic { "braid_sort_key" } else { "braid_equality_key" };
+    let locale = braid_sql::quote_literal(&icu.locale);
+    index_key_expr(cx, table, &format!("{function}({}, {locale})", key.expr)).map(Some)
+}
+
 /// An exclusion constraint.
 pub(crate) fn exclusion_spec(
     cx: &DdlContext<'_>,
@@ -237,7 +275,8 @@ pub(crate) fn exclusion_spec(
     }
     let (keys, storing) = (&written.keys, &written.storing);
     let predicate = written.predicate.as_ref();
-    let index = WrittenIndex { name, method: None, unique: false, keys, storing, predicate };
+    let (unique, is_exclusion) = (false, true);
+    let index = WrittenIndex { name, method: None, unique, keys, storing, predicate, is_exclusion };
     let spec = index_spec(cx, table, &index)?;
     let mut excluded = Vec::with_capacity(spec.keys.len());
     for (place, (key, symbol)) in spec.keys.iter().zip(&written.operators).enumerate() {

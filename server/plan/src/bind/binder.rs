@@ -23,8 +23,8 @@ pub struct Binder<'a> {
     pub(super) cx: PlanContext<'a>,
     pub(super) next_slot: Slot,
     pub(super) next_id: u32,
-    pub(super) params: Vec<SqlType>,
-    pub(super) tables: BTreeSet<Id>,
+    pub(crate) params: Vec<SqlType>,
+    pub(crate) tables: BTreeSet<Id>,
     pub(super) ctes: Vec<CteDefinition>,
     /// Nested queries and views, to bound recursion.
     pub(super) depth: usize,
@@ -75,6 +75,8 @@ pub struct Binder<'a> {
     pub(super) labels: u32,
     /// The query is a view's in its stored form, with ids in place of names.
     pub(super) is_stored: bool,
+    /// `COLLATE` was written in something that was bound.
+    pub(crate) has_collate: bool,
     /// The next call is that of CALL, which means a procedure.
     pub(super) is_call: bool,
     /// A function of a user is called.
@@ -148,6 +150,7 @@ impl<'a> Binder<'a> {
             notes: None,
             labels: 0,
             is_stored: false,
+            has_collate: false,
             is_call: false,
             calls_routine: false,
             fires_triggers: false,
@@ -181,7 +184,7 @@ impl<'a> Binder<'a> {
         self.next_slot = inner.next_slot;
         self.next_id = inner.next_id;
         self.tables.append(&mut inner.tables);
-        self.calls_routine |= inner.calls_routine;
+        self.has_collate |= inner.has_collate;
         self.unpopulated = self.unpopulated.take().or(inner.unpopulated);
         self.calls_routine |= inner.calls_routine;
     }

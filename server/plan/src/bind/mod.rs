@@ -18,6 +18,7 @@ mod scope;
 mod statement;
 mod stored;
 
+pub(crate) use crate::collate::mark;
 pub use binder::Refresh;
 pub(crate) use binder::{Binder, defining};
 pub(crate) use bound_statement::BoundStatement;
@@ -30,6 +31,8 @@ pub use expr::data_type::{
     TypeNames, built_in_type, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub(crate) use expr::literal::string_of;
+pub(crate) use expr::operators::{coerce, in_set};
+pub(crate) use expr::scalar::call_function;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
 pub(crate) use from::security::{bind_policy_to_store, check_policy};
@@ -41,5 +44,6 @@ pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};
 pub(crate) use statement::{bind_call, bind_function_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
+    expr_collation,
 };
 pub(crate) use stored::{bind_to_store, stored_type};

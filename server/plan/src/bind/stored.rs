@@ -19,6 +19,7 @@ use super::refusals::{NestsTooDeep, NotAssignable, UnknownColumn};
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
 use super::scope::places::without_places;
+use crate::collate::{collation_over, settle_expr, settle_over};
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{Expr, Slot};
@@ -41,6 +42,7 @@ pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Re
         None => error,
     })?;
     let mut expr = without_places(&mut binder, |this| assign(this, expr, ty, ""))?;
+    settle_expr(&mut binder, &mut expr)?;
     layout::layout_expr(&mut expr, &[])?;
     Ok(expr)
 }
@@ -60,8 +62,22 @@ pub fn bind_table_expr(
     if let Some(ty) = ty {
         expr = assign(&mut binder, expr, ty, "")?;
     }
+    settle_over(&mut binder, table, &[&slots], &mut expr)?;
     layout::layout_expr(&mut expr, &slots)?;
     Ok(expr)
+}
+
+/// The collation of an expression over a table's columns as columns keep it, if it is not that of
+/// the database.
+pub fn expr_collation(
+    cx: &PlanContext<'_>,
+    table: &Arc<Table>,
+    expr: &StoredExpr,
+) -> Result<Option<String>> {
+    let mut binder = Binder::new(cx);
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut bound = bind_stored_table_expr(&mut binder, table, &slots, expr, "expressions")?;
+    collation_over(&mut binder, table, &slots, &mut bound)
 }
 
 /// The assignment cast from one type to another over an input of one column; 42804 if there is
@@ -91,7 +107,10 @@ pub fn bind_index_exprs(
             index.keys.iter().any(|key| key.column == table.columns[*place].id)
         }
     });
-    exprs.iter_mut().try_for_each(|(_, e)| layout::layout_expr(e, &slots))?;
+    for (_, e) in &mut exprs {
+        settle_over(&mut binder, table, &[&slots], e)?;
+        layout::layout_expr(e, &slots)?;
+    }
     Ok(exprs)
 }
 
@@ -107,7 +126,7 @@ pub(crate) fn key_exprs(binder: &mut Binder<'_>, table: &Table) -> Result<Arc<[(
     for (place, column) in table.key_exprs() {
         let expr = key_expr(table, column)?;
         let bound = bind_stored_table_expr(binder, table, &slots, expr, "index expressions")
-            .and_then(|mut e| layout::layout_expr(&mut e, &slots).map(|()| e));
+            .and_then(|e| over_inputs(binder, table, &slots, e));
         found.push((place, bound.map_err(|error| unbindable(table, expr, error))?));
     }
     binder.notes = notes;
@@ -132,11 +151,23 @@ pub(crate) fn index_predicates(
     for (number, predicate) in partial {
         let bound = bind_stored_table_expr(binder, table, &slots, predicate, "index predicates")
             .and_then(|e| coerce_bool(binder, e, "WHERE"))
-            .and_then(|mut e| layout::layout_expr(&mut e, &slots).map(|()| e));
+            .and_then(|e| over_inputs(binder, table, &slots, e));
         found.push((number, bound.map_err(|error| unbindable(table, predicate, error))?));
     }
     binder.notes = notes;
     Ok(found.into())
+}
+
+/// A stored expression over the table's columns in order ([`Expr::Input`]).
+fn over_inputs(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    slots: &[Slot],
+    mut e: Expr,
+) -> Result<Expr> {
+    settle_over(binder, table, &[slots], &mut e)?;
+    layout::layout_expr(&mut e, slots)?;
+    Ok(e)
 }
 
 /// The expression of a column that is the key of an index.

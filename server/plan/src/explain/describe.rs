@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use braid_catalog::{Catalog, CatalogNames, Column};
+use braid_catalog::{Catalog, CatalogNames, Column, index_column_text};
 use braid_sql::quote_ident;
 use braid_types::FormatSettings;
 
@@ -300,8 +300,8 @@ fn describe_scan<'a>(
     let mut operator = plain_operator(describer, node, title);
     let shown = CatalogNames { catalog: describer.cx.catalog, path: None };
     let column = |place: usize| match &table.columns[place] {
-        Column { is_key_expr: true, generated: Some(expr), .. } => {
-            Name::Bare(shown.key_expr(table, expr, false))
+        column @ Column { is_key_expr: true, .. } => {
+            Name::Bare(index_column_text(shown, table, column.id, false))
         }
         column => Name::Column(scan.alias.clone(), column.name.clone()),
     };

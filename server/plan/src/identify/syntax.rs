@@ -1,6 +1,7 @@
 //! Subqueries in expressions, and functions with a syntax of their own.
 
-use braid_sql::ast::Expr as Ast;
+use braid_catalog::COLLATION_MARK;
+use braid_sql::ast::{Expr as Ast, Ident, ObjectName, ObjectNamePart};
 use braid_types::{Result, SqlType};
 
 use super::comparisons::{custom_like, identify_quantified};
@@ -10,6 +11,7 @@ use super::literals::{identify_literal, identify_modified_literal};
 use super::queries::identify_query;
 use super::{Identifier, unstorable};
 use crate::bind::{op_name, string_of};
+use crate::collate::collation_named;
 
 /// Subqueries, quantified comparisons, and functions with a syntax of their own.
 pub(crate) fn identify_other(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
@@ -118,10 +120,22 @@ fn identify_syntax(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> 
         },
         Ast::Collate { expr, collation } => Ast::Collate {
             expr: boxed(identify_known(identifier, expr)?),
-            collation: collation.clone(),
+            collation: identify_collation(identifier, collation)?,
         },
         other => return Err(unstorable(other)),
     })
+}
+
+/// A collation of users by its id; a built-in one by its name.
+fn identify_collation(identifier: &Identifier<'_, '_>, name: &ObjectName) -> Result<ObjectName> {
+    let found = collation_named(identifier.cx.catalog, identifier.cx.path, name)?;
+    match found.stored.starts_with(COLLATION_MARK) {
+        true => {
+            let ident = Ident::with_quote('"', &*found.stored);
+            Ok(ObjectName(vec![ObjectNamePart::Identifier(ident)]))
+        }
+        false => Ok(name.clone()),
+    }
 }
 
 fn identify_substring(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {

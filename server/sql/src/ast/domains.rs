@@ -1,4 +1,4 @@
-//! Domains.
+//! Domains and collations.
 
 use super::{DataType, DropBehavior, Expr, Ident, ObjectName};
 
@@ -71,4 +71,24 @@ pub enum AlterDomainAction {
     },
     /// `VALIDATE CONSTRAINT`.
     Validate(Ident),
+}
+
+/// `CREATE COLLATION`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateCollation {
+    /// The collation.
+    pub name: ObjectName,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// What it is made from.
+    pub source: CollationSource,
+}
+
+/// What `CREATE COLLATION` makes a collation from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CollationSource {
+    /// `(provider = icu, locale = 'de', …)`.
+    Options(Vec<(Ident, Option<Expr>)>),
+    /// `FROM collation`.
+    Existing(ObjectName),
 }

@@ -35,7 +35,8 @@ pub use ddl::{
     TableConstraintKind,
 };
 pub use domains::{
-    AlterDomain, AlterDomainAction, CreateDomain, DomainConstraint, DomainConstraintKind,
+    AlterDomain, AlterDomainAction, CollationSource, CreateCollation, CreateDomain,
+    DomainConstraint, DomainConstraintKind,
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{

@@ -198,6 +198,8 @@ pub enum AlterTarget {
     Type(ObjectName),
     /// `ALTER DOMAIN`.
     Domain(ObjectName),
+    /// `ALTER COLLATION`.
+    Collation(ObjectName),
     /// `ALTER FUNCTION`, `PROCEDURE` or `ROUTINE`.
     Routine(Box<RoutineName>),
     /// `ALTER TRIGGER`.
@@ -229,6 +231,7 @@ impl AlterTarget {
             | AlterTarget::Database(name)
             | AlterTarget::Type(name)
             | AlterTarget::Domain(name)
+            | AlterTarget::Collation(name)
             | AlterTarget::Trigger { table: name, .. }
             | AlterTarget::Policy { table: name, .. } => name,
             AlterTarget::Routine(routine) => &routine.name,
@@ -348,6 +351,8 @@ pub enum CommentTarget {
     Role(ObjectName),
     /// `TYPE`.
     Type(ObjectName),
+    /// `COMMENT ON COLLATION`.
+    Collation(ObjectName),
     /// `COMMENT ON DOMAIN`.
     Domain(ObjectName),
     /// `COMMENT ON FUNCTION`, `PROCEDURE` or `ROUTINE`.

@@ -4,13 +4,13 @@
 use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
     AlterRoutine, AlterSequence, AlterTable, AlterType, AlterUser, AlterView, Call, Comment,
-    CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension, CreateIndex,
-    CreatePolicy, CreateRoutine, CreateSequence, CreateTable, CreateTrigger, CreateType,
-    CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind,
-    DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges,
-    Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query, RefreshView, Reindex, Rename, Reset,
-    RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes,
-    Truncate,
+    CopyDirection, CopyOptions, CreateCollation, CreateDatabase, CreateDomain, CreateExtension,
+    CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateTable, CreateTrigger,
+    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
+    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
+    GrantPrivileges, Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query, RefreshView, Reindex,
+    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -52,6 +52,8 @@ pub enum Statement {
     CreateType(CreateType),
     /// `ALTER TYPE … ADD VALUE` and `RENAME VALUE`; other forms are [`Statement::Rename`].
     AlterType(AlterType),
+    /// `CREATE COLLATION`.
+    CreateCollation(Box<CreateCollation>),
     /// `CREATE DOMAIN`.
     CreateDomain(Box<CreateDomain>),
     /// `ALTER DOMAIN`, except the renaming and moving forms ([`Statement::Rename`]).

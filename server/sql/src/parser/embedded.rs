@@ -1,6 +1,6 @@
 //! The parts that sqlparser reads: queries, expressions and types; and its errors as PostgreSQL's.
 
-use sqlparser::ast::{DataType, Expr, Query, SelectItem, TableWithJoins, VisitMut};
+use sqlparser::ast::{DataType, Expr, ObjectName, Query, SelectItem, TableWithJoins, VisitMut};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -42,6 +42,20 @@ pub(crate) fn next_default_expr(cursor: &mut Cursor<'_>) -> Result<Expr> {
     let expr = next_expr(cursor);
     cursor.dialect.stop_at.set(before);
     expr
+}
+
+/// Takes the `COLLATE` at the end of a default that has no parentheses around it: it belongs to the
+/// column, whose other clauses may follow its default.
+pub(crate) fn take_collation(default: &mut Expr) -> Option<ObjectName> {
+    match default {
+        Expr::Collate { expr, collation } => {
+            let (inner, name) = ((**expr).clone(), collation.clone());
+            *default = inner;
+            Some(name)
+        }
+        Expr::BinaryOp { right, .. } => take_collation(right),
+        _ => None,
+    }
 }
 
 /// The index of the next `NOT NULL` outside parentheses, in this list item.

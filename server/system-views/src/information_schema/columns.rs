@@ -9,7 +9,9 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::information_schema::tables::{database, writable_columns};
 use crate::pg_catalog::attributes::shown_default;
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables};
+use braid_catalog::{
+    Collations, Column, Identity, Object, Sequence, StoredExpr, Table, virtual_tables,
+};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -158,7 +160,8 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
     let generated = row.column.and_then(|column| column.generated.as_ref());
     let default = row.column.and_then(shown_default);
     let shown = |expr: &StoredExpr| row.owner.map(|table| cx.names().expr(table, expr, false));
-    let collation = row.column.and_then(|column| column.collation.as_deref());
+    let stored = row.column.and_then(|column| column.collation.as_deref());
+    let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
     let domain = row.column.and_then(|column| cx.catalog.domains().get(column.domain?));
     let domain = domain.filter(|domain| domain.element.is_none());
     builder.push([
@@ -176,9 +179,9 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
         radix,
         scale,
         fraction,
-        optional(collation.map(|_| cx.path.database_name.as_str())),
-        optional(collation.map(|_| "pg_catalog")),
-        optional(collation),
+        optional(collation.as_ref().map(|_| cx.path.database_name.as_str())),
+        optional(collation.as_ref().map(|(schema, _)| *schema)),
+        optional(collation.as_ref().map(|(_, name)| name.as_str())),
         optional(domain.map(|_| cx.path.database_name.as_str())),
         optional(domain.map(|domain| cx.catalog.schema_name(domain.schema))),
         optional(domain.map(|domain| domain.name.as_str())),

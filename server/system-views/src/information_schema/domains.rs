@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Domain, Object};
+use braid_catalog::{Collations, Domain, Object};
 use braid_types::{Result, Row};
 
 use crate::access::may_see;
@@ -54,7 +54,8 @@ fn domains(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let base = cx.catalog.domains().base(domain);
         let Size([characters, octets, precision, radix, scale, fraction]) =
             size(&base, domain.modifier);
-        let collation = domain.collation.as_deref();
+        let stored = domain.collation.as_deref();
+        let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
         builder.push([
             database(cx),
             text(cx.catalog.schema_name(domain.schema)),
@@ -66,9 +67,9 @@ fn domains(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             radix,
             scale,
             fraction,
-            optional(collation.map(|_| cx.path.database_name.as_str())),
-            optional(collation.map(|_| "pg_catalog")),
-            optional(collation),
+            optional(collation.as_ref().map(|_| cx.path.database_name.as_str())),
+            optional(collation.as_ref().map(|(schema, _)| *schema)),
+            optional(collation.as_ref().map(|(_, name)| name.as_str())),
             optional(cx.names().domain_default(domain)),
             database(cx),
             text(schema_of(cx, &base)),

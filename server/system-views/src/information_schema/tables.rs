@@ -1,5 +1,6 @@
 //! `information_schema`: tables, views, schemas, sequences, and what every database has.
 
+use braid_types::collation::{BYTE_COLLATIONS, icu_locales};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::access::may_see;
@@ -8,7 +9,9 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
 use std::sync::Arc;
 
-use braid_catalog::{CheckOption, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView};
+use braid_catalog::{
+    CheckOption, Collations, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView,
+};
 use braid_catalog::{
     Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
 };
@@ -247,8 +250,14 @@ fn character_sets(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn collations(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["collation_catalog", "collation_schema", "collation_name", "pad_attribute"];
     let mut builder = RowBuilder::new("information_schema.collations", &columns);
-    for name in ["default", "C", "POSIX"] {
+    let of_bytes = BYTE_COLLATIONS.iter().map(|(_, name)| (*name).to_owned());
+    let of_icu = icu_locales().map(|(_, locale)| format!("{locale}-x-icu"));
+    for name in of_bytes.chain(of_icu) {
         builder.push([database(cx), text("pg_catalog"), text(name), text("NO PAD")]);
+    }
+    let here = cx.path.database;
+    for (schema, own) in Collations::of(cx.catalog).iter().filter(|(of, _)| of.database == here) {
+        builder.push([database(cx), text(&schema.name), text(&own.name), text("NO PAD")]);
     }
     builder.rows()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Composite, Object};
+use braid_catalog::{Collations, Composite, Object};
 use braid_types::{Result, Row};
 
 use crate::access::may_see;
@@ -81,7 +81,8 @@ fn attributes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let domain = column.domain.and_then(|id| cx.catalog.domains().get(id));
             let Size([characters, octets, precision, radix, scale, fraction]) =
                 size(&column.ty, column.modifier);
-            let collation = column.collation.as_deref();
+            let stored = column.collation.as_deref();
+            let collation = stored.map(|stored| Collations::of(cx.catalog).names(stored));
             let (udt_schema, udt) = match domain {
                 Some(domain) => (cx.catalog.schema_name(domain.schema), domain.name.as_str()),
                 None => (schema_of(cx, &column.ty), column.ty.short_name()),
@@ -96,9 +97,9 @@ fn attributes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 if domain.is_some() { text("USER-DEFINED") } else { data_type(&column.ty) },
                 characters,
                 octets,
-                optional(collation.map(|_| cx.path.database_name.as_str())),
-                optional(collation.map(|_| "pg_catalog")),
-                optional(collation),
+                optional(collation.as_ref().map(|_| cx.path.database_name.as_str())),
+                optional(collation.as_ref().map(|(schema, _)| *schema)),
+                optional(collation.as_ref().map(|(_, name)| name.as_str())),
                 precision,
                 radix,
                 scale,

@@ -17,8 +17,8 @@ use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Index, Object, PUBLIC, Queries, Relation, RoutineParameter, TABLE_PRIVILEGES, Table,
-    undefined_relation,
+    Catalog, Collations, Index, Object, PUBLIC, Queries, Relation, RoutineParameter,
+    TABLE_PRIVILEGES, Table, undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -181,6 +181,7 @@ impl Lookup for CatalogLookup {
                 Some(_) => Some("system catalog schema".to_owned()),
                 None => self.catalog.schemas().get(oid)?.comment.clone(),
             },
+            "pg_collation" => Collations::of(&self.catalog).get(oid)?.1.comment.clone(),
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),

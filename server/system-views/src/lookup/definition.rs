@@ -6,9 +6,9 @@ use std::fmt::Write;
 use braid_catalog::names::qualified;
 use braid_catalog::partitions;
 use braid_catalog::{
-    Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ExcludedKey, Exclusion,
-    ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table,
-    TriggerConstraint, column_label, index_column_text, is_temporary,
+    Catalog, CatalogNames, Check, Collations, Column, ColumnId, Domain, DomainCheck, ExcludedKey,
+    Exclusion, ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass,
+    Table, TriggerConstraint, column_label, index_column_text, is_temporary,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -19,7 +19,8 @@ fn column_list(table: &Table, columns: &[ColumnId]) -> String {
 fn key_text(names: CatalogNames<'_>, table: &Table, key: &IndexKey, pretty: bool) -> String {
     let mut text = index_column_text(names, table, key.column, pretty);
     if let Some(collation) = &key.collation {
-        let _ = write!(text, " COLLATE {}", quote_ident(collation));
+        let shown = Collations::of(names.catalog).text(names.path, collation);
+        let _ = write!(text, " COLLATE {shown}");
     }
     if let Some(class) = key.operator_class.and_then(OperatorClass::by_oid) {
         let _ = write!(text, " {}", class.name);
@@ -257,7 +258,8 @@ pub fn foreign_key_definition(
 fn column_text(names: CatalogNames<'_>, table: &Table, column: &Column) -> String {
     let mut text = format!("{} {}", quote_ident(&column.name), names.column_type(column));
     if let Some(collation) = &column.collation {
-        let _ = write!(text, " COLLATE {}", quote_ident(collation));
+        let shown = Collations::of(names.catalog).text(names.path, collation);
+        let _ = write!(text, " COLLATE {shown}");
     }
     if let Some(expr) = &column.generated {
         let expr = names.expr(table, expr, false);

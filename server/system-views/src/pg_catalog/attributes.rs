@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use braid_types::collation::built_in_oid;
 use braid_types::sql_type::{length, range_subtype, row_type_oid};
 use braid_types::{Result, Row, SqlType};
 
@@ -10,8 +11,8 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{index_columns, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    Catalog, Column, ColumnId, Id, Identity, Object, StoredExpr, Table, virtual_tables,
-    written_text,
+    COLLATION_MARK, Catalog, Column, ColumnId, Id, Identity, Object, StoredExpr, Table,
+    virtual_tables, written_text,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -78,12 +79,11 @@ pub(crate) fn column_collation(column: &Column) -> u32 {
     column.collation.as_deref().map_or_else(|| collation(&column.ty), collation_oid)
 }
 
-/// The oid of a collation by its name.
+/// The oid of a collation by its stored form.
 pub(crate) fn collation_oid(name: &str) -> u32 {
-    match name {
-        "C" => 950,
-        "POSIX" => 951,
-        _ => 100,
+    match name.strip_prefix(COLLATION_MARK) {
+        Some(id) => id.parse().unwrap_or(100),
+        None => built_in_oid(name).unwrap_or(100),
     }
 }
 
@@ -196,7 +196,7 @@ fn push_table(builder: &mut RowBuilder, table: &Table, catalog: &Catalog) {
     }
     for index in visible_indexes(table) {
         for (place, (name, ty)) in index_columns(table, index).enumerate() {
-            push(builder, &plain(index.id, name, place + 1, ty, false));
+            push(builder, &plain(index.id, name, place + 1, &ty, false));
         }
     }
 }
@@ -343,6 +343,7 @@ const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
+const PG_COLLATION: u32 = 3456;
 const PG_TRIGGER: u32 = 2620;
 const PG_POLICY: u32 = 3256;
 const PG_DATABASE: u32 = 1262;
@@ -393,6 +394,7 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     for schema in catalog.schemas().in_database(database) {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);
+        schema.collations.iter().for_each(|own| add(own.id, PG_COLLATION, 0, &own.comment));
     }
     builder.rows()
 }

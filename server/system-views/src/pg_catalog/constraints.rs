@@ -6,13 +6,13 @@ use braid_types::{Datum, Result, Row, SqlType};
 use crate::cell::{count, flag, int, ints, optional, text, vector};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::attributes::{collation_oid, column_collation};
-use crate::pg_catalog::relations::visible_indexes;
+use crate::pg_catalog::relations::{shown_key, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
     CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, IndexState,
     OperatorClass, ReplicaIdentity, StoredExpr, Table,
 };
-use braid_catalog::{ColumnId, IndexNumber};
+use braid_catalog::{ColumnId, IndexNumber, shown_column};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -32,7 +32,7 @@ fn key_classes(table: &Table, index: &Index) -> Vec<i64> {
     let class = |(at, key): (usize, &IndexKey)| {
         let default = || match index.inverted.get(at) {
             Some(terms) => OperatorClass::of_terms(*terms),
-            None => OperatorClass::default_of(&table.column(key.column)?.ty),
+            None => OperatorClass::default_of(&shown_key(table, key.column)?.1),
         };
         let default = || default().map(|class| class.oid);
         i64::from(key.operator_class.or_else(default).unwrap_or_default())
@@ -41,10 +41,14 @@ fn key_classes(table: &Table, index: &Index) -> Vec<i64> {
 }
 
 /// `indcollation` of a key: its own, or that of its column.
-fn key_collation(key: &IndexKey, column: &Column) -> i64 {
-    i64::from(match key.collation.as_deref() {
-        Some(collation) => collation_oid(collation),
-        None => column_collation(column),
+fn key_collation(table: &Table, key: &IndexKey, column: &Column) -> i64 {
+    i64::from(match (key.collation.as_deref(), column.sorted_text()) {
+        (Some(collation), _) => collation_oid(collation),
+        (None, Some(sorted)) => match sorted.column_of(table).and_then(|id| table.column(id)) {
+            Some(text) => column_collation(text),
+            None => collation_oid(&format!("{}-x-icu", sorted.locale)),
+        },
+        (None, None) => column_collation(column),
     })
 }
 
@@ -77,11 +81,9 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in cx.catalog.tables().in_database(cx.path.database) {
         for index in visible_indexes(table).map(Index::as_written) {
             let index = &*index;
-            let exprs: Vec<&StoredExpr> = key_exprs(table, index).collect();
-            let number = |key: &IndexKey| match table.column(key.column) {
-                Some(column) if column.is_key_expr => 0,
-                _ => i64::from(key.column),
-            };
+            let texts: Vec<StoredExpr> = key_exprs(table, index).collect();
+            let exprs: Vec<&StoredExpr> = texts.iter().collect();
+            let number = |key: &IndexKey| key_number(table, key);
             let keys = index.keys.iter().map(number);
             let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
             let key_columns =
@@ -103,7 +105,10 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(table.clustered_on == Some(index.number)),
                 flag(table.replica_identity == ReplicaIdentity::Index(index.number)),
                 vector(SqlType::Int2, all),
-                vector(SqlType::Oid, key_columns().map(|(key, column)| key_collation(key, column))),
+                vector(
+                    SqlType::Oid,
+                    key_columns().map(|(key, column)| key_collation(table, key, column)),
+                ),
                 vector(SqlType::Oid, key_classes(table, index)),
                 vector(SqlType::Int2, options),
                 optional((!exprs.is_empty()).then(|| cx.names().node_text(table, &exprs))),
@@ -114,10 +119,19 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+/// The number of a key's column; 0 for an expression.
+fn key_number(table: &Table, key: &IndexKey) -> i64 {
+    let shown = shown_column(table, key.column);
+    if table.is_key_expr(shown) { 0 } else { i64::from(shown) }
+}
+
 /// The keys of an index that are expressions.
-fn key_exprs<'t>(table: &'t Table, index: &'t Index) -> impl Iterator<Item = &'t StoredExpr> {
+fn key_exprs<'t>(table: &'t Table, index: &'t Index) -> impl Iterator<Item = StoredExpr> + 't {
     let columns = index.keys.iter().filter_map(|key| table.column(key.column));
-    columns.filter(|column| column.is_key_expr).filter_map(|column| column.generated.as_ref())
+    columns.filter(|column| column.is_key_expr).filter_map(|column| match column.sorted_text() {
+        Some(sorted) => sorted.column_of(table).is_none().then_some(sorted.expr),
+        None => column.generated.clone(),
+    })
 }
 
 /// The letter of a foreign key's action.

@@ -1,5 +1,7 @@
 //! `pg_class` and what is close to it: schemas, tables, views, indexes, sequences, statistics.
 
+use std::borrow::Cow;
+
 use braid_builtins::row_type;
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -9,7 +11,7 @@ use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
 use braid_catalog::partitions::bound_text;
 use braid_catalog::{
-    Id, Index, Object, Queries, ROOT, Sequence, Table, View, VirtualTable, is_temporary,
+    ColumnId, Id, Index, Object, Queries, ROOT, Sequence, Table, View, VirtualTable, is_temporary,
     virtual_schemas, virtual_tables,
 };
 
@@ -475,8 +477,21 @@ fn pg_rewrite(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 pub(crate) fn index_columns<'t>(
     table: &'t Table,
     index: &'t Index,
-) -> impl Iterator<Item = (&'t str, &'t SqlType)> {
+) -> impl Iterator<Item = (&'t str, Cow<'t, SqlType>)> {
     let keys = index.keys.iter().map(|key| key.column);
     let columns = keys.chain(index.storing.iter().copied());
-    columns.filter_map(|id| table.column(id)).map(|column| (column.label(), &column.ty))
+    columns.filter_map(|id| shown_key(table, id))
+}
+
+/// Label and type of a column of an index. A sort key shows those of its text.
+pub(crate) fn shown_key(table: &Table, id: ColumnId) -> Option<(&str, Cow<'_, SqlType>)> {
+    let column = table.column(id)?;
+    let ty = match column.sorted_text() {
+        Some(sorted) => match sorted.column_of(table) {
+            Some(text) => Cow::Borrowed(&table.column(text)?.ty),
+            None => Cow::Owned(SqlType::Text),
+        },
+        None => Cow::Borrowed(&column.ty),
+    };
+    Some((column.label(), ty))
 }

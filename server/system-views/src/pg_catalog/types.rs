@@ -2,6 +2,7 @@
 //! objects, text search.
 
 use braid_types::cast::{CastContext, context};
+use braid_types::collation::{BYTE_COLLATIONS, icu_locales};
 use braid_types::search::configs;
 use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
@@ -9,8 +10,10 @@ use crate::cell::{flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{BTREE, GIN, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
-use braid_builtins::function_oid;
-use braid_catalog::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name};
+use braid_builtins::{COLLATION_VERSION, function_oid};
+use braid_catalog::{
+    Collations, INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name,
+};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -90,7 +93,28 @@ fn pg_range(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
-fn pg_collation(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+fn push_own_collations(cx: &VirtualContext<'_>, builder: &mut RowBuilder) {
+    let here = cx.path.database;
+    for (schema, own) in Collations::of(cx.catalog).iter().filter(|(of, _)| of.database == here) {
+        let is_icu = own.locale.is_some();
+        let of_bytes = || if is_icu { Datum::Null } else { text("C") };
+        builder.push([
+            int(own.id),
+            text(&own.name),
+            int(schema.id),
+            int(own.owner),
+            text(if is_icu { "i" } else { "c" }),
+            flag(own.deterministic),
+            int(if is_icu { -1 } else { 6 }),
+            of_bytes(),
+            of_bytes(),
+            own.locale.as_ref().map_or(Datum::Null, text),
+            if is_icu { text(COLLATION_VERSION) } else { Datum::Null },
+        ]);
+    }
+}
+
+fn pg_collation(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "pg_collation",
         &[
@@ -103,10 +127,17 @@ fn pg_collation(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "collencoding",
             "collcollate",
             "collctype",
+            "colliculocale",
+            "collversion",
         ],
     );
-    for (oid, name) in [(100, "default"), (950, "C"), (951, "POSIX")] {
-        let (provider, locale) = if oid == 100 { ("d", Datum::Null) } else { ("c", text(name)) };
+    for (oid, name) in BYTE_COLLATIONS {
+        let (provider, locale) = match name {
+            "default" => ("d", Datum::Null),
+            "ucs_basic" => ("c", text("C")),
+            name => ("c", text(name)),
+        };
+        let encoding = if name == "ucs_basic" { 6 } else { -1 };
         builder.push([
             int(oid),
             text(name),
@@ -114,11 +145,29 @@ fn pg_collation(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(ROOT),
             text(provider),
             flag(true),
-            int(-1),
+            int(encoding),
             locale.clone(),
             locale,
+            Datum::Null,
+            Datum::Null,
         ]);
     }
+    for (oid, locale) in icu_locales() {
+        builder.push([
+            int(oid),
+            text(format!("{locale}-x-icu")),
+            int(SYSTEM_SCHEMA),
+            int(ROOT),
+            text("i"),
+            flag(true),
+            int(-1),
+            Datum::Null,
+            Datum::Null,
+            text(locale),
+            text(COLLATION_VERSION),
+        ]);
+    }
+    push_own_collations(cx, &mut builder);
     builder.rows()
 }
 

@@ -116,6 +116,7 @@ impl Domain {
 
     /// The table whose one column stands for VALUE in the domain's conditions. No catalog has it.
     pub fn row(&self, column: &str, ty: SqlType) -> Table {
+        // In the conditions VALUE has the collation of the base type, as in PostgreSQL.
         let value = Column { modifier: self.modifier, ..Column::plain(1, column, ty) };
         Table::of_column(value, (self.database, self.schema), &self.name, self.owner)
     }

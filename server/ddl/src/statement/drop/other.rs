@@ -9,6 +9,7 @@ use braid_sql::ast::{
     ArrayElemTypeDef, DataType, DropOther, Ident, ObjectName, OtherObject, TimezoneInfo,
 };
 use braid_sql::fold;
+use braid_types::collation::built_in_oid;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -16,6 +17,7 @@ use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::types::sql_type;
 use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
+use crate::statement::object::collation::drop_collation;
 use crate::statement::policy::drop_policy;
 use crate::statement::routine::find_to_drop as find_routine;
 use crate::statement::trigger::drop_trigger;
@@ -150,7 +152,10 @@ fn named(cx: &mut DdlContext<'_>, statement: &DropOther, name: &ObjectName) -> R
     }
     let shown = written.join(".");
     let last = written.last().map_or("", String::as_str);
-    if kind == "collation" && matches!(last, "C" | "POSIX" | "default") {
+    if kind == "collation" && drop_collation(cx, name)? {
+        return Ok(());
+    }
+    if kind == "collation" && built_in_oid(last).is_some() {
         return Err(required(&format!("collation {}", braid_sql::quote_ident(last))));
     }
     let message = match kind {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Id, Named, Object, is_virtual_schema};
+use braid_catalog::{Id, Named, Object, OwnCollation, Schema, is_virtual_schema};
 use braid_sql::ast::{Drop, DropBehavior};
 use braid_types::{Error, Result, SqlState};
 
@@ -13,6 +13,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::forget_schema;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
+use crate::statement::object::collation::refuse_used;
 use crate::statement::trigger::drop_triggers_calling;
 use crate::statement::types::drop_type;
 
@@ -44,7 +45,9 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
             .chain(UserType::in_schema(&catalog, schema.id))
             .chain(catalog.names().routines().in_schema(schema.id).map(|routine| routine.id))
             .collect();
-        if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
+        refuse_used_collations(cx, &schema, &inside)?;
+        let is_empty = inside.is_empty() && schema.collations.is_empty();
+        if !is_empty && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
             let mut lines = Vec::with_capacity(inside.len());
             for id in &inside {
@@ -55,6 +58,8 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
                     lines.extend(drop_type::dependents(cx, &found, &doomed).details());
                 }
             }
+            let collations = collation_texts(&schema).into_iter();
+            lines.extend(collations.map(|text| format!("{text} depends on {on}")));
             let message = format!("cannot drop {on} because other objects depend on it");
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                 .detail(lines.join("\n"))
@@ -63,6 +68,19 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
         drop_schema(cx, schema.id, &inside, true).await?;
     }
     Ok(())
+}
+
+/// 2BP01 for a collation in a schema that objects outside of the schema use.
+fn refuse_used_collations(cx: &DdlContext<'_>, schema: &Schema, inside: &[Id]) -> Result<()> {
+    let what = format!("schema {}", schema.name);
+    schema.collations.iter().try_for_each(|found| refuse_used(cx, found, &what, inside))
+}
+
+/// The collations of a schema as messages list them.
+fn collation_texts(schema: &Schema) -> Vec<String> {
+    let mut own: Vec<&OwnCollation> = schema.collations.iter().collect();
+    own.sort_by_key(|found| found.id);
+    own.into_iter().map(|found| format!("collation {}.{}", schema.name, found.name)).collect()
 }
 
 /// Drops a schema with everything in it.
@@ -75,7 +93,8 @@ pub(crate) async fn drop_schema(
     let catalog = cx.catalog();
     let types = inside.iter().filter_map(|id| UserType::by_id(&catalog, *id));
     let types: Vec<_> = types.collect();
-    let mut type_lines = Vec::new();
+    let own = catalog.schemas().get(schema);
+    let mut type_lines = own.map(|own| collation_texts(own)).unwrap_or_default();
     for found in &types {
         let dependents = drop_type::dependents(cx, found, &inside.iter().copied().collect());
         type_lines.push(describe_type(cx, found));

@@ -35,6 +35,7 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
         keys: &create.keys,
         storing: &create.storing,
         predicate: create.predicate.as_ref(),
+        is_exclusion: false,
     };
     let spec = index_spec(cx, &table, &written)?;
     let rules = UniqueRules::of_index(create.nulls_not_distinct);

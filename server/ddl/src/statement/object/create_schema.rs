@@ -86,7 +86,8 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateSchema) -> Result<S
     check_schema_name(cx, &name)?;
     let id = cx.draft()?.allocate_id(0);
     let grants = new_grants(cx, owner, None, DefaultKind::Schemas);
-    let schema = Schema { id, database, name: name.clone(), owner, grants, comment: None };
+    let (comment, collations) = (None, Vec::new());
+    let schema = Schema { id, database, name: name.clone(), owner, grants, comment, collations };
     cx.draft()?.put(schema);
     Ok(name)
 }

@@ -94,7 +94,9 @@ fn add_columns(table: &mut Table, create: &CreateView, planned: &PlannedStatemen
         let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
         check_column_name(table, name)?;
         check_column_type(name, &ty)?;
-        push_column(table, name, ty, true)?;
+        let id = push_column(table, name, ty, true)?;
+        let place = table.place_of(id)?;
+        table.columns[place].collation.clone_from(&column.collation);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Schemas, databases, views and sequences; RENAME and COMMENT.
 
+pub(crate) mod collation;
 pub(crate) mod comment;
 pub(crate) mod create_schema;
 pub(crate) mod database;

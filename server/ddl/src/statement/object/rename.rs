@@ -12,9 +12,9 @@ use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind}
 use crate::names::owner::{check_new_owner, check_schema_name, schema_content};
 use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
-use crate::statement::object::database;
 use crate::statement::object::sequence::owned_sequences;
 use crate::statement::object::view::store_views;
+use crate::statement::object::{collation, database};
 use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
@@ -45,6 +45,10 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
                 },
             }
             return Ok("ALTER TYPE".to_owned());
+        }
+        AlterTarget::Collation(name) => {
+            collation::rename(cx, name, &statement.kind)?;
+            return Ok("ALTER COLLATION".to_owned());
         }
         AlterTarget::Domain(name) => {
             domains::rename(cx, name, &statement.kind)?;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Queries, Sequence, StoredExpr, Table};
-use braid_plan::{NotAssignable, bind_assignment_cast, more_dimensions_of, time_modifier_of};
+use braid_catalog::{Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table};
+use braid_plan::{
+    NotAssignable, bind_assignment_cast, more_dimensions_of, stored_collation, time_modifier_of,
+};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -187,7 +189,7 @@ async fn set_type(
     let ty = column_type(cx, new.data_type)?;
     let domain = column_domain(cx, new.data_type)?;
     let check = domain_check(cx, domain.as_deref())?;
-    let collation = collation_of(new.collation, &ty)?;
+    let collation = collation_of(cx, new.collation, &ty)?;
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;
     check_no_member_of_itself(&cx.catalog(), old.id, &ty)?;
@@ -195,6 +197,8 @@ async fn set_type(
     refuse_users(cx, old.id, "table")?;
     refuse_keys(cx, old.id, "table")?;
     refuse_dependents(cx, old, place, &ty)?;
+    let collates = domain.as_deref().and_then(|domain| domain.collation.clone());
+    refuse_other_order(cx, old, place, collation.as_deref().or(collates.as_deref()))?;
     refuse_new_type(old, place)?;
     let convert = match new.using {
         Some(expr) => {
@@ -241,6 +245,35 @@ async fn set_type(
         Ok(row)
     })
     .await
+}
+
+/// 0A000 for another order of the texts of a column, if something is kept that depends on it.
+fn refuse_other_order(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    place: usize,
+    new: Option<&str>,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let column = &table.columns[place];
+    let order = |name: Option<&str>| name.and_then(|name| stored_collation(&catalog, name).icu);
+    if order(column.collation.as_deref()) == order(new) {
+        return Ok(());
+    }
+    let reads = |expr: Option<&StoredExpr>| expr_reads(table, expr, column.id);
+    let is_key = |key: &IndexKey| {
+        let part = table.column(key.column);
+        key.column == column.id || part.is_some_and(|part| reads(part.generated.as_ref()))
+    };
+    let depends = |index: &&Index| index.keys.iter().any(is_key) || reads(index.predicate.as_ref());
+    match table.all_indexes().find(depends) {
+        Some(index) => {
+            let what = "another collation for a column of an index";
+            Err(Error::unsupported(what)
+                .hint(format!("Drop the index \"{}\" before, and create it again.", index.name)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {

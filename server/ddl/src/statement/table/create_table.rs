@@ -185,6 +185,7 @@ fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable)
             keys: &index.keys,
             storing: &index.storing,
             predicate: index.predicate.as_ref(),
+            is_exclusion: false,
         };
         let spec = index_spec(cx, table, &written)?;
         let rules = UniqueRules::of_index(index.nulls_not_distinct);
@@ -278,6 +279,7 @@ async fn create_as(
         let id = push_column(&mut table, name, ty, true)?;
         if let Some(made) = table.columns.iter_mut().find(|made| made.id == id) {
             made.modifier = column.modifier;
+            made.collation.clone_from(&column.collation);
         }
     }
     add_rowid(cx, &mut table)?;

@@ -28,7 +28,7 @@ use crate::statement::types::enums::make_name_free;
 use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
 };
-use crate::table::columns::{check_column_type, collation_of};
+use crate::table::columns::{check_column_type, collation_of, refuse_icu};
 use crate::table::descriptor::change_table;
 
 /// The most attributes of a type.
@@ -105,13 +105,15 @@ fn column_of(cx: &DdlContext<'_>, own: Id, number: u16, attribute: &Attribute) -
     check_column_type(&name, &ty)?;
     check_no_member_of_itself(&cx.catalog(), own, &ty)?;
     check_no_temporary_rows(own, &ty)?;
-    let collation = collation_of(attribute.collation.as_ref(), &ty)?;
+    let collation = collation_of(cx, attribute.collation.as_ref(), &ty)?;
+    refuse_icu(cx, collation.as_deref(), "an attribute of a composite type")?;
     let mut column = Column::plain(number, &name, ty);
     column.modifier = braid_plan::time_modifier_of(&attribute.data_type);
     column.more_dimensions = braid_plan::more_dimensions_of(&attribute.data_type);
     column.collation = collation;
     if let Some(domain) = column_domain(cx, &attribute.data_type)? {
         domain.give_to(&mut column);
+        refuse_icu(cx, column.collation.as_deref(), "an attribute of a composite type")?;
     }
     Ok(column)
 }

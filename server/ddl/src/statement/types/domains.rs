@@ -81,7 +81,7 @@ fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
     }
     let inherited = parent.as_ref().and_then(|parent| parent.collation.clone());
     let collation = match &create.collation {
-        Some(_) => collation_of(create.collation.as_ref(), &base)?,
+        Some(_) => collation_of(cx, create.collation.as_ref(), &base)?,
         None => inherited,
     };
     let modifier = match &parent {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, IndexNumber, Table};
+use braid_catalog::{Column, ColumnId, Index, IndexNumber, Table};
 use braid_sql::ast::{ConflictTarget, Expr as Ast, IndexKey};
 use braid_types::{Error, Result, SqlState};
 
@@ -165,8 +165,15 @@ impl Wanted {
     /// Whether an index is meant. `exprs` are those of all indexes of the table, if they matter.
     fn is(&self, table: &Table, index: &Index, exprs: &[(IndexPart, Expr)]) -> bool {
         let part = |wanted| exprs.iter().find(|(part, _)| *part == wanted).map(|(_, e)| e);
-        let (own, mut columns): (Vec<ColumnId>, Vec<ColumnId>) =
-            index.keys.iter().map(|key| key.column).partition(|id| table.is_key_expr(*id));
+        let (mut own, mut columns) = (Vec::new(), Vec::new());
+        for id in index.keys.iter().map(|key| key.column) {
+            let sorted = table.column(id).and_then(Column::sorted_text);
+            match sorted.and_then(|sorted| sorted.column_of(table)) {
+                Some(text) => columns.push(text),
+                None if table.is_key_expr(id) => own.push(id),
+                None => columns.push(id),
+            }
+        }
         columns.sort_unstable();
         let place = |id: &ColumnId| table.position_of(*id);
         let own: Option<Vec<&Expr>> =

@@ -12,6 +12,7 @@ use crate::bind::Binder;
 use crate::bind::domain::check_column;
 use crate::bind::partitions::condition::row_checks;
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
+use crate::collate::settle_over;
 use crate::layout;
 use crate::tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 use crate::tree::expr::{Expr, Slot};
@@ -195,6 +196,7 @@ fn cascade_table<'s>(
     let exprs = exprs.chain(checks.iter_mut().map(|(_, e)| e));
     let exprs = exprs.chain(index_exprs.iter_mut().map(|(_, e)| e));
     for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
+        settle_over(binder, table, &[&slots], e)?;
         layout::layout_expr(e, &slots)?;
     }
     let table = table.clone();

@@ -30,7 +30,7 @@ use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
-use crate::bind::{Binder, sql_type_of};
+use crate::bind::{Binder, mark, sql_type_of};
 use crate::tree::expr::{CaseExpr, CompareOp, Expr};
 
 /// Binds an expression; errors get the position of the innermost part that has one.
@@ -136,7 +136,7 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             bind_row(items)
         }
         Ast::Array(array) => bind_array(binder, &array.elem, cx),
-        Ast::Collate { expr, .. } => bind_expr(binder, expr, cx),
+        Ast::Collate { expr, collation } => mark(bind_expr(binder, expr, cx)?, binder, collation),
         Ast::CompoundFieldAccess { root, access_chain } => {
             bind_field_access(binder, root, access_chain, cx)
         }

@@ -306,6 +306,7 @@ fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
             table_oid: column.origin.0,
             column_number: column.origin.1,
             modifier: column_modifier(binder, column.origin),
+            collation: None,
         },
         expr: Expr::Column(column.slot, column.ty.clone()),
         slot: binder.slot(),
@@ -325,6 +326,7 @@ fn bind_item(binder: &mut Binder<'_>, name: String, expr: Expr, scope: &Scope) -
         table_oid: origin.0,
         column_number: origin.1,
         modifier: column_modifier(binder, origin),
+        collation: None,
     };
     Item { column, expr, slot: binder.slot() }
 }

@@ -42,8 +42,12 @@ fn first_row(
         "max" => true,
         _ => return None,
     };
-    let [value @ Expr::Column(..)] = &call.args[..] else { return None };
-    if call.filter.is_some() {
+    let [value @ (Expr::Column(..) | Expr::Call(_))] = &call.args[..] else { return None };
+    let is_key = |e: &Expr| match e {
+        Expr::Call(call) => call.function.name == "braid_sort_key",
+        _ => true,
+    };
+    if call.filter.is_some() || !is_key(value) {
         return None;
     }
     let mut input = input.clone();

@@ -35,11 +35,22 @@ pub fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
 /// Rewrites sort keys to what a projection computes them from; `None` if one is no column of it.
 pub fn rewrite_below(project: &Project, keys: &mut [SortKey]) -> Option<()> {
     for key in keys {
-        let Expr::Column(slot, _) = &key.expr else { return None };
-        let (_, e) = project.exprs.iter().find(|(known, _)| known == slot)?;
-        key.expr = e.clone();
+        below(project, &mut key.expr)?;
     }
     Some(())
+}
+
+fn below(project: &Project, e: &mut Expr) -> Option<()> {
+    if let Expr::Column(slot, _) = e {
+        let (_, from) = project.exprs.iter().find(|(known, _)| known == slot)?;
+        *e = from.clone();
+        return Some(());
+    }
+    // The sort key of a text is the only sort key that is no column.
+    let Expr::Call(call) = e else { return None };
+    let is_key = matches!(call.function.name, "braid_sort_key" | "braid_equality_key");
+    let text = call.args.first_mut().filter(|_| is_key)?;
+    below(project, text)
 }
 
 /// How an index gives a scan's rows in the order of sort keys. Several spans are read in key

@@ -8,7 +8,7 @@ use braid_types::{Datum, SqlType};
 
 use super::bounded::Bounded;
 use super::branches;
-use super::columns::{fits, is_at, is_free, is_never};
+use super::columns::{fits, is_at, is_free, is_never, sorted_at};
 use crate::rules::estimate;
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Scan};
@@ -36,6 +36,7 @@ pub fn bounded(
         let ty = &scan.table.columns[place].ty;
         let distinct = estimate::distinct(&scan.table, place, catalog);
         if let Some((bound, used, count)) = equality(scan, place, ty, conditions)
+            .or_else(|| sorted_equality(scan, place, conditions))
             && known.has_place_for(count)
         {
             known.points *= count;
@@ -156,6 +157,39 @@ fn equality(
         }
     }
     None
+}
+
+/// `a = 'x'` as a bound of a key that is the sort key of `a`: equal texts have equal keys.
+fn sorted_equality(
+    scan: &Scan,
+    place: usize,
+    conditions: &[&Expr],
+) -> Option<(Bound, Vec<usize>, usize)> {
+    let sorted = sorted_at(scan, place)?;
+    let text = sorted.args.first()?;
+    let is_text = |e: &Expr| text.same_value(e);
+    let key = |value: &Expr| {
+        let mut call = sorted.clone();
+        *call.args.first_mut()? = value.clone();
+        *call.types.first_mut()? = value.ty();
+        Some(Expr::Call(Box::new(call)))
+    };
+    let usable = |e: &Expr| fits(&e.ty(), &text.ty()) && is_free(scan, e);
+    conditions.iter().enumerate().find_map(|(i, condition)| match condition {
+        Expr::Compare(CompareOp::Eq, a, b) => {
+            let value = match (is_text(a), is_text(b)) {
+                (true, false) => b,
+                (false, true) => a,
+                _ => return None,
+            };
+            usable(value).then(|| Some((Bound::In(vec![key(value)?]), vec![i], 1)))?
+        }
+        Expr::InList(e, list) if is_text(e) && list.iter().all(usable) => {
+            let keys = list.iter().map(key).collect::<Option<Vec<_>>>()?;
+            Some((Bound::In(keys), vec![i], list.len().max(1)))
+        }
+        _ => None,
+    })
 }
 
 /// The values of `a = 1 OR a = 2 OR a IN (3, 4)`.

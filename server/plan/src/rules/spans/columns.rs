@@ -3,7 +3,7 @@
 use braid_types::{Datum, SqlType};
 
 use crate::rules::push_filters::needs;
-use crate::tree::expr::Expr;
+use crate::tree::expr::{CallExpr, Expr};
 use crate::tree::node::Scan;
 
 /// Whether an expression is the value of a column of the scan, or of an index's key that is the
@@ -17,6 +17,18 @@ pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
         let mut key = key.clone();
         over_slots(scan, &mut key) && key.same_value(e)
     })
+}
+
+/// The call that makes the sort key of a text, over the scan's slots, if an index's key is one.
+pub fn sorted_at(scan: &Scan, place: usize) -> Option<CallExpr> {
+    let (_, key) = scan.key_exprs.iter().find(|(known, _)| *known == place)?;
+    match key {
+        Expr::Call(call) if call.function.name == "braid_sort_key" => {
+            let mut call = (**call).clone();
+            call.args.iter_mut().all(|arg| over_slots(scan, arg)).then_some(call)
+        }
+        _ => None,
+    }
 }
 
 /// Puts a scan's slots in the place of columns; false if the scan does not give one of them.

@@ -50,14 +50,15 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("database") => parse_alter_named(cursor, AlterTarget::Database),
         Some("type") => parse_alter_type(cursor),
         Some("domain") => parse_alter_domain(cursor),
+        Some("collation") => parse_alter_named(cursor, AlterTarget::Collation),
         Some("default") => parse_default_privileges(cursor),
         Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
         Some("trigger") => parse_alter_trigger(cursor),
         Some("policy") => parse_alter_policy(cursor),
         Some(
-            word @ ("extension" | "system" | "language" | "operator" | "collation" | "aggregate"
-            | "publication" | "subscription" | "statistics" | "tablespace" | "server"
-            | "foreign" | "event" | "text" | "rule"),
+            word @ ("extension" | "system" | "language" | "operator" | "aggregate" | "publication"
+            | "subscription" | "statistics" | "tablespace" | "server" | "foreign" | "event"
+            | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }

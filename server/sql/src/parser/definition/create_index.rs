@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
-use crate::ast::{CreateIndex, IndexKey, InlineIndex, Statement};
+use crate::ast::{CreateIndex, IndexKey, InlineIndex, ObjectName, Statement};
 use crate::lex::keywords;
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -91,6 +91,17 @@ pub(crate) fn parse_nulls_not_distinct(cursor: &mut Cursor<'_>) -> Result<bool> 
     Ok(not)
 }
 
+/// An expression whose `COLLATE` is that of the key.
+fn without_collation(expr: Expr, collation: &mut Option<ObjectName>) -> Expr {
+    match expr {
+        Expr::Collate { expr, collation: name } => {
+            *collation = Some(name);
+            *expr
+        }
+        expr => expr,
+    }
+}
+
 /// One key: a column, a call, or an expression in parentheses.
 pub(crate) fn parse_index_key(cursor: &mut Cursor<'_>) -> Result<IndexKey> {
     let span = cursor.span();
@@ -98,15 +109,10 @@ pub(crate) fn parse_index_key(cursor: &mut Cursor<'_>) -> Result<IndexKey> {
     let expr = if cursor.take_symbol(&Token::LParen) {
         let expr = next_expr(cursor)?;
         cursor.expect_symbol(&Token::RParen)?;
-        expr
+        without_collation(expr, &mut collation)
     } else if matches!(cursor.peek_nth(1), Token::LParen | Token::Period) {
-        match delegate(cursor, |parser: &mut Parser<'_>| parser.parse_subexpr(CALL_PREC))? {
-            Expr::Collate { expr, collation: name } => {
-                collation = Some(name);
-                *expr
-            }
-            expr => expr,
-        }
+        let call = delegate(cursor, |parser: &mut Parser<'_>| parser.parse_subexpr(CALL_PREC))?;
+        without_collation(call, &mut collation)
     } else {
         Expr::Identifier(parse_ident(cursor)?)
     };

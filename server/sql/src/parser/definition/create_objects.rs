@@ -6,6 +6,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
+use super::collations::parse_create_collation;
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::domains::parse_create_domain;
@@ -70,6 +71,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "schema" if !or_replace => parse_create_schema(cursor),
         "type" if !or_replace => parse_create_type(cursor),
         "domain" if !or_replace => parse_create_domain(cursor),
+        "collation" if !or_replace => parse_create_collation(cursor),
         "database" if !or_replace => parse_create_database(cursor),
         "extension" if !or_replace => parse_create_extension(cursor),
         "user" | "role" | "group" if !or_replace => parse_create_user(cursor),
@@ -93,8 +95,8 @@ fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
             word @ ("rule" | "aggregate" | "language" | "publication" | "subscription"
-            | "tablespace" | "operator" | "cast" | "collation" | "conversion" | "server"
-            | "statistics" | "transform" | "domain"),
+            | "tablespace" | "operator" | "cast" | "conversion" | "server" | "statistics"
+            | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),

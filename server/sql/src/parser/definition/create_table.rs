@@ -20,7 +20,9 @@ use crate::parser::clauses::{
     Temporary, parse_interleave, parse_options, parse_reference_action, parse_selection,
     parse_storing, parse_tablespace, parse_with_data,
 };
-use crate::parser::embedded::{next_data_type, next_default_expr, next_expr, next_query};
+use crate::parser::embedded::{
+    next_data_type, next_default_expr, next_expr, next_query, take_collation,
+};
 use crate::parser::names::{
     parse_any_name, parse_columns, parse_ident, parse_label, parse_object_name, take_if_not_exists,
 };
@@ -188,6 +190,12 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
             check_compression(&parse_label(cursor)?.value)?;
         } else {
             parse_behind_column(cursor, &mut column.constraints)?;
+            if let Some(ColumnConstraint { kind: ColumnConstraintKind::Default(expr), .. }) =
+                column.constraints.last_mut()
+                && let Some(collation) = take_collation(expr)
+            {
+                column.collation = Some(collation);
+            }
         }
     }
     Ok(column)

@@ -11,7 +11,7 @@ use crate::ast::{
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{parse_drop_behavior, parse_rename_kind};
-use crate::parser::embedded::{next_data_type, next_default_expr, next_expr};
+use crate::parser::embedded::{next_data_type, next_default_expr, next_expr, take_collation};
 use crate::parser::names::{parse_any_name, parse_ident, parse_object_name, take_if_exists};
 
 /// `CREATE DOMAIN …`, at the word `domain`.
@@ -26,9 +26,14 @@ pub(crate) fn parse_create_domain(cursor: &mut Cursor<'_>) -> Result<Statement> 
             collation = Some(parse_any_name(cursor)?);
             continue;
         }
-        let Some(constraint) = parse_constraint(cursor)? else {
+        let Some(mut constraint) = parse_constraint(cursor)? else {
             return Err(cursor.unexpected());
         };
+        if let DomainConstraintKind::Default(expr) = &mut constraint.kind
+            && let Some(name) = take_collation(expr)
+        {
+            collation = Some(name);
+        }
         constraints.push(constraint);
     }
     let create = CreateDomain { name, data_type, collation, constraints };

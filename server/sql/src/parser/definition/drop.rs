@@ -89,6 +89,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "role" => CommentTarget::Role,
         "type" => CommentTarget::Type,
         "domain" => CommentTarget::Domain,
+        "collation" => CommentTarget::Collation,
         "constraint" => {
             cursor.advance();
             let name = parse_ident(cursor)?;
@@ -125,8 +126,8 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "collation"
-        | "statistics" | "tablespace" => {
+        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "statistics"
+        | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

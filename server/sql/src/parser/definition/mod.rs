@@ -1,6 +1,7 @@
 //! Statements that create, alter and drop objects, users and privileges.
 
 pub(crate) mod alter;
+pub(crate) mod collations;
 pub(crate) mod create_index;
 pub(crate) mod create_objects;
 pub(crate) mod create_table;
