@@ -16,7 +16,7 @@ pub use super::partitions::{
 };
 pub use super::row_change::{
     Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, PolicyUse,
-    RowCheck, TableTriggers, Update, When,
+    RootTriggers, RowCheck, TableTriggers, Update, When,
 };
 pub use super::row_lock::{
     LockRows, LockWait, LockedPart, LockedTable, OID_PLACE, Recheck, RowLock,
