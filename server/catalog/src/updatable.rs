@@ -143,6 +143,9 @@ fn check_calls(
             }
             if let Some(id) = braid_sql::relation_id(&name) {
                 let routine = catalog.names().routines().get(id);
+                if routine.is_some_and(|routine| routine.aggregate.is_some()) {
+                    return Err(NotWritable("Views that return aggregate functions"));
+                }
                 if routine.is_some_and(|routine| routine.returns_set) {
                     return Err(NotWritable("Views that return set-returning functions"));
                 }

@@ -33,6 +33,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateDomain(_)
             | Statement::AlterDomain(_)
             | Statement::CreateRoutine(_)
+            | Statement::CreateAggregate(_)
+            | Statement::AlterLargeObject { .. }
             | Statement::AlterRoutine(_)
             | Statement::CreateTrigger(_)
             | Statement::CreatePolicy(_)

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use braid_catalog::SearchPath;
-use braid_sql::ast::{AlterIndexAction, AlterTypeAction, CreateSchema, Statement, TypeDefinition};
+use braid_sql::ast::{
+    AlterIndexAction, AlterTypeAction, Comment, CommentTarget, CreateSchema, GrantObjects,
+    Statement, TypeDefinition,
+};
 use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
@@ -15,7 +18,7 @@ use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::{create_index, reindex};
 use crate::statement::object::{
-    collation, comment, create_schema, database, materialized, rename, sequence, view,
+    collation, comment, create_schema, database, large_object, materialized, rename, sequence, view,
 };
 use crate::statement::policy;
 use crate::statement::routine;
@@ -150,18 +153,32 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             schema_with_elements(cx, create).await?;
             "CREATE SCHEMA"
         }
+        Statement::AlterLargeObject { object, owner } => {
+            large_object::set_owner(cx, *object, owner).await?;
+            "ALTER LARGE OBJECT"
+        }
         Statement::Rename(statement) => return rename::run(cx, statement),
         Statement::Truncate(statement) => {
             truncate::run(cx, statement).await?;
             "TRUNCATE TABLE"
         }
         Statement::Comment(statement) => {
-            comment::run(cx, statement)?;
+            comment_on(cx, statement).await?;
             "COMMENT"
         }
         other => return dispatch_types(other, cx).await,
     };
     Ok(tag.to_owned())
+}
+
+/// COMMENT ON, of objects in the catalog and of large ones.
+async fn comment_on(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
+    match &statement.target {
+        CommentTarget::LargeObject(object) => {
+            large_object::comment(cx, *object, statement.text.clone()).await
+        }
+        _ => comment::run(cx, statement),
+    }
 }
 
 /// Statements about types, routines, triggers and policies of users.
@@ -206,6 +223,10 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
             "ALTER DOMAIN"
         }
         Statement::CreateRoutine(create) => return routine::create(cx, create),
+        Statement::CreateAggregate(create) => {
+            routine::create_aggregate(cx, create)?;
+            "CREATE AGGREGATE"
+        }
         Statement::AlterRoutine(alter) => return routine::alter(cx, alter),
         Statement::CreateTrigger(create) => {
             trigger::create(cx, create)?;
@@ -240,11 +261,21 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
             "DROP ROLE"
         }
         Statement::Grant(statement) => {
-            grant::grant(cx, statement)?;
+            match &statement.objects {
+                GrantObjects::LargeObjects(objects) => {
+                    large_object::grant(cx, statement, objects, false).await?;
+                }
+                _ => grant::grant(cx, statement)?,
+            }
             "GRANT"
         }
         Statement::Revoke(statement) => {
-            grant::revoke(cx, statement)?;
+            match &statement.objects {
+                GrantObjects::LargeObjects(objects) => {
+                    large_object::grant(cx, statement, objects, true).await?;
+                }
+                _ => grant::revoke(cx, statement)?,
+            }
             "REVOKE"
         }
         Statement::GrantRole(statement) => {

@@ -12,6 +12,7 @@
 //! Rules that must always hold: a rule never changes the rows of a query; an expression that can
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
+mod aggregate;
 mod bind;
 mod collate;
 mod context;
@@ -30,11 +31,13 @@ mod sharing;
 mod tree;
 mod verify;
 
+pub use aggregate::{AggregateKind, UserAggregate};
 pub use bind::{
-    ConditionReads, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
+    ConditionReads, FoundPart, NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames,
     bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs,
     bind_partition_condition, bind_parts_check, bind_scalar, bind_table_expr, built_in_type,
-    column_name, domain_of, expr_collation, more_dimensions_of, sql_type_of, time_modifier_of,
+    column_name, domain_of, expr_collation, find_part, more_dimensions_of, sql_type_of,
+    time_modifier_of,
 };
 pub use collate::{Collation, Icu, collation_named, stored_collation};
 pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};

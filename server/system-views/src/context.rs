@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
-use braid_catalog::{Catalog, CatalogNames, Id, SearchPath};
+use braid_catalog::{Catalog, CatalogNames, Id, LargeObject, SearchPath};
 use braid_types::{Result, Row};
 
 use crate::runtime::RuntimeInfo;
@@ -27,9 +27,9 @@ pub struct VirtualContext<'a> {
     /// The last values of the sequences that were used and that the user may see, if the view
     /// [shows them](braid_catalog::VirtualTable::shows_last_values).
     pub last_values: &'a HashMap<Id, i64>,
-    /// The large objects with their owners, if the view
+    /// The large objects, if the view
     /// [shows them](braid_catalog::VirtualTable::shows_large_objects).
-    pub large_objects: &'a [(u32, Id)],
+    pub large_objects: &'a [LargeObject],
 }
 
 impl VirtualContext<'_> {

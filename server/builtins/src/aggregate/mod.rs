@@ -13,6 +13,7 @@ mod json;
 mod ordered_set;
 mod ranges;
 mod statistics;
+mod steps;
 mod sum;
 
 use braid_types::{Datum, Error, Result, SqlType};
@@ -164,5 +165,6 @@ pub(crate) fn register(registry: &mut Registry) {
     statistics::register(registry);
     json::register(registry);
     ordered_set::register(registry);
+    steps::register(registry);
     ranges::register(registry);
 }

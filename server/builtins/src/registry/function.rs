@@ -474,8 +474,8 @@ pub struct RoutineText {
     pub identity_arguments: String,
     /// Its result; `None` for a procedure.
     pub result: Option<String>,
-    /// Its definition.
-    pub definition: String,
+    /// Its definition; an aggregate has none.
+    pub definition: Option<String>,
     /// The defaults of its arguments.
     pub defaults: Vec<Option<String>>,
     /// Whether an unqualified name finds it.

@@ -243,7 +243,14 @@ fn register_routines(registry: &mut Registry) {
     // A body that is not a string has no names with schemas, so that pg_dump writes it as one.
     registry.add("pg_get_function_sqlbody(oid) -> text stable", |_| Ok(Datum::Null));
     registry.add("pg_get_functiondef(oid) -> text stable", |c| {
-        or_null(c.env.lookup().routine(c.oid(0)?).map(|found| found.definition))
+        let Some(found) = c.env.lookup().routine(c.oid(0)?) else { return Ok(Datum::Null) };
+        let Some(definition) = found.definition else {
+            let parts = split_identifier(&found.name).unwrap_or_default();
+            let name = parts.last().map_or("", String::as_str);
+            let message = format!("\"{name}\" is an aggregate function");
+            return Err(Error::new(SqlState::WrongObjectType, message));
+        };
+        Ok(Datum::text(definition))
     });
     registry.add("pg_get_function_arg_default(oid, int4) -> text stable", |c| {
         let place = usize::try_from(c.int(1)? - 1).ok();

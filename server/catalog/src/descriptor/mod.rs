@@ -4,6 +4,7 @@
 //! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used
 //! ([`StoredExpr`]).
 
+mod aggregate;
 mod collation;
 mod column;
 mod foreign_key;
@@ -18,6 +19,7 @@ mod table;
 mod trigger;
 mod types;
 
+pub use aggregate::{AggregateParts, FunctionRef};
 pub use collation::{COLLATION_MARK, OwnCollation};
 pub use column::{Column, Identity, StoredDatum};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
@@ -38,4 +40,4 @@ pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueSt
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, ReplicaIdentity, Table};
 pub use trigger::{Trigger, TriggerConstraint, TriggerEvent, TriggerState, TriggerTiming};
-pub use types::{Composite, Domain, DomainCheck, Enum, Label, enums_named};
+pub use types::{Composite, Domain, DomainCheck, Enum, Label, LargeObject, enums_named};

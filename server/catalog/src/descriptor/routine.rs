@@ -1,11 +1,11 @@
-//! A function or procedure of a user, as it is stored.
+//! A function, procedure or aggregate of a user, as it is stored.
 
 use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
-use super::{Grant, Id, StoredExpr};
+use super::{AggregateParts, Grant, Id, StoredExpr};
 
-/// A function or procedure.
+/// A function, procedure or aggregate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Routine {
     /// Its id.
@@ -20,6 +20,9 @@ pub struct Routine {
     pub owner: Id,
     /// Whether it is a procedure.
     pub is_procedure: bool,
+    /// What makes it an aggregate; it has no body then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Box<AggregateParts>>,
     /// Its parameters.
     pub parameters: Vec<RoutineParameter>,
     /// What a call gives; of a set each of its rows.
@@ -187,7 +190,11 @@ impl RoutineVolatility {
 impl Routine {
     /// Its word in messages.
     pub fn kind(&self) -> &'static str {
-        if self.is_procedure { "procedure" } else { "function" }
+        match (&self.aggregate, self.is_procedure) {
+            (Some(_), _) => "aggregate",
+            (None, true) => "procedure",
+            (None, false) => "function",
+        }
     }
 
     /// The type of what a call gives; void for a procedure and for triggers.
@@ -256,6 +263,8 @@ impl Routine {
 
     /// Whether a type is that of a parameter or of the result.
     pub fn uses_type(&self, test: impl Fn(&SqlType) -> bool) -> bool {
-        self.parameters.iter().any(|parameter| test(&parameter.ty)) || test(self.result_type())
+        self.parameters.iter().any(|parameter| test(&parameter.ty))
+            || test(self.result_type())
+            || self.aggregate.as_ref().is_some_and(|parts| test(&parts.state))
     }
 }

@@ -15,8 +15,8 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::{
     Catalog, Composite, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum,
-    Grant, Id, READ_ALL_DATA, Relation, Role, Routine, Schema, Sequence, Table, View, VirtualTable,
-    WRITE_ALL_DATA, is_temporary,
+    Grant, Id, LargeObject, READ_ALL_DATA, Relation, Role, Routine, Schema, Sequence, Table, View,
+    VirtualTable, WRITE_ALL_DATA, is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -43,6 +43,8 @@ pub enum Object<'a> {
     Composite(&'a Composite),
     /// A function or procedure.
     Routine(&'a Routine),
+    /// A large object.
+    LargeObject(&'a LargeObject),
     /// A catalog view.
     Virtual(&'a VirtualTable),
 }
@@ -72,6 +74,7 @@ impl<'a> Object<'a> {
             Object::Domain(found) => ("type", &found.name),
             Object::Composite(found) => ("type", &found.name),
             Object::Routine(found) => (found.kind(), &found.name),
+            Object::LargeObject(found) => ("large object", &found.name),
             Object::Virtual(table) => (table.kind(), table.name),
         }
     }
@@ -88,6 +91,7 @@ impl<'a> Object<'a> {
             Object::Domain(found) => found.owner,
             Object::Composite(found) => found.owner,
             Object::Routine(found) => found.owner,
+            Object::LargeObject(found) => found.owner,
             Object::Virtual(_) => crate::ROOT,
         }
     }
@@ -104,7 +108,7 @@ impl<'a> Object<'a> {
             Object::Domain(found) => Some(found.database),
             Object::Composite(found) => Some(found.database),
             Object::Routine(found) => Some(found.database),
-            Object::Virtual(_) => None,
+            Object::LargeObject(_) | Object::Virtual(_) => None,
         }
     }
 
@@ -120,6 +124,7 @@ impl<'a> Object<'a> {
             Object::Domain(found) => &found.grants,
             Object::Composite(found) => &found.grants,
             Object::Routine(found) => &found.grants,
+            Object::LargeObject(found) => &found.grants,
             Object::Virtual(_) => &[],
         }
     }
@@ -132,6 +137,7 @@ impl<'a> Object<'a> {
             Object::Schema(_) => &["USAGE", "CREATE"],
             Object::Enum(_) | Object::Domain(_) | Object::Composite(_) => &["USAGE"],
             Object::Routine(_) => &["EXECUTE"],
+            Object::LargeObject(_) => &["SELECT", "UPDATE"],
             Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
         }
     }

@@ -55,9 +55,10 @@ impl VirtualTable {
         self.schema == PG_CATALOG && self.name == "pg_sequences"
     }
 
-    /// Whether its rows are the large objects.
+    /// Whether it has rows of large objects.
     pub fn shows_large_objects(&self) -> bool {
-        self.schema == PG_CATALOG && self.name == "pg_largeobject_metadata"
+        let of_objects = ["pg_largeobject_metadata", "pg_description"];
+        self.schema == PG_CATALOG && of_objects.contains(&self.name)
     }
 }
 

@@ -5,8 +5,10 @@
 //! `columns.txt` and `braid_internal.txt` list every table with its oid and columns, `pg_catalog`
 //! as PostgreSQL 15 has them.
 
+mod extensions;
 mod list;
 
+pub use extensions::{EXTENSIONS, Extension};
 pub use list::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,

@@ -35,5 +35,7 @@ pub(crate) fn describe_type(cx: &DdlContext<'_>, found: &UserType) -> String {
 /// A routine, for messages.
 pub(crate) fn describe_routine(cx: &DdlContext<'_>, found: &Routine) -> String {
     let signature = cx.catalog().names().routines().signature(Some(cx.path()), found, ",");
-    format!("{} {signature}", found.kind())
+    // As PostgreSQL has it, an aggregate among the dependent objects is a function.
+    let kind = if found.aggregate.is_some() { "function" } else { found.kind() };
+    format!("{kind} {signature}")
 }

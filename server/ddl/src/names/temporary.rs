@@ -68,6 +68,7 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
         Statement::CreateView(create) => creates(create.temporary, &create.name),
         Statement::CreateSequence(create) => creates(create.temporary, &create.name),
         Statement::CreateRoutine(create) => creates(false, &create.name),
+        Statement::CreateAggregate(create) => creates(false, &create.name),
         Statement::CreateIndex(create) => names_temporary(cx, &create.table),
         Statement::AlterTable(alter) => names_temporary(cx, &alter.name),
         Statement::AlterIndex(alter) => names_temporary(cx, &alter.name),

@@ -11,7 +11,7 @@ use super::bounds::partition_bound;
 use super::checks::{check_default, check_rows};
 use super::create::{add_to_parent, check_lifetime, current};
 use super::indexes::{is_like, join_index, mark, shown_indexes, spec_like, spread_index};
-use super::triggers::copy_triggers;
+use super::triggers::{copy_triggers, spread_triggers};
 use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined, wrong_kind};
 use crate::rows::validate::validate_foreign_key;
@@ -43,6 +43,8 @@ pub(crate) async fn attach(
     changed.partition_of = Some(Box::new(PartitionOf { parent: parent.id, bound }));
     let new_keys = changed.foreign_keys.get(own_keys..).unwrap_or_default().to_vec();
     add_to_parent(cx, changed)?;
+    let attached = current(cx, table.id)?;
+    spread_triggers(cx, &attached, &table.triggers)?;
     for index in shown_indexes(&parent) {
         let table = current(cx, table.id)?;
         let number = join_index(cx, &table, &parent, index).await?;
@@ -91,9 +93,6 @@ fn check_table(cx: &DdlContext<'_>, parent: &Table, table: &Table) -> Result<()>
     }
     if table.partitioning.is_some() && !table.foreign_keys.is_empty() {
         return Err(Error::unsupported("attaching a partitioned table with foreign keys"));
-    }
-    if table.partitioning.is_some() && parent.triggers.iter().any(|trigger| trigger.for_each_row) {
-        return Err(Error::unsupported("attaching a partitioned table to one with triggers"));
     }
     Ok(())
 }

@@ -24,7 +24,6 @@ pub(crate) fn heirs(cx: &DdlContext<'_>, table: Id, action: &AlterAction, only: 
             constraint.kind,
             TableConstraintKind::Check(_) | TableConstraintKind::ForeignKey(_)
         ),
-        AlterAction::Trigger(..) => true,
         // Constraints with indexes have names of their own in partitions.
         AlterAction::DropConstraint { name, .. } => {
             let name = fold(name);

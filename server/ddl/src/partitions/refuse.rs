@@ -1,6 +1,6 @@
 //! What ALTER TABLE cannot do to partitioned tables and to partitions.
 
-use braid_catalog::{ColumnId, KeyPart, Table};
+use braid_catalog::{ColumnId, ForeignKey, KeyPart, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -132,6 +132,7 @@ fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Resul
             let name = fold(name);
             let inherited = parent.checks.iter().any(|check| check.name == name)
                 || parent.foreign_keys.iter().any(|key| key.name == name)
+                || is_only_of_parent(table, parent, &name)
                 || table.all_indexes().any(|index| index.name == name && index.part_of.is_some());
             match inherited {
                 true => Err(invalid(format!(
@@ -148,4 +149,19 @@ fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Resul
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a foreign key of a partition, under a name of its own, is the one that stands for a key
+/// of the parent. ATTACH takes a key that is there already.
+fn is_only_of_parent(table: &Table, parent: &Table, name: &str) -> bool {
+    let columns = |of: &Table, key: &ForeignKey| -> Vec<Option<String>> {
+        key.columns.iter().map(|id| of.column(*id).map(|column| column.name.clone())).collect()
+    };
+    let Some(key) = table.foreign_keys.iter().find(|key| key.name == name) else { return false };
+    let own = columns(table, key);
+    let is_same =
+        |of: &Table, other: &ForeignKey| other.parent == key.parent && columns(of, other) == own;
+    let of_parent = parent.foreign_keys.iter().filter(|other| is_same(parent, other)).count();
+    let all = table.foreign_keys.iter().filter(|other| is_same(table, other)).count();
+    of_parent > 0 && all <= of_parent
 }

@@ -137,6 +137,8 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             let found = found.collect::<Result<Vec<_>>>()?.into_iter().flatten();
             Ok(found.map(|found| Target::Routine(Routine::clone(&found))).collect())
         }
+        // They are not in the catalog.
+        GrantObjects::LargeObjects(_) => Ok(Vec::new()),
         GrantObjects::AllFunctionsInSchema(names) => {
             let mut found = Vec::new();
             for name in names {
@@ -238,7 +240,11 @@ pub(crate) fn grantees(
 }
 
 /// 42501 unless the user owns the object or may grant all of these on.
-fn check_may_grant(cx: &DdlContext<'_>, object: Object<'_>, names: &[String]) -> Result<()> {
+pub(crate) fn check_may_grant(
+    cx: &DdlContext<'_>,
+    object: Object<'_>,
+    names: &[String],
+) -> Result<()> {
     let catalog = cx.catalog();
     let user = cx.user();
     let roles = catalog.privileges().memberships(user);

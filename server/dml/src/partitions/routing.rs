@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use braid_catalog::partitions::{is_referenced, key_list};
-use braid_catalog::{Catalog, CatalogNames, Table};
+use braid_catalog::{Catalog, CatalogNames, Table, TriggerEvent};
 use braid_exec::{BoxedOperator, Evaluator, Operator, Postponed};
 use braid_plan::{Expr, Insert, Node, RouteTarget, Routes};
 use braid_rows::show;
@@ -15,6 +15,7 @@ use crate::insert::InsertOperator;
 use crate::policy_checks::has_policies;
 use crate::queues::Queues;
 use crate::table_writer::TableWriter;
+use crate::triggers::RowTriggers;
 
 /// The most characters of a value in a message.
 const SHOWN_MAX: usize = 64;
@@ -33,6 +34,10 @@ pub(crate) struct RoutingOperator {
     leaves: BTreeMap<usize, InsertOperator>,
     /// Rows go one after the other, in their order: RETURNING shows it, and triggers may see it.
     keeps_order: bool,
+    /// The triggers FOR EACH STATEMENT of the partitioned table.
+    triggers: RowTriggers,
+    begun: bool,
+    ended: bool,
     /// The error of a row after those that are to be written first.
     failed: Postponed,
 }
@@ -68,6 +73,9 @@ impl RoutingOperator {
             leaves: BTreeMap::new(),
             keeps_order: !plan.returning.is_empty() || routes.leaves.iter().any(has_triggers),
             routes,
+            triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
+            begun: false,
+            ended: false,
             evaluator,
             failed: Postponed::default(),
         };
@@ -82,9 +90,20 @@ impl RoutingOperator {
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            // With ON CONFLICT DO UPDATE there are triggers for both.
+            self.triggers.begin(TriggerEvent::Insert).await?;
+            self.triggers.begin(TriggerEvent::Update).await?;
+        }
         loop {
             self.failed.check()?;
-            let Some(batch) = self.input.next().await? else { return Ok(None) };
+            let Some(batch) = self.input.next().await? else {
+                if !std::mem::replace(&mut self.ended, true) {
+                    self.triggers.end(TriggerEvent::Update).await?;
+                    self.triggers.end(TriggerEvent::Insert).await?;
+                }
+                return Ok(None);
+            };
             self.evaluator.run.breathe().await?;
             let mut runs: Vec<(usize, Vec<Row>)> = Vec::new();
             if let Err(error) = self.route_all(batch, &mut runs).await {

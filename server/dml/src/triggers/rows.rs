@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Table, TriggerEvent, TriggerTiming};
 use braid_exec::{Evaluator, ExecutionState, TriggerCall, row_bytes};
-use braid_plan::{Expr, Firing, PlannedTrigger, TableTriggers};
+use braid_plan::{Expr, Firing, PlannedTrigger, RootTriggers, TableTriggers};
 use braid_types::{Datum, Result, Row};
 
 use crate::triggers::queue::{ChangedRow, Owed, TriggerQueue};
@@ -37,6 +37,10 @@ impl RowTriggers {
             let fires = |planned: &&Arc<PlannedTrigger>| planned.trigger.state.fires(&role);
             active.list = planned.list.iter().filter(fires).cloned().collect();
             active.adjusted.clone_from(&planned.adjusted);
+            active.of_root = planned.of_root.as_ref().and_then(|root| {
+                let list: Vec<_> = root.list.iter().filter(fires).cloned().collect();
+                (!list.is_empty()).then(|| Arc::new(RootTriggers { list, ..(**root).clone() }))
+            });
         }
         if !active.is_empty() {
             queue.register();
@@ -63,13 +67,28 @@ impl RowTriggers {
 
     /// Fires the triggers before a statement, once in a run.
     pub(crate) async fn begin(&self, event: TriggerEvent) -> Result<()> {
+        self.begin_on(&self.table, &self.active.list, event).await?;
+        match &self.active.of_root {
+            Some(root) => self.begin_on(&root.table, &root.list, event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same for the triggers of one table, which may be the partitioned one.
+    async fn begin_on(
+        &self,
+        table: &Arc<Table>,
+        list: &[Arc<PlannedTrigger>],
+        event: TriggerEvent,
+    ) -> Result<()> {
         let firing = Firing::before_statement(event);
-        if !self.has(firing) || !self.queue.begin(self.table.id, event) {
+        let is_any = list.iter().any(|planned| planned.is_of(firing));
+        if !is_any || !self.queue.begin(table.id, event) {
             return Ok(());
         }
-        for planned in self.active.of(firing) {
-            if self.holds(planned, None, None).await? {
-                self.call(planned, event, None, None).await?;
+        for planned in list {
+            if planned.is_of(firing) && self.holds_on(table, planned, (None, None)).await? {
+                self.call(planned, table, event, (None, None)).await?;
             }
         }
         Ok(())
@@ -78,9 +97,16 @@ impl RowTriggers {
     /// Owes the triggers after a statement.
     pub(crate) async fn end(&self, event: TriggerEvent) -> Result<()> {
         let mut owed = Vec::new();
-        for planned in self.active.of(Firing::after_statement(event)) {
-            if self.holds(planned, None, None).await? {
-                owed.push(self.owed(planned, event, Arc::default()));
+        let firing = Firing::after_statement(event);
+        let mut all: Vec<(Arc<Table>, Arc<PlannedTrigger>)> = Vec::new();
+        all.extend(self.active.list.iter().map(|known| (self.table.clone(), known.clone())));
+        if let Some(root) = &self.active.of_root {
+            all.extend(root.list.iter().map(|known| (root.table.clone(), known.clone())));
+        }
+        all.retain(|(_, planned)| planned.is_of(firing));
+        for (table, planned) in all {
+            if self.holds_on(&table, &planned, (None, None)).await? {
+                owed.push(Owed { planned, table, event, rows: Arc::default() });
             }
         }
         if !owed.is_empty() {
@@ -109,7 +135,8 @@ impl RowTriggers {
             if !self.holds(planned, old.map(Vec::as_slice), row.as_deref()).await? {
                 continue;
             }
-            let given = self.call(planned, firing.event, old.cloned(), row.clone()).await?;
+            let rows = (old.cloned(), row.clone());
+            let given = self.call(planned, &self.table, firing.event, rows).await?;
             let Some(given) = given else { return Ok(None) };
             if row.is_some() {
                 row = Some(given);
@@ -140,6 +167,7 @@ impl RowTriggers {
             self.count(old, new)?;
             self.queue.keep_row(&self.table, event, old, new);
         }
+        self.keep_for_root(event, old, new)?;
         let mut rows: Option<Arc<ChangedRow>> = None;
         for planned in self.active.of(Firing::after_row(event)) {
             if !self.holds(planned, old, new).await? {
@@ -154,8 +182,35 @@ impl RowTriggers {
                     rows.insert(Arc::new(changed)).clone()
                 }
             };
-            self.queue.push(self.owed(planned, event, rows));
+            let (planned, table) = (planned.clone(), self.table.clone());
+            self.queue.push(Owed { planned, table, event, rows });
         }
+        Ok(())
+    }
+
+    /// Keeps a row for transition tables of the partitioned table.
+    fn keep_for_root(
+        &self,
+        event: TriggerEvent,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+    ) -> Result<()> {
+        let Some(root) = &self.active.of_root else { return Ok(()) };
+        let event = if root.is_update { TriggerEvent::Update } else { event };
+        let needs = |planned: &Arc<PlannedTrigger>| {
+            planned.trigger.has_transitions() && planned.events.contains(&event)
+        };
+        if !root.list.iter().any(needs) {
+            return Ok(());
+        }
+        self.count(old, new)?;
+        let value = |row: &[Datum], place: &Option<usize>| {
+            place.and_then(|place| row.get(place)).cloned().unwrap_or(Datum::Null)
+        };
+        let of_root =
+            |row: &[Datum]| -> Row { root.places.iter().map(|place| value(row, place)).collect() };
+        let (old, new) = (old.map(of_root), new.map(of_root));
+        self.queue.keep_row(&root.table, event, old.as_deref(), new.as_deref());
         Ok(())
     }
 
@@ -165,15 +220,6 @@ impl RowTriggers {
         self.evaluator.run.cx.memory.take(bytes)
     }
 
-    fn owed(
-        &self,
-        planned: &Arc<PlannedTrigger>,
-        event: TriggerEvent,
-        rows: Arc<ChangedRow>,
-    ) -> Owed {
-        Owed { planned: planned.clone(), table: self.table.clone(), event, rows }
-    }
-
     /// Whether WHEN holds.
     async fn holds(
         &self,
@@ -181,23 +227,33 @@ impl RowTriggers {
         old: Option<&[Datum]>,
         new: Option<&[Datum]>,
     ) -> Result<bool> {
+        self.holds_on(&self.table, planned, (old, new)).await
+    }
+
+    /// The same for a trigger of a table, which may be the partitioned one.
+    async fn holds_on(
+        &self,
+        table: &Table,
+        planned: &PlannedTrigger,
+        rows: (Option<&[Datum]>, Option<&[Datum]>),
+    ) -> Result<bool> {
         let Some(when) = &planned.when else { return Ok(true) };
-        holds(&self.evaluator, when, self.table.columns.len(), (old, new)).await
+        holds(&self.evaluator, when, table.columns.len(), rows).await
     }
 
     async fn call(
         &self,
         planned: &PlannedTrigger,
+        table: &Arc<Table>,
         event: TriggerEvent,
-        old: Option<Row>,
-        new: Option<Row>,
+        (old, new): (Option<Row>, Option<Row>),
     ) -> Result<Option<Row>> {
         let cx = &self.evaluator.run.cx;
         cx.breathe().await?;
         let call = TriggerCall {
             trigger: &planned.trigger,
             function: &planned.function,
-            table: &self.table,
+            table,
             event,
             old,
             new,

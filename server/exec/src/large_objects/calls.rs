@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use braid_builtins::LargeObjectCall as Call;
-use braid_catalog::Id;
+use braid_catalog::{Id, LargeObject, Object};
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::descriptors::{Descriptor, Descriptors};
@@ -54,7 +54,8 @@ pub(crate) async fn call(cx: &ExecContext, call: Call, args: &[Datum]) -> Result
         Call::Creat => create(cx, 0).await,
         Call::Unlink => {
             let object = args.object()?;
-            check_owner(cx, object, true).await?;
+            let found = find(cx, object).await?;
+            cx.catalog.privileges().check_owner(user(cx), Object::LargeObject(&found))?;
             pages::unlink(cx, object).await?;
             Ok(Datum::Int(1))
         }
@@ -67,7 +68,7 @@ pub(crate) async fn call(cx: &ExecContext, call: Call, args: &[Datum]) -> Result
         Call::Get => get(cx, &args).await,
         Call::Put => {
             let object = args.object()?;
-            check_owner(cx, object, false).await?;
+            check(cx, object, "UPDATE").await?;
             let offset = u64::try_from(args.int(1)?).map_err(|_| bad_seek(args.int(1)))?;
             pages::write(cx, object, offset, args.bytes(2)?).await?;
             Ok(Datum::text(""))
@@ -126,7 +127,7 @@ async fn create(cx: &ExecContext, wanted: u32) -> Result<Datum> {
     while object == 0 {
         let random = RandomState::new().hash_one(cx.env.transaction_micros());
         let candidate = FIRST_OBJECT + (random as u32 & 0x7fff_ffff) / 2;
-        if pages::owner(cx, candidate).await?.is_none() {
+        if pages::large_object(cx, candidate).await?.is_none() {
             object = candidate;
         }
     }
@@ -134,20 +135,18 @@ async fn create(cx: &ExecContext, wanted: u32) -> Result<Datum> {
     Ok(Datum::Int(object.into()))
 }
 
-/// 42704 if there is no such object, 42501 if the user may not touch it.
-async fn check_owner(cx: &ExecContext, object: u32, to_drop: bool) -> Result<()> {
-    let Some(owner) = pages::owner(cx, object).await? else {
+/// The object of that number; 42704 if there is none.
+async fn find(cx: &ExecContext, object: u32) -> Result<LargeObject> {
+    pages::large_object(cx, object).await?.ok_or_else(|| {
         let message = format!("large object {object} does not exist");
-        return Err(Error::new(SqlState::UndefinedObject, message));
-    };
-    let user = user(cx);
-    if cx.catalog.privileges().is_superuser(user) || cx.catalog.privileges().is_member(user, owner)
-    {
-        return Ok(());
-    }
-    let what = if to_drop { "must be owner of" } else { "permission denied for" };
-    let message = format!("{what} large object {object}");
-    Err(Error::new(SqlState::InsufficientPrivilege, message))
+        Error::new(SqlState::UndefinedObject, message)
+    })
+}
+
+/// 42704 if there is no such object, 42501 without a privilege on it.
+async fn check(cx: &ExecContext, object: u32, privilege: &str) -> Result<()> {
+    let found = find(cx, object).await?;
+    cx.catalog.privileges().check(user(cx), Object::LargeObject(&found), privilege)
 }
 
 async fn open(cx: &ExecContext, args: &Args<'_>) -> Result<Datum> {
@@ -161,7 +160,10 @@ async fn open(cx: &ExecContext, args: &Args<'_>) -> Result<Datum> {
         let message = "cannot execute lo_open(INV_WRITE) in a read-only transaction";
         return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
     }
-    check_owner(cx, object, false).await?;
+    check(cx, object, "SELECT").await?;
+    if may_write {
+        check(cx, object, "UPDATE").await?;
+    }
     let mut all = Descriptors::of(cx);
     let number = all.open(Descriptor { object, may_write, offset: 0 });
     all.keep(cx);
@@ -170,7 +172,7 @@ async fn open(cx: &ExecContext, args: &Args<'_>) -> Result<Datum> {
 
 async fn get(cx: &ExecContext, args: &Args<'_>) -> Result<Datum> {
     let object = args.object()?;
-    check_owner(cx, object, false).await?;
+    check(cx, object, "SELECT").await?;
     let (offset, length) = match args.0 {
         [_] => (0, pages::size(cx, object).await?),
         _ => {

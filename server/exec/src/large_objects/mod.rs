@@ -1,7 +1,7 @@
 //! Large objects: bytes of any length that functions read and write in pieces.
 //!
 //! ```text
-//!   large_object/ database object 0          owner
+//!   large_object/ database object 0          owner, privileges, comment
 //!   large_object/ database object 1 page     the bytes of a page, which has 2,048 of them
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! closes all.
 //!
 //! Rules:
-//! - only the owner and superusers may read or change an object; there are no grants;
+//! - who may read (SELECT) and change (UPDATE) an object is stored with it;
 //! - a change of a part of a page reads the page, so REPEATABLE READ and SERIALIZABLE see a
 //!   conflict about it. At READ COMMITTED the last commit wins.
 
@@ -22,3 +22,4 @@ mod pages;
 
 pub(crate) use calls::call;
 pub(crate) use pages::all_objects;
+pub use pages::{large_object, put_large_object};

@@ -1,6 +1,6 @@
 //! Objects and their pages in the store.
 
-use braid_catalog::Id;
+use braid_catalog::{Id, LargeObject};
 use braid_codec::key::system_key;
 use braid_kv::{ScanRequest, Span};
 use braid_types::{Error, Result, SqlState, work};
@@ -56,8 +56,8 @@ fn versioned(content: &[u8]) -> Vec<u8> {
     [&[VERSION], content].concat()
 }
 
-/// All objects of the database with their owners.
-pub(crate) async fn all_objects(cx: &ExecContext) -> Result<Vec<(u32, Id)>> {
+/// All objects of the database.
+pub(crate) async fn all_objects(cx: &ExecContext) -> Result<Vec<LargeObject>> {
     let prefix = database_prefix(cx);
     let place = prefix.len();
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) async fn all_objects(cx: &ExecContext) -> Result<Vec<(u32, Id)>> {
         let object = key.get(place..place + 4).and_then(|bytes| bytes.first_chunk::<4>());
         let object = u32::from_be_bytes(*object.ok_or_else(damaged)?);
         if key.get(place + 4) == Some(&OWNER) {
-            found.push((object, owner_in(value)?));
+            found.push(object_in(object, value)?);
         }
         start = Span::prefix(part(cx, object, PAGE)).end.to_vec();
     }
@@ -90,20 +90,28 @@ async fn first(cx: &ExecContext, request: ScanRequest) -> Result<braid_kv::ScanB
     }
 }
 
-fn owner_in(value: &[u8]) -> Result<Id> {
-    content(value)?.first_chunk::<4>().map(|bytes| Id::from_be_bytes(*bytes)).ok_or_else(damaged)
+fn object_in(object: u32, value: &[u8]) -> Result<LargeObject> {
+    let (owner, stored) = content(value)?.split_first_chunk::<4>().ok_or_else(damaged)?;
+    LargeObject::from_stored(object, Id::from_be_bytes(*owner), stored).ok_or_else(damaged)
 }
 
-/// The owner of an object; `None` if there is no such object.
-pub(super) async fn owner(cx: &ExecContext, object: u32) -> Result<Option<Id>> {
+/// What is known of an object; `None` if there is no such object.
+pub async fn large_object(cx: &ExecContext, object: u32) -> Result<Option<LargeObject>> {
     let key = part(cx, object, OWNER);
     let value = cx.txn.get(cx.seq.after(), &key).await.map_err(|error| cx.kv_error(error))?;
-    value.map(|value| owner_in(&value)).transpose()
+    value.map(|value| object_in(object, &value)).transpose()
+}
+
+/// Changes owner, privileges and comment of an object.
+pub fn put_large_object(cx: &ExecContext, object: &LargeObject) -> Result<()> {
+    let value = versioned(&[&object.owner.to_be_bytes()[..], &object.stored()].concat());
+    let key = part(cx, object.id, OWNER);
+    cx.txn.put(cx.seq, key, value).map_err(|error| cx.kv_error(error))
 }
 
 /// Makes an object; 23505 if there is one of that number.
 pub(super) async fn create(cx: &ExecContext, object: u32, owner: Id) -> Result<()> {
-    if self::owner(cx, object).await?.is_some() {
+    if large_object(cx, object).await?.is_some() {
         let index = "pg_largeobject_metadata_oid_index";
         let message = format!("duplicate key value violates unique constraint \"{index}\"");
         return Err(Error::new(SqlState::UniqueViolation, message)

@@ -1,7 +1,7 @@
 //! The walk over a plan: what every operator reads, and what is ordered.
 
 use braid_builtins::{Special, Volatility};
-use braid_plan::{Expr, Join, JoinMethod, Node, PlannedStatement, Scan};
+use braid_plan::{Expr, Join, JoinMethod, Node, PlannedStatement, Scan, WindowFunction};
 use braid_rows::IndexRows;
 use braid_types::{Datum, Result};
 
@@ -149,11 +149,21 @@ impl<'a> SpanCollector<'a> {
     }
 }
 
-/// Whether rows are those of a function of a user.
+/// Whether functions of users make the rows, or take them as parts of an aggregate.
 fn calls_routine(node: &Node) -> bool {
     let functions = match node {
         Node::Function(scan) => &scan.functions,
         Node::ProjectSet(set) => &set.functions,
+        Node::Aggregate(node) => {
+            return node.aggregates.iter().any(|(_, call)| call.aggregate.is_of_user());
+        }
+        Node::Window(window) => {
+            let is_of_user = |function: &WindowFunction| match function {
+                WindowFunction::Aggregate(aggregate, _) => aggregate.is_of_user(),
+                WindowFunction::Named(_) => false,
+            };
+            return window.calls.iter().any(|(_, call)| is_of_user(&call.function));
+        }
         _ => return false,
     };
     functions.iter().any(|call| call.routine.is_some())

@@ -4,7 +4,8 @@ use braid_types::{Result, SqlType};
 
 use super::Settler;
 use super::derived::Derived;
-use super::functions::refuse_nondeterministic;
+use super::functions::{check_routine, refuse_nondeterministic};
+use crate::aggregate::AggregateKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
     AggregateCall, AggregateNode, FrameBound, SortKey, Window, WindowCall, WindowFunction,
@@ -30,7 +31,7 @@ pub(super) fn settle_aggregate(
     }
     for (slot, call) in &mut node.aggregates {
         let derived = settle_aggregate_call(settler, call)?;
-        let is_extreme = matches!(call.aggregate.name, "min" | "max");
+        let is_extreme = matches!(call.aggregate.built_in(), Some("min" | "max"));
         if is_extreme && let Some(icu) = derived.keys(true)? {
             if let [arg] = call.args.as_mut_slice() {
                 let ty = call.returns.clone();
@@ -67,7 +68,7 @@ fn group_by_key(
         return Err(refuse_nondeterministic("GROUP BY"));
     };
     let call = AggregateCall {
-        aggregate: least.aggregate,
+        aggregate: AggregateKind::BuiltIn(least.aggregate),
         args: vec![text],
         types: vec![returns.clone()],
         returns: returns.clone(),
@@ -113,13 +114,16 @@ fn settle_aggregate_call(
     for derived in &list {
         joined = joined.join(derived.clone())?;
     }
+    if let AggregateKind::User(own) = &call.aggregate {
+        check_routine(&own.routine, &joined)?;
+    }
     let is_nondeterministic = list.iter().any(Derived::is_nondeterministic);
-    if is_nondeterministic && call.aggregate.name == "mode" {
+    if is_nondeterministic && call.aggregate.built_in() == Some("mode") {
         return Err(refuse_nondeterministic("mode"));
     }
     if call.distinct && list.iter().any(Derived::has_order) {
-        if is_nondeterministic && call.aggregate.name != "count" {
-            let what = format!("{}(DISTINCT …)", call.aggregate.name);
+        if is_nondeterministic && call.aggregate.built_in() != Some("count") {
+            let what = format!("{}(DISTINCT …)", call.aggregate.name());
             return Err(refuse_nondeterministic(&what));
         }
         for ((arg, derived), ty) in call.args.iter_mut().zip(&list).zip(&mut call.types) {
@@ -148,7 +152,7 @@ pub(super) fn settle_window(settler: &mut Settler<'_, '_>, node: &mut Window) ->
         let keys = derived.keys(true);
         match (&mut call.function, call.args.as_mut_slice()) {
             (WindowFunction::Aggregate(aggregate, types), [arg])
-                if matches!(aggregate.name, "min" | "max") && derived.has_order() =>
+                if matches!(aggregate.built_in(), Some("min" | "max")) && derived.has_order() =>
             {
                 let Some(icu) = keys? else { continue };
                 let ty = call.returns.clone();
@@ -174,5 +178,9 @@ fn settle_window_call(settler: &mut Settler<'_, '_>, call: &mut WindowCall) -> R
             settler.expr(e)?;
         }
     }
-    settler.join_all(&mut call.args)
+    let joined = settler.join_all(&mut call.args)?;
+    if let WindowFunction::Aggregate(AggregateKind::User(own), _) = &call.function {
+        check_routine(&own.routine, &joined)?;
+    }
+    Ok(joined)
 }

@@ -1,7 +1,7 @@
 //! Expressions as SQL text, close to PostgreSQL's own: every operator in parentheses, implicit
 //! casts left out, constants with their type where the text alone does not tell it.
 
-use braid_builtins::{Aggregate, WindowKind};
+use braid_builtins::WindowKind;
 use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, SqlType};
 
@@ -337,7 +337,7 @@ pub(crate) fn show_aggregate<'a>(
     call: &'a AggregateCall,
     rows: Rows<'_>,
 ) -> String {
-    let mut inner = show_aggregate_args(describer, call.aggregate, &call.args, rows);
+    let mut inner = show_aggregate_args(describer, &call.args, rows);
     if call.distinct {
         inner = format!("DISTINCT {inner}");
     }
@@ -345,7 +345,7 @@ pub(crate) fn show_aggregate<'a>(
         inner
             .push_str(&format!(" ORDER BY {}", show_keys(describer, &call.order, rows).join(", ")));
     }
-    let mut text = format!("{}({inner})", call.aggregate.name);
+    let mut text = format!("{}({inner})", call.aggregate.name());
     if let Some(filter) = &call.filter {
         text.push_str(&format!(" FILTER (WHERE {})", show_expr(describer, filter, rows)));
     }
@@ -354,11 +354,10 @@ pub(crate) fn show_aggregate<'a>(
 
 fn show_aggregate_args<'a>(
     describer: &mut Describer<'a>,
-    aggregate: &Aggregate,
     args: &'a [Expr],
     rows: Rows<'_>,
 ) -> String {
-    if args.is_empty() && aggregate.name == "count" {
+    if args.is_empty() {
         return "*".to_owned();
     }
     show_list(describer, args, rows)
@@ -372,8 +371,8 @@ pub(crate) fn show_window<'a>(
 ) -> String {
     match &call.function {
         WindowFunction::Aggregate(aggregate, _) => {
-            let args = show_aggregate_args(describer, aggregate, &call.args, rows);
-            format!("{}({args}) OVER (?)", aggregate.name)
+            let args = show_aggregate_args(describer, &call.args, rows);
+            format!("{}({args}) OVER (?)", aggregate.name())
         }
         WindowFunction::Named(kind) => {
             format!("{}({}) OVER (?)", window_name(*kind), show_list(describer, &call.args, rows))

@@ -187,7 +187,8 @@ fn cascades(operator: &mut Operator, cascades: &Cascades) {
 fn triggers(operator: &mut Operator, triggers: &TableTriggers) {
     if !triggers.is_empty() {
         let name = |planned: &Arc<PlannedTrigger>| quote_ident(&planned.trigger.name);
-        operator.list("Triggers", triggers.list.iter().map(name).collect());
+        let of_root = triggers.of_root.iter().flat_map(|root| &root.list);
+        operator.list("Triggers", triggers.list.iter().chain(of_root).map(name).collect());
     }
 }
 

@@ -92,9 +92,14 @@ pub(crate) fn identify_function(
     if let (Some(note), FunctionArguments::List(list)) =
         (identifier.notes.routine(&function.name), &function.args)
     {
-        let args = identify_routine_arguments(identifier, note, &list.args)?;
+        let args = match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] => list.args.clone(),
+            args => identify_routine_arguments(identifier, note, args)?,
+        };
         result.name = identify_routine(identifier, note);
-        result.args = FunctionArguments::List(FunctionArgumentList { args, ..list.clone() });
+        let clauses = identify_clauses(identifier, list)?;
+        result.args = FunctionArguments::List(FunctionArgumentList { args, clauses, ..*list });
+        identify_around(identifier, function, &mut result)?;
         return Ok(Ast::Function(result));
     }
     let name = function.name.0.last().and_then(|part| part.as_ident());
@@ -108,6 +113,16 @@ pub(crate) fn identify_function(
             FunctionArguments::List(identify_list(identifier, e, &name, function, list)?)
         }
     };
+    identify_around(identifier, function, &mut result)?;
+    Ok(Ast::Function(result))
+}
+
+/// What aggregates and window functions have behind their arguments.
+fn identify_around(
+    identifier: &mut Identifier<'_, '_>,
+    function: &Function,
+    result: &mut Function,
+) -> Result<()> {
     result.filter = match &function.filter {
         Some(e) => Some(Box::new(identify_condition(identifier, e)?)),
         None => None,
@@ -119,7 +134,22 @@ pub(crate) fn identify_function(
         }
         other => other.clone(),
     };
-    Ok(Ast::Function(result))
+    Ok(())
+}
+
+/// ORDER BY among the arguments of an aggregate.
+fn identify_clauses(
+    identifier: &mut Identifier<'_, '_>,
+    list: &FunctionArgumentList,
+) -> Result<Vec<FunctionArgumentClause>> {
+    let mut clauses = Vec::with_capacity(list.clauses.len());
+    for clause in &list.clauses {
+        let FunctionArgumentClause::OrderBy(order) = clause else {
+            return Err(unstorable(clause));
+        };
+        clauses.push(FunctionArgumentClause::OrderBy(identify_sort_keys(identifier, order)?));
+    }
+    Ok(clauses)
 }
 
 /// What stands for a function of a user.
@@ -217,15 +247,7 @@ fn identify_list(
         let unnamed = |e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e));
         result.args = bound.into_iter().map(unnamed).collect();
     }
-    result.clauses.clear();
-    for clause in &list.clauses {
-        let FunctionArgumentClause::OrderBy(order) = clause else {
-            return Err(unstorable(clause));
-        };
-        result
-            .clauses
-            .push(FunctionArgumentClause::OrderBy(identify_sort_keys(identifier, order)?));
-    }
+    result.clauses = identify_clauses(identifier, list)?;
     Ok(result)
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use braid_builtins::{Aggregate, SetFunction, WindowKind};
+use braid_builtins::{SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
@@ -16,11 +16,12 @@ pub use super::partitions::{
 };
 pub use super::row_change::{
     Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, PolicyUse,
-    RowCheck, TableTriggers, Update, When,
+    RootTriggers, RowCheck, TableTriggers, Update, When,
 };
 pub use super::row_lock::{
     LockRows, LockWait, LockedPart, LockedTable, OID_PLACE, Recheck, RowLock,
 };
+use crate::aggregate::AggregateKind;
 use crate::memo::Memo;
 
 /// An operator of a plan.
@@ -310,7 +311,7 @@ pub struct AggregateNode {
 #[derive(Clone)]
 pub struct AggregateCall {
     /// The aggregate.
-    pub aggregate: &'static Aggregate,
+    pub aggregate: AggregateKind,
     /// The arguments, cast as resolution asked.
     pub args: Vec<Expr>,
     /// Their types.
@@ -368,7 +369,7 @@ pub struct WindowCall {
 #[derive(Clone)]
 pub enum WindowFunction {
     /// An aggregate.
-    Aggregate(&'static Aggregate, Vec<SqlType>),
+    Aggregate(AggregateKind, Vec<SqlType>),
     /// `row_number`, `rank`, `lag`, …
     Named(WindowKind),
 }

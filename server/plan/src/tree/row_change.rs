@@ -278,6 +278,22 @@ pub struct TableTriggers {
     /// Values that a column's domain or the modifier of its type changes or refuses: place, and
     /// expression over the row. They are computed after a trigger has changed a row.
     pub adjusted: Vec<(usize, Expr)>,
+    /// What the partitioned table has that the statement names, if the table is a partition of it.
+    pub of_root: Option<Arc<RootTriggers>>,
+}
+
+/// The triggers FOR EACH STATEMENT of a partitioned table, for changes of a partition.
+#[derive(Clone)]
+pub struct RootTriggers {
+    /// The partitioned table.
+    pub table: Arc<Table>,
+    /// The triggers.
+    pub list: Vec<Arc<PlannedTrigger>>,
+    /// For each of its columns the place in rows of the partition.
+    pub places: Vec<Option<usize>>,
+    /// The statement is an UPDATE: a row that it moves is deleted in one partition and inserted
+    /// into another one.
+    pub is_update: bool,
 }
 
 /// A trigger that a statement may fire.
@@ -342,7 +358,7 @@ impl PlannedTrigger {
 impl TableTriggers {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.of_root.is_none()
     }
 
     /// Those of a firing.
@@ -359,7 +375,9 @@ impl TableTriggers {
     /// as a table.
     pub fn needing_rows(&self, event: TriggerEvent) -> Option<&Trigger> {
         let needs = |trigger: &Trigger| trigger.for_each_row || trigger.has_transitions();
-        let mut list = self.list.iter().filter(|planned| planned.events.contains(&event));
+        let of_root = self.of_root.iter().flat_map(|root| &root.list);
+        let list = self.list.iter().chain(of_root);
+        let mut list = list.filter(|planned| planned.events.contains(&event));
         list.find(|planned| needs(&planned.trigger)).map(|planned| &planned.trigger)
     }
 }

@@ -26,15 +26,8 @@ pub enum OtherObject {
     Named(ObjectName),
     /// A type or a domain.
     Type(DataType),
-    /// A function, procedure or routine.
+    /// A function, procedure, aggregate or routine.
     Routine(RoutineName),
-    /// An aggregate.
-    Aggregate {
-        /// Its name.
-        name: ObjectName,
-        /// Its arguments' types.
-        arguments: Vec<DataType>,
-    },
     /// By a name of its own on a table: a trigger, a rule, a policy.
     OnTable {
         /// Its name.

@@ -49,8 +49,8 @@ pub use options::{
 };
 pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{
-    AlterRoutine, Call, CreateRoutine, DoBlock, ParameterMode, Returns, RoutineKind, RoutineName,
-    RoutineOption, RoutineParameter, StandardBody,
+    AggregateOption, AlterRoutine, Call, CreateAggregate, CreateRoutine, DoBlock, ParameterMode,
+    Returns, RoutineKind, RoutineName, RoutineOption, RoutineParameter, StandardBody,
 };
 pub use session::{
     AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,

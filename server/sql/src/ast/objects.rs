@@ -357,6 +357,8 @@ pub enum CommentTarget {
     Domain(ObjectName),
     /// `COMMENT ON FUNCTION`, `PROCEDURE` or `ROUTINE`.
     Routine(Box<RoutineName>),
+    /// `COMMENT ON LARGE OBJECT`.
+    LargeObject(u32),
     /// `COMMENT ON TRIGGER`.
     Trigger {
         /// The trigger.

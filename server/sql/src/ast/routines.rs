@@ -9,7 +9,9 @@ pub enum RoutineKind {
     Function,
     /// `PROCEDURE`.
     Procedure,
-    /// `ROUTINE`: either of them.
+    /// `AGGREGATE`.
+    Aggregate,
+    /// `ROUTINE`: any of them.
     Any,
 }
 
@@ -19,6 +21,7 @@ impl RoutineKind {
         match self {
             RoutineKind::Function => "function",
             RoutineKind::Procedure => "procedure",
+            RoutineKind::Aggregate => "aggregate",
             RoutineKind::Any => "routine",
         }
     }
@@ -28,6 +31,7 @@ impl RoutineKind {
         match self {
             RoutineKind::Function => "FUNCTION",
             RoutineKind::Procedure => "PROCEDURE",
+            RoutineKind::Aggregate => "AGGREGATE",
             RoutineKind::Any => "ROUTINE",
         }
     }
@@ -48,6 +52,36 @@ pub struct CreateRoutine {
     pub returns: Option<Returns>,
     /// The options, as they were written.
     pub options: Vec<RoutineOption>,
+}
+
+/// `CREATE AGGREGATE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateAggregate {
+    /// `OR REPLACE`.
+    pub or_replace: bool,
+    /// The aggregate.
+    pub name: ObjectName,
+    /// Its parameters; `None` in the old style, which has the option `BASETYPE` instead.
+    pub parameters: Option<Vec<RoutineParameter>>,
+    /// The options in lower case with their values, as they were written.
+    pub options: Vec<(String, AggregateOption)>,
+}
+
+/// The value of an option of `CREATE AGGREGATE`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AggregateOption {
+    /// The name of a function.
+    Function(ObjectName),
+    /// A type; `None` is the word `ANY` of the old style.
+    Type(Option<DataType>),
+    /// A string, number or word.
+    Text(String),
+    /// A switch.
+    Switch(bool),
+    /// The symbol of an operator.
+    Operator(String),
+    /// An option that does not exist.
+    Unknown,
 }
 
 /// A parameter of a routine.

@@ -380,6 +380,8 @@ pub enum GrantObjects {
     AllFunctionsInSchema(Vec<ObjectName>),
     /// `FUNCTION names`: accepted, no effect.
     Functions(Vec<RoutineName>),
+    /// `LARGE OBJECT numbers`.
+    LargeObjects(Vec<u32>),
 }
 
 /// `ALTER DEFAULT PRIVILEGES`: a `GRANT` or `REVOKE` for objects that are made later.

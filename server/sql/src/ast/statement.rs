@@ -4,13 +4,13 @@
 use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
     AlterRoutine, AlterSequence, AlterTable, AlterType, AlterUser, AlterView, Call, Comment,
-    CopyDirection, CopyOptions, CreateCollation, CreateDatabase, CreateDomain, CreateExtension,
-    CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateTable, CreateTrigger,
-    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
-    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
-    GrantPrivileges, Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query, RefreshView, Reindex,
-    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
-    TransactionModes, Truncate,
+    CopyDirection, CopyOptions, CreateAggregate, CreateCollation, CreateDatabase, CreateDomain,
+    CreateExtension, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateTable,
+    CreateTrigger, CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType,
+    DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr,
+    FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query,
+    RefreshView, Reindex, Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias,
+    TableWithJoins, TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -60,6 +60,15 @@ pub enum Statement {
     AlterDomain(Box<AlterDomain>),
     /// `CREATE FUNCTION` or `CREATE PROCEDURE`.
     CreateRoutine(Box<CreateRoutine>),
+    /// `ALTER LARGE OBJECT … OWNER TO`.
+    AlterLargeObject {
+        /// Its number.
+        object: u32,
+        /// The new owner.
+        owner: Ident,
+    },
+    /// `CREATE AGGREGATE`.
+    CreateAggregate(Box<CreateAggregate>),
     /// `ALTER FUNCTION` and its like, except the renaming and moving forms
     /// ([`Statement::Rename`]).
     AlterRoutine(Box<AlterRoutine>),

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use crate::lex::keywords::{self, Category};
@@ -76,6 +76,17 @@ pub(crate) fn parse_string(cursor: &mut Cursor<'_>) -> Result<String> {
     let text = text.clone();
     cursor.advance();
     Ok(text)
+}
+
+/// The number of a large object.
+pub(crate) fn parse_object_number(cursor: &mut Cursor<'_>) -> Result<u32> {
+    let Token::Number(digits, _) = cursor.peek() else { return Err(cursor.unexpected()) };
+    let Ok(number) = digits.parse() else {
+        let message = format!("value \"{digits}\" is out of range for type oid");
+        return Err(Error::new(SqlState::NumericValueOutOfRange, message));
+    };
+    cursor.advance();
+    Ok(number)
 }
 
 /// An integer with an optional sign.

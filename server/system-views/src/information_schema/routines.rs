@@ -30,6 +30,15 @@ fn specific_name(routine: &Routine) -> Datum {
     text(format!("{}_{}", routine.name, routine.id))
 }
 
+/// What it is; NULL for an aggregate.
+fn kind(routine: &Routine) -> Datum {
+    match (&routine.aggregate, routine.is_procedure) {
+        (Some(_), _) => Datum::Null,
+        (None, true) => text("PROCEDURE"),
+        (None, false) => text("FUNCTION"),
+    }
+}
+
 fn routines(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new(
         "information_schema.routines",
@@ -66,7 +75,7 @@ fn routines(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let schema = text(cx.catalog.schema_name(routine.schema));
         let ty = (!routine.is_procedure).then(|| routine.result_type());
         let is_trigger = routine.is_for_triggers();
-        let is_sql = routine.language == Language::Sql;
+        let is_sql = routine.language == Language::Sql && routine.aggregate.is_none();
         let owns = cx.catalog.privileges().acts_as(role, routine.owner);
         let of_type = |value: fn(&VirtualContext<'_>, &SqlType) -> Datum| {
             ty.map_or(Datum::Null, |ty| value(cx, ty))
@@ -78,7 +87,7 @@ fn routines(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             database(cx),
             schema,
             text(&routine.name),
-            text(if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" }),
+            kind(routine),
             if is_trigger { text("trigger") } else { of_type(|_, ty| data_type(ty)) },
             of_type(|cx, _| database(cx)),
             if is_trigger { text("pg_catalog") } else { of_type(|cx, ty| text(schema_of(cx, ty))) },

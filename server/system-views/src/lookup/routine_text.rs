@@ -24,7 +24,9 @@ pub(crate) fn routine_text(lookup: &CatalogLookup, routine: &Routine) -> Routine
         places.map(|place| lookup.names().parameter_default(routine, place)).collect();
     let arguments = arguments(lookup, routine, Some(&defaults));
     let result = result(lookup, routine);
-    let definition = definition(lookup, routine, &arguments, result.as_deref());
+    let is_aggregate = routine.aggregate.is_some();
+    let definition =
+        (!is_aggregate).then(|| definition(lookup, routine, &arguments, result.as_deref()));
     RoutineText {
         name: routines.text(path, routine),
         signature: routines.signature(path, routine, ","),

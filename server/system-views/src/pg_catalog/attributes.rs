@@ -344,6 +344,8 @@ const PG_CONSTRAINT: u32 = 2606;
 const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
 const PG_COLLATION: u32 = 3456;
+/// PostgreSQL keeps comments on large objects under the number of their pages' table.
+const PG_LARGEOBJECT: u32 = 2613;
 const PG_TRIGGER: u32 = 2620;
 const PG_POLICY: u32 = 3256;
 const PG_DATABASE: u32 = 1262;
@@ -396,6 +398,7 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);
         schema.collations.iter().for_each(|own| add(own.id, PG_COLLATION, 0, &own.comment));
     }
+    cx.large_objects.iter().for_each(|found| add(found.id, PG_LARGEOBJECT, 0, &found.comment));
     builder.rows()
 }
 

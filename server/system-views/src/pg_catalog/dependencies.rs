@@ -18,13 +18,14 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Relation, StoredExpr, Table,
-    Trigger, View, enums_named, virtual_schemas, virtual_tables,
+    BRAID_INTERNAL, Column, EXTENSIONS, FunctionRef, Id, Index, Language, PG_CATALOG, ROOT,
+    Relation, StoredExpr, Table, Trigger, View, enums_named, virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
         "pg_depend" => pg_depend,
+        "pg_available_extensions" => pg_available_extensions,
         "pg_extension" => pg_extension,
         "pg_init_privs" => pg_init_privs,
         _ => return None,
@@ -46,10 +47,6 @@ const PG_EXTENSION: u32 = 3079;
 
 /// The extension that stands for what BraidDB has beside PostgreSQL's catalogs.
 const OWN_EXTENSION: Id = 15_001;
-
-/// The extension `pg_stat_statements`, which is always there; its number is below those of users,
-/// so that no dump has it.
-const STATEMENTS_EXTENSION: Id = 15_002;
 
 /// The lowest number of an object that users make.
 const FIRST_OF_USERS: Id = 2200;
@@ -198,6 +195,11 @@ impl Dependencies {
     fn routines(&mut self, cx: &VirtualContext<'_>) {
         for found in cx.catalog.names().routines().in_database(cx.path.database) {
             self.add((PG_PROC, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+            if let Some(parts) = &found.aggregate {
+                for id in parts.functions().filter_map(FunctionRef::routine) {
+                    self.add((PG_PROC, found.id, 0), (PG_PROC, id, 0), "n");
+                }
+            }
             if found.language == Language::Plpgsql {
                 self.add((PG_PROC, found.id, 0), (PG_LANGUAGE, found.language.oid(), 0), "n");
             }
@@ -342,15 +344,26 @@ fn pg_extension(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ]);
     }
     let schema = virtual_schemas().find(|(schema, _)| *schema == PG_CATALOG);
-    if let Some((_, schema)) = schema {
+    for extension in EXTENSIONS {
         builder.push([
-            int(STATEMENTS_EXTENSION),
-            text("pg_stat_statements"),
+            int(extension.oid),
+            text(extension.name),
             int(ROOT),
-            int(schema),
+            int(schema.map_or(0, |(_, schema)| schema)),
             flag(true),
-            text("1.10"),
+            text(extension.version),
         ]);
+    }
+    builder.rows()
+}
+
+/// What could be created is there already.
+fn pg_available_extensions(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["name", "default_version", "installed_version", "comment"];
+    let mut builder = RowBuilder::new("pg_available_extensions", &columns);
+    for extension in EXTENSIONS {
+        let version = text(extension.version);
+        builder.push([text(extension.name), version.clone(), version, text(extension.comment)]);
     }
     builder.rows()
 }

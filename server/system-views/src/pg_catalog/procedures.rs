@@ -1,6 +1,6 @@
 //! `pg_proc`, with the routines of users; `pg_aggregate` and `pg_operator`.
 
-use braid_builtins::{Volatility, arg_oid, operators, procedures};
+use braid_builtins::{Operator, Volatility, arg_oid, function_oid, operators, procedures};
 use braid_types::sql_type::AnyType;
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -8,7 +8,7 @@ use crate::cell::{acl_items, count, flag, int, letter, optional, text, texts, ve
 use crate::context::{RowsOf, VirtualContext};
 use crate::lookup::{DEFAULT_COST, DEFAULT_ROWS};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Object, ParameterMode, ROOT, Routine, RoutineParameter};
+use braid_catalog::{FunctionRef, Object, ParameterMode, ROOT, Routine, RoutineParameter};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -53,6 +53,9 @@ const PROC_COLUMNS: [&str; 27] = [
 /// The oid of the pseudo-type that trigger functions return.
 const TRIGGER: u32 = 2279;
 
+/// The language of built-in functions, and of aggregates.
+const INTERNAL_LANGUAGE: u32 = 12;
+
 fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("pg_proc", &PROC_COLUMNS);
     for procedure in procedures() {
@@ -62,7 +65,7 @@ fn pg_proc(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(procedure.name),
             int(11),
             int(ROOT),
-            int(12),
+            int(INTERNAL_LANGUAGE),
             Datum::Float(1.0),
             Datum::Float(if procedure.set { 1000.0 } else { 0.0 }),
             variadic.map_or(int(0), |arg| int(arg_oid(arg))),
@@ -116,16 +119,23 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         true => Datum::Null,
         false => Datum::array(ty, items),
     };
+    let (kind, language, cost, body) = match &routine.aggregate {
+        Some(_) => ('a', INTERNAL_LANGUAGE, 1.0, "aggregate_dummy"),
+        None => {
+            let kind = if routine.is_procedure { 'p' } else { 'f' };
+            (kind, routine.language.oid(), DEFAULT_COST, routine.body.as_str())
+        }
+    };
     builder.push([
         int(routine.id),
         text(&routine.name),
         int(routine.schema),
         int(routine.owner),
-        int(routine.language.oid()),
-        Datum::Float(routine.cost.unwrap_or(DEFAULT_COST)),
+        int(language),
+        Datum::Float(routine.cost.unwrap_or(cost)),
         Datum::Float(rows),
         int(routine.variadic().map_or(0, variadic_oid)),
-        letter(if routine.is_procedure { 'p' } else { 'f' }),
+        letter(kind),
         flag(routine.leakproof),
         flag(routine.strict),
         flag(routine.returns_set),
@@ -144,7 +154,7 @@ fn push_routine(builder: &mut RowBuilder, cx: &VirtualContext<'_>, routine: &Rou
         listed(SqlType::InternalChar, modes),
         texts(names),
         optional((!defaults.is_empty()).then(|| defaults.join(", "))),
-        text(&routine.body),
+        text(body),
         optional(routine.standard.map(|_| routine.body.clone())),
         texts((!routine.settings.is_empty()).then(|| config.collect())),
         acl_items(cx.catalog.privileges().acl(Object::Routine(routine))),
@@ -164,12 +174,79 @@ fn variadic_oid(array: &SqlType) -> u32 {
     }
 }
 
-fn pg_aggregate(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut builder = RowBuilder::new("pg_aggregate", &["aggfnoid", "aggkind"]);
+fn pg_aggregate(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_aggregate",
+        &[
+            "aggfnoid",
+            "aggkind",
+            "aggnumdirectargs",
+            "aggtransfn",
+            "aggfinalfn",
+            "aggcombinefn",
+            "aggfinalextra",
+            "aggfinalmodify",
+            "aggmfinalmodify",
+            "aggsortop",
+            "aggtranstype",
+            "aggtransspace",
+            "aggmtransspace",
+            "agginitval",
+        ],
+    );
+    let function = |part: Option<&FunctionRef>| match part {
+        None => int(0),
+        Some(FunctionRef::BuiltIn(name)) => int(function_oid(name)),
+        Some(FunctionRef::Routine(id)) => int(*id),
+    };
     for procedure in procedures().iter().filter(|procedure| procedure.kind == 'a') {
-        builder.push([int(procedure.oid), text("n")]);
+        builder.push([
+            int(procedure.oid),
+            text("n"),
+            int(0),
+            int(0),
+            int(0),
+            int(0),
+            flag(false),
+            text("r"),
+            text("r"),
+            int(0),
+            int(0),
+            int(0),
+            int(0),
+            Datum::Null,
+        ]);
+    }
+    for routine in cx.catalog.names().routines().in_database(cx.path.database) {
+        let Some(parts) = &routine.aggregate else { continue };
+        builder.push([
+            int(routine.id),
+            text("n"),
+            int(0),
+            function(Some(&parts.step)),
+            function(parts.finish.as_ref()),
+            function(parts.combine.as_ref()),
+            flag(parts.finish_takes_arguments),
+            letter(parts.finish_modifies),
+            text("r"),
+            int(sort_operator(routine)),
+            int(parts.state.oid()),
+            Datum::Int(i64::from(parts.state_bytes)),
+            int(0),
+            optional(parts.initial.clone()),
+        ]);
     }
     builder.rows()
+}
+
+/// The number of an aggregate's sort operator over its only argument; 0 without one.
+fn sort_operator(routine: &Routine) -> u32 {
+    let symbol = routine.aggregate.as_ref().and_then(|parts| parts.sort_operator.as_deref());
+    let (Some(symbol), Some(argument)) = (symbol, routine.types().next()) else { return 0 };
+    let oid = argument.oid();
+    let of_argument =
+        |known: &&Operator| known.name == symbol && known.left == oid && known.right == oid;
+    operators().iter().find(of_argument).map_or(0, |found| found.oid)
 }
 
 fn pg_operator(_: &VirtualContext<'_>) -> Result<Vec<Row>> {

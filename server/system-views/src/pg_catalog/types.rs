@@ -6,13 +6,13 @@ use braid_types::collation::{BYTE_COLLATIONS, icu_locales};
 use braid_types::search::configs;
 use braid_types::{Datum, RangeKind, Result, Row, SqlType};
 
-use crate::cell::{flag, int, text};
+use crate::cell::{acl_items, flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{BTREE, GIN, GIST, HASH, HEAP, SPGIST};
 use crate::row_builder::RowBuilder;
 use braid_builtins::{COLLATION_VERSION, function_oid};
 use braid_catalog::{
-    Collations, INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, ROOT, family_name,
+    Collations, INVERTED_CLASSES, OPERATOR_CLASSES, Object, OperatorClass, ROOT, family_name,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -245,9 +245,10 @@ fn pg_language(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn pg_largeobject_metadata(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut builder = RowBuilder::new("pg_largeobject_metadata", &["oid", "lomowner"]);
-    for (object, owner) in cx.large_objects {
-        builder.push([int(*object), int(*owner)]);
+    let mut builder = RowBuilder::new("pg_largeobject_metadata", &["oid", "lomowner", "lomacl"]);
+    for found in cx.large_objects {
+        let acl = cx.catalog.privileges().acl(Object::LargeObject(found));
+        builder.push([int(found.id), int(found.owner), acl_items(acl)]);
     }
     builder.rows()
 }

@@ -3,7 +3,9 @@
 mod composite;
 mod domain;
 mod enums;
+mod large_object;
 
 pub use composite::Composite;
 pub use domain::{Domain, DomainCheck};
 pub use enums::{Enum, Label, enums_named};
+pub use large_object::LargeObject;

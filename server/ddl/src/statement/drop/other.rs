@@ -76,7 +76,6 @@ fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) 
         OtherObject::Named(name) => named(cx, statement, name),
         OtherObject::Type(data_type) => data_type_item(cx, statement, data_type),
         OtherObject::Routine(name) => routine(cx, statement, &name.name, name.arguments.as_deref()),
-        OtherObject::Aggregate { name, arguments } => routine(cx, statement, name, Some(arguments)),
         OtherObject::OnTable { name, table } if kind == "trigger" => {
             drop_trigger(cx, statement, &fold(name), table)
         }

@@ -99,13 +99,16 @@ pub(crate) async fn drop_schema(
         let dependents = drop_type::dependents(cx, found, &inside.iter().copied().collect());
         type_lines.push(describe_type(cx, found));
         type_lines.extend(dependents.texts().map(str::to_owned));
-        drop_type::carry_out(cx, found, dependents).await?;
+        drop_type::carry_out(cx, found.id(), dependents).await?;
     }
+    let going: BTreeSet<Id> = inside.iter().copied().collect();
     for routine in inside.iter().filter_map(|id| catalog.names().routines().get(*id)) {
         type_lines.push(describe_routine(cx, routine));
         let triggers = drop_triggers_calling(cx, routine)?;
         type_lines.extend(triggers);
-        cx.draft()?.remove(routine.id);
+        let dependents = drop_type::routine_dependents(cx, routine, &going);
+        type_lines.extend(dependents.texts().map(str::to_owned));
+        drop_type::carry_out(cx, routine.id, dependents).await?;
     }
     let is_other = |id: &Id| {
         types.iter().any(|found| found.id() == *id) || catalog.names().routines().get(*id).is_some()

@@ -76,6 +76,8 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
             Ok(())
         }
         CommentTarget::Constraint { name, table } => constraint(cx, &fold(name), table, text),
+        // They are not in the catalog.
+        CommentTarget::LargeObject(_) => Ok(()),
         // Extensions are built in; nothing keeps a comment on one.
         CommentTarget::Extension(_) => Ok(()),
     }

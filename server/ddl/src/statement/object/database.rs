@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE};
+use braid_catalog::{
+    Database, DatabaseSetting, EXTENSIONS, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE,
+};
 use braid_sql::ast::{
     AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset,
     SettingChange,
@@ -95,7 +97,11 @@ fn check_template(cx: &DdlContext<'_>, name: &str) -> Result<()> {
     if schemas
         .any(|schema| schema.name != "public" || !schema_content(&catalog, schema.id).is_empty())
     {
-        return Err(Error::unsupported("CREATE DATABASE from a template that is not empty"));
+        let refused = Error::unsupported("CREATE DATABASE from a template that is not empty");
+        return Err(refused.hint(format!(
+            "Create an empty database, and restore a dump of \"{name}\" into it with pg_dump and \
+             psql."
+        )));
     }
     Ok(())
 }
@@ -248,28 +254,15 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
     Ok(())
 }
 
-/// Extensions whose functions are built in: creating them is accepted.
-const BUILT_IN: &[&str] = &[
-    "plpgsql",
-    "pgcrypto",
-    "uuid-ossp",
-    "pg_stat_statements",
-    "btree_gist",
-    "pg_trgm",
-    "citext",
-    "hstore",
-];
-
 pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
     let name = fold(&create.name);
-    if BUILT_IN.contains(&name.as_str()) {
+    if EXTENSIONS.iter().any(|known| known.name == name) {
         let message = format!("extension \"{name}\" is built in, skipping");
         cx.notice(SqlState::SuccessfulCompletion, message);
         return Ok(());
     }
     let message = format!("extension \"{name}\" is not available");
-    Err(Error::new(SqlState::FeatureNotSupported, message).hint(
-        "The functions of pgcrypto for hashes, passwords and random bytes and those of uuid-ossp \
-         are built in.",
-    ))
+    let names: Vec<&str> = EXTENSIONS.iter().map(|known| known.name).collect();
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .hint(format!("These are built in: {}.", names.join(", "))))
 }

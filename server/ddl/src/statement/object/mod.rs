@@ -5,6 +5,7 @@ pub(crate) mod comment;
 pub(crate) mod create_schema;
 pub(crate) mod database;
 mod differences;
+pub(crate) mod large_object;
 pub(crate) mod materialized;
 pub(crate) mod rename;
 pub(crate) mod sequence;

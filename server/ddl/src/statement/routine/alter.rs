@@ -1,11 +1,11 @@
-//! ALTER FUNCTION, COMMENT ON FUNCTION, and the like for procedures.
+//! ALTER FUNCTION, COMMENT ON FUNCTION, and the like for procedures and aggregates.
 
 use braid_catalog::{Object, Routine};
 use braid_sql::ast::{AlterRoutine, RenameKind, RoutineName};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::find::find_own;
+use super::find::{find_own, is_aggregate};
 use super::options::{Options, apply, check_leakproof, collect};
 use crate::context::DdlContext;
 use crate::names::owner::check_new_owner;
@@ -13,6 +13,9 @@ use crate::names::owner::check_new_owner;
 /// `ALTER FUNCTION … options`
 pub(crate) fn alter(cx: &mut DdlContext<'_>, statement: &AlterRoutine) -> Result<String> {
     let found = find_own(cx, &statement.routine)?;
+    if found.aggregate.is_some() {
+        return Err(is_aggregate(&statement.routine));
+    }
     let options: Options<'_> = collect(&statement.options)?;
     let mut changed = Routine::clone(&found);
     apply(&mut changed, &options)?;

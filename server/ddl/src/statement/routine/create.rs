@@ -43,6 +43,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         name,
         owner: cx.user(),
         is_procedure: create.kind == RoutineKind::Procedure,
+        aggregate: None,
         parameters,
         returns,
         result_domain: result_domain(cx, create)?,
@@ -65,7 +66,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
     };
     apply(&mut routine, &options)?;
     check_leakproof(cx, &options)?;
-    replace(cx, create, &mut routine)?;
+    replace(cx, create.or_replace, &mut routine)?;
     let is_checked = cx.exec.env.setting("check_function_bodies").as_deref() != Some("off");
     if is_checked || routine.standard.is_some() {
         let uses = check_body(cx, &routine)?;
@@ -96,30 +97,35 @@ fn language(name: Option<&str>) -> Result<Language> {
 
 /// Takes over what stays of the routine that is replaced, if there is one. 42723 without
 /// OR REPLACE.
-fn replace(cx: &DdlContext<'_>, create: &CreateRoutine, routine: &mut Routine) -> Result<()> {
+pub(super) fn replace(cx: &DdlContext<'_>, or_replace: bool, routine: &mut Routine) -> Result<()> {
     let catalog = cx.catalog();
     let Some(old) = catalog.names().routines().find(routine.schema, &routine.name, routine.types())
     else {
         return Ok(());
     };
     let name = &routine.name;
-    if !create.or_replace {
+    if !or_replace {
         let message = format!("function \"{name}\" already exists with same argument types");
         return Err(Error::new(SqlState::DuplicateFunction, message));
     }
     cx.check_owner(Object::Routine(old))?;
-    if old.is_procedure != routine.is_procedure {
-        let kind = old.kind();
+    if old.is_procedure != routine.is_procedure
+        || old.aggregate.is_some() != routine.aggregate.is_some()
+    {
+        let kind = match old.aggregate.is_some() {
+            true => "an aggregate function".to_owned(),
+            false => format!("a {}", old.kind()),
+        };
         return Err(Error::new(SqlState::WrongObjectType, "cannot change routine kind")
-            .detail(format!("\"{name}\" is a {kind}.")));
+            .detail(format!("\"{name}\" is {kind}.")));
     }
     let signature = catalog.names().routines().signature(Some(cx.path()), old, ",");
-    let refuse = |message: String| {
-        Err(definition(message).hint(format!("Use DROP FUNCTION {signature} first.")))
-    };
+    let kind = if old.aggregate.is_some() { "AGGREGATE" } else { "FUNCTION" };
+    let first = format!("Use DROP {kind} {signature} first.");
+    let refuse = |message: String| Err(definition(message).hint(first.clone()));
     if !same_result(old, routine) {
         let message = "cannot change return type of existing function";
-        let error = definition(message).hint(format!("Use DROP FUNCTION {signature} first."));
+        let error = definition(message).hint(first);
         let is_row = |routine: &Routine| matches!(routine.result_type(), SqlType::Record(_));
         return Err(match is_row(old) && is_row(routine) && old.outputs().next().is_some() {
             true => error.detail("Row type defined by OUT parameters is different."),

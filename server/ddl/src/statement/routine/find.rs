@@ -19,6 +19,7 @@ fn find(cx: &DdlContext<'_>, name: &RoutineName) -> Result<Option<Arc<Routine>>>
     let fits = |routine: &Routine| match name.kind {
         RoutineKind::Function => !routine.is_procedure,
         RoutineKind::Procedure => routine.is_procedure,
+        RoutineKind::Aggregate => routine.aggregate.is_some(),
         RoutineKind::Any => true,
     };
     let Some(arguments) = &name.arguments else {
@@ -40,8 +41,10 @@ fn find(cx: &DdlContext<'_>, name: &RoutineName) -> Result<Option<Arc<Routine>>>
     match found {
         Some(found) if !fits(&found) => {
             let signature = catalog.names().routines().signature(Some(cx.path()), &found, ", ");
-            let kind = name.kind.word();
-            let message = format!("{signature} is not a {kind}");
+            let message = match name.kind {
+                RoutineKind::Aggregate => format!("function {signature} is not an aggregate"),
+                kind => format!("{signature} is not a {}", kind.word()),
+            };
             Err(Error::new(SqlState::WrongObjectType, message))
         }
         found => Ok(found),
@@ -58,6 +61,9 @@ fn missing(cx: &DdlContext<'_>, name: &RoutineName) -> Error {
     let message = match &name.arguments {
         None => format!("could not find a {kind} named \"{shown}\""),
         Some(arguments) => match argument_types(cx, arguments) {
+            Ok(types) if types.is_empty() && name.kind == RoutineKind::Aggregate => {
+                format!("{kind} {shown}(*) does not exist")
+            }
             Ok(types) => {
                 let types: Vec<&str> = types.iter().map(SqlType::plain_name).collect();
                 format!("{kind} {shown}({}) does not exist", types.join(", "))
@@ -66,6 +72,12 @@ fn missing(cx: &DdlContext<'_>, name: &RoutineName) -> Error {
         },
     };
     Error::new(SqlState::UndefinedFunction, message)
+}
+
+/// 42809: an aggregate where a function with a body is wanted.
+pub(super) fn is_aggregate(name: &RoutineName) -> Error {
+    let message = format!("\"{}\" is an aggregate function", parts(&name.name).join("."));
+    Error::new(SqlState::WrongObjectType, message)
 }
 
 /// The routine of that name, which the user has to own.
@@ -98,6 +110,10 @@ pub(crate) fn find_to_drop(
 ) -> Result<Option<Arc<Routine>>> {
     let found = find(cx, name)?;
     if let Some(found) = &found {
+        if found.aggregate.is_some() && name.kind == RoutineKind::Function {
+            let hint = "Use DROP AGGREGATE to drop aggregate functions.";
+            return Err(is_aggregate(name).hint(hint));
+        }
         cx.check_owner(Object::Routine(found))?;
     }
     Ok(found)

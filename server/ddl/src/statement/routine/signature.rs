@@ -63,18 +63,7 @@ pub(super) fn parameters(
     cx: &DdlContext<'_>,
     create: &CreateRoutine,
 ) -> Result<Vec<RoutineParameter>> {
-    /// As in PostgreSQL.
-    const PARAMETERS_MAX: usize = 100;
-    let inputs = create.parameters.iter().filter(|parameter| parameter.mode != Mode::Out);
-    if inputs.count() > PARAMETERS_MAX {
-        let message = format!("functions cannot have more than {PARAMETERS_MAX} arguments");
-        return Err(Error::new(SqlState::TooManyArguments, message));
-    }
-    let mut list: Vec<RoutineParameter> = Vec::with_capacity(create.parameters.len());
-    for written in &create.parameters {
-        let parameter = parameter(cx, &list, written)?;
-        add(&mut list, parameter)?;
-    }
+    let mut list = written_parameters(cx, &create.parameters)?;
     if let Some(Returns::Table(columns)) = &create.returns {
         if list.iter().any(|parameter| parameter.mode.is_output()) {
             let message = "OUT and INOUT arguments aren't allowed in TABLE functions";
@@ -86,6 +75,26 @@ pub(super) fn parameters(
             let mode = ParameterMode::Table;
             add(&mut list, RoutineParameter { name, ty, domain: None, default: None, mode })?;
         }
+    }
+    Ok(list)
+}
+
+/// The parameters between the parentheses.
+pub(super) fn written_parameters(
+    cx: &DdlContext<'_>,
+    all: &[Written],
+) -> Result<Vec<RoutineParameter>> {
+    /// As in PostgreSQL.
+    const PARAMETERS_MAX: usize = 100;
+    let inputs = all.iter().filter(|parameter| parameter.mode != Mode::Out);
+    if inputs.count() > PARAMETERS_MAX {
+        let message = format!("functions cannot have more than {PARAMETERS_MAX} arguments");
+        return Err(Error::new(SqlState::TooManyArguments, message));
+    }
+    let mut list: Vec<RoutineParameter> = Vec::with_capacity(all.len());
+    for written in all {
+        let parameter = parameter(cx, &list, written)?;
+        add(&mut list, parameter)?;
     }
     Ok(list)
 }
@@ -213,7 +222,7 @@ pub(super) fn result_of(
         }
         (_, Some(ty)) | (Some(ty), None) => ty,
     };
-    check_polymorphic(&ty, parameters)?;
+    check_polymorphic(&ty, parameters, "result")?;
     if ty == SqlType::Void && is_set {
         // As PostgreSQL has it: rows without a value.
         return Ok((RoutineResult::Value(ty), true));
@@ -244,7 +253,11 @@ fn is_range(any: AnyType) -> bool {
 }
 
 /// 42P13 for a polymorphic result that no argument decides.
-fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()> {
+pub(super) fn check_polymorphic(
+    ty: &SqlType,
+    parameters: &[RoutineParameter],
+    what: &str,
+) -> Result<()> {
     let results: Vec<AnyType> = match ty {
         SqlType::Any(any) => vec![*any],
         SqlType::Record(row) => row
@@ -281,7 +294,7 @@ fn check_polymorphic(ty: &SqlType, parameters: &[RoutineParameter]) -> Result<()
             "A result of type {} requires at least one input of type {family}.",
             shown.plain_name()
         );
-        return Err(definition("cannot determine result data type").detail(detail));
+        return Err(definition(format!("cannot determine {what} data type")).detail(detail));
     }
     Ok(())
 }

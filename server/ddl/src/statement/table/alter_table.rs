@@ -32,7 +32,7 @@ use crate::statement::table::key_from_index::{become_key, usable_index, use_inde
 use crate::statement::table::primary_key::{
     add_primary_key, add_unique, drop_primary_key, replace_primary_key,
 };
-use crate::statement::trigger::set_state;
+use crate::statement::trigger::{set_state, set_state_of_copies};
 use crate::statement::types::composites::refuse_composite;
 use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
@@ -90,6 +90,11 @@ async fn apply_down(
     let known: Vec<Id> = table.all_indexes().map(|index| index.id).collect();
     let parts = parts_of_dropped(cx, &table, action);
     apply(cx, table, action).await?;
+    if let AlterAction::Trigger(choice, state) = action
+        && !only
+    {
+        set_state_of_copies(cx, id, choice, *state)?;
+    }
     let Some(changed) = cx.catalog().table(id).cloned() else { return Ok(()) };
     let action = named_constraint(action, &changed);
     for heir in heirs {

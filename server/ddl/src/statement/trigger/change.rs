@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Relation, Table, Trigger, TriggerState};
+use braid_catalog::partitions::is_referenced;
+use braid_catalog::{Id, Object, Relation, Table, Trigger, TriggerState};
 use braid_sql::ast::{self, ObjectName, RenameKind, TriggerChoice};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::find::{check_owner, duplicate, find_trigger, inherited_from, missing, put_triggers};
+use super::find::{check_owner, find_trigger, inherited_from, missing, put_triggers};
 use crate::context::DdlContext;
+use crate::partitions::triggers::duplicate;
 
 /// `ALTER TRIGGER … RENAME TO`
 pub(crate) fn rename(
@@ -51,8 +53,49 @@ pub(crate) fn comment(
     put_triggers(cx, &relation, triggers)
 }
 
-fn change(triggers: &mut [Trigger], id: braid_catalog::Id, change: impl Fn(&mut Trigger)) {
+fn change(triggers: &mut [Trigger], id: Id, change: impl Fn(&mut Trigger)) {
     triggers.iter_mut().filter(|trigger| trigger.id == id).for_each(change);
+}
+
+fn state_of(written: ast::TriggerState) -> TriggerState {
+    match written {
+        ast::TriggerState::Origin => TriggerState::Origin,
+        ast::TriggerState::Disabled => TriggerState::Disabled,
+        ast::TriggerState::Replica => TriggerState::Replica,
+        ast::TriggerState::Always => TriggerState::Always,
+    }
+}
+
+/// The same for the copies that the partitions of a table have of its triggers and, with `ALL`, of
+/// its foreign keys. Triggers of their own stay as they are.
+pub(crate) fn set_state_of_copies(
+    cx: &mut DdlContext<'_>,
+    id: Id,
+    choice: &TriggerChoice,
+    state: ast::TriggerState,
+) -> Result<()> {
+    let Some(table) = cx.catalog().table(id).cloned() else { return Ok(()) };
+    let is_meant = |name: &str| match choice {
+        TriggerChoice::Named(written) => fold(written) == name,
+        TriggerChoice::User | TriggerChoice::All => true,
+    };
+    let rows = table.triggers.iter().filter(|trigger| trigger.for_each_row);
+    let names: Vec<&String> =
+        rows.map(|trigger| &trigger.name).filter(|name| is_meant(name)).collect();
+    let partitions = table.partitioning.iter().flat_map(|keys| keys.partitions.clone());
+    for partition in partitions.collect::<Vec<Id>>() {
+        let Some(found) = cx.catalog().table(partition).cloned() else { continue };
+        let mut changed = Table::clone(&found);
+        let copies = changed.triggers.iter_mut().filter(|own| names.contains(&&own.name));
+        copies.for_each(|copy| copy.state = state_of(state));
+        let has_keys = !table.foreign_keys.is_empty() || is_referenced(&cx.catalog(), &table);
+        if has_keys && matches!(choice, TriggerChoice::All) {
+            changed.key_triggers = state_of(state);
+        }
+        cx.draft()?.put(changed);
+        set_state_of_copies(cx, partition, choice, state)?;
+    }
+    Ok(())
 }
 
 /// `ENABLE` and `DISABLE TRIGGER`. `ALL` means foreign keys as well, which only a superuser may
@@ -63,12 +106,7 @@ pub(crate) fn set_state(
     choice: &TriggerChoice,
     state: ast::TriggerState,
 ) -> Result<()> {
-    let state = match state {
-        ast::TriggerState::Origin => TriggerState::Origin,
-        ast::TriggerState::Disabled => TriggerState::Disabled,
-        ast::TriggerState::Replica => TriggerState::Replica,
-        ast::TriggerState::Always => TriggerState::Always,
-    };
+    let state = state_of(state);
     let mut changed = Table::clone(table);
     match choice {
         TriggerChoice::Named(name) => {
@@ -78,7 +116,7 @@ pub(crate) fn set_state(
         }
         TriggerChoice::User => changed.triggers.iter_mut().for_each(|t| t.state = state),
         TriggerChoice::All => {
-            let has_keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+            let has_keys = !table.foreign_keys.is_empty() || is_referenced(&cx.catalog(), table);
             if has_keys {
                 check_superuser(cx, table)?;
                 changed.key_triggers = state;

@@ -11,9 +11,10 @@ use braid_sql::ast::{self, CreateTrigger};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
-use super::find::{duplicate, put_triggers, with_triggers};
+use super::find::{put_triggers, with_triggers};
 use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined_column};
+use crate::partitions::triggers::duplicate;
 
 fn unsupported(message: &str) -> Error {
     Error::new(SqlState::FeatureNotSupported, message)
@@ -96,11 +97,7 @@ fn check_partitioned(relation: &Relation, create: &CreateTrigger) -> Result<()> 
             "ROW triggers with transition tables are not supported on partitioned tables.",
         ));
     }
-    if create.for_each_row {
-        return Ok(());
-    }
-    Err(Error::unsupported("a trigger FOR EACH STATEMENT on a partitioned table")
-        .hint("Use a trigger FOR EACH ROW, or triggers on the partitions."))
+    Ok(())
 }
 
 fn timing(written: ast::TriggerTiming) -> TriggerTiming {

@@ -31,12 +31,6 @@ pub(super) fn with_triggers(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Re
         .detail(format!("This operation is not supported for {kinds}.")))
 }
 
-/// 42710: the relation has a trigger of that name.
-pub(super) fn duplicate(name: &str, relation: &str) -> Error {
-    let message = format!("trigger \"{name}\" for relation \"{relation}\" already exists");
-    Error::new(SqlState::DuplicateObject, message)
-}
-
 /// 42704: a relation has no such trigger.
 pub(super) fn missing(name: &str, relation: &str) -> Error {
     let message = format!("trigger \"{name}\" for table \"{relation}\" does not exist");

@@ -7,7 +7,7 @@ mod dependents;
 mod find;
 mod truncate;
 
-pub(crate) use change::{comment, rename, set_state};
+pub(crate) use change::{comment, rename, set_state, set_state_of_copies};
 pub(crate) use create::create;
 pub(crate) use dependents::{
     drop_triggers_calling, refuse_drop_of_function, triggers_reading, without_triggers,

@@ -104,7 +104,7 @@ pub(crate) async fn drop_type(
     let dependents = dependents(cx, found, &BTreeSet::new());
     let name = format!("type {}", found.shown(cx));
     let texts = dependents.check(&name, behavior)?;
-    carry_out(cx, found, dependents).await?;
+    carry_out(cx, found.id(), dependents).await?;
     report(cx, &texts);
     Ok(())
 }
@@ -118,18 +118,44 @@ pub(crate) async fn drop_routine(
     if routine.is_for_triggers() {
         refuse_drop_of_function(cx, routine, behavior)?;
     }
-    let (name, catalog) = (describe_routine(cx, routine), cx.catalog());
-    let mut all = Dependents::default();
-    add_named(cx, &catalog, (routine.id, routine.database, &name), &BTreeSet::new(), &mut all);
-    let texts = all.check(&name, behavior)?;
-    let told = cx.notices.len();
-    for dependent in all.dependents {
-        drop_dependent(cx, dependent).await?;
-    }
-    cx.notices.truncate(told);
-    cx.draft()?.remove(routine.id);
+    let dependents = routine_dependents(cx, routine, &BTreeSet::new());
+    let texts = dependents.check(&describe_routine(cx, routine), behavior)?;
+    carry_out(cx, routine.id, dependents).await?;
     report(cx, &texts);
     Ok(())
+}
+
+/// What needs a routine, except what goes anyway.
+pub(crate) fn routine_dependents(
+    cx: &DdlContext<'_>,
+    routine: &Routine,
+    doomed: &BTreeSet<Id>,
+) -> Dependents {
+    let (name, catalog) = (describe_routine(cx, routine), cx.catalog());
+    let mut all = Dependents::default();
+    add_routine(cx, &catalog, (routine, &name), doomed, &mut all);
+    all
+}
+
+/// What needs a routine: what names it, and the aggregates that it is a part of.
+fn add_routine(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    (routine, name): (&Routine, &str),
+    doomed: &BTreeSet<Id>,
+    all: &mut Dependents,
+) {
+    for other in catalog.names().routines().in_database(routine.database) {
+        let Some(parts) = &other.aggregate else { continue };
+        let is_part = parts.functions().any(|part| part.routine() == Some(routine.id));
+        if is_part && !doomed.contains(&other.id) {
+            let text = describe_routine(cx, other);
+            if all.add(Dependent::Routine(other.id), text.clone(), name) {
+                add_routine(cx, catalog, (other, &text), doomed, all);
+            }
+        }
+    }
+    add_named(cx, catalog, (routine.id, routine.database, name), doomed, all);
 }
 
 /// Says what CASCADE has taken along.
@@ -145,10 +171,10 @@ fn report(cx: &mut DdlContext<'_>, texts: &[String]) {
     }
 }
 
-/// Drops a type and these dependents without telling of it.
+/// Drops a type or routine and these dependents without telling of it.
 pub(crate) async fn carry_out(
     cx: &mut DdlContext<'_>,
-    found: &UserType,
+    id: Id,
     dependents: Dependents,
 ) -> Result<()> {
     let told = cx.notices.len();
@@ -156,7 +182,7 @@ pub(crate) async fn carry_out(
         drop_dependent(cx, dependent).await?;
     }
     cx.notices.truncate(told);
-    cx.draft()?.remove(found.id());
+    cx.draft()?.remove(id);
     Ok(())
 }
 

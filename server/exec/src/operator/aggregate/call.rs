@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use braid_builtins::{Accumulator, RowOrder};
+use braid_builtins::RowOrder;
 use braid_plan::{AggregateCall, Expr};
 use braid_types::{Datum, Result, Row, work};
 
 use crate::memory::row_bytes;
 use crate::operator::ExecutionState;
+use crate::operator::aggregate::fold::Fold;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::{KeyForm, KeySet};
@@ -34,7 +35,7 @@ pub(crate) struct Call {
 
 /// The state of a call over a group.
 pub(crate) enum State {
-    Plain(Box<dyn Accumulator>),
+    Plain(Fold),
     BuildSide(BuildSide),
 }
 
@@ -55,8 +56,8 @@ impl Call {
             filter: Exprs::new(call.filter.iter().cloned().collect()),
             keys: key_exprs(&call.order),
             order: Directions::new(&call.order),
-            grows: call.aggregate.grows,
-            ordered: call.aggregate.row_order != RowOrder::Ignored || !form.is_plain(),
+            grows: call.aggregate.grows(),
+            ordered: call.aggregate.row_order() != RowOrder::Ignored || !form.is_plain(),
             form,
             call: call.clone(),
         }
@@ -67,7 +68,7 @@ impl Call {
         if self.keeps_rows() {
             State::BuildSide(BuildSide::default())
         } else {
-            State::Plain(self.accumulator())
+            State::Plain(self.fold())
         }
     }
 
@@ -109,8 +110,8 @@ impl Call {
     }
 
     /// The aggregate itself over no rows.
-    pub(crate) fn accumulator(&self) -> Box<dyn Accumulator> {
-        (self.call.aggregate.start)(&self.call.types, &self.call.returns)
+    pub(crate) fn fold(&self) -> Fold {
+        Fold::new(&self.call.aggregate, &self.call.types, &self.call.returns)
     }
 
     /// Takes a row into a state; `scratch` is used again and again. Gives the bytes now kept.
@@ -126,7 +127,13 @@ impl Call {
         }
         let env = &*evaluator.run.cx.env;
         let kept = match state {
-            State::Plain(state) => {
+            State::Plain(Fold::User(state)) => {
+                self.args.eval_into(evaluator, row, scratch).await?;
+                let before = state.size_bytes();
+                state.add(scratch, evaluator).await?;
+                return Ok(state.size_bytes().saturating_sub(before));
+            }
+            State::Plain(Fold::BuiltIn(state)) => {
                 return match self.args.list.as_slice() {
                     [] => state.add(&[], env).map(|()| 0),
                     [Expr::Input(place, _)] => {
@@ -192,25 +199,24 @@ impl Call {
     }
 
     /// The result over a group whose state is in memory.
-    pub(crate) async fn finish(&self, state: State, run: &ExecutionState) -> Result<Datum> {
-        let env = &*run.cx.env;
+    pub(crate) async fn finish(&self, state: State, evaluator: &Evaluator) -> Result<Datum> {
         let BuildSide { seen, rows } = match state {
-            State::Plain(state) => return state.finish(env),
+            State::Plain(mut state) => return state.finish(evaluator).await,
             State::BuildSide(kept) => kept,
         };
-        let mut state = self.accumulator();
+        let mut state = self.fold();
         if self.call.distinct && !self.ordered {
             for args in &seen {
                 work::tick()?;
-                state.add(args, env)?;
+                state.add(args, evaluator).await?;
             }
-            return state.finish(env);
+            return state.finish(evaluator).await;
         }
-        let rows = self.sort(run, rows).await?;
+        let rows = self.sort(&evaluator.run, rows).await?;
         for (_, args) in &rows {
             work::tick()?;
-            state.add(args, env)?;
+            state.add(args, evaluator).await?;
         }
-        state.finish(env)
+        state.finish(evaluator).await
     }
 }

@@ -14,10 +14,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use braid_builtins::Accumulator;
 use braid_types::{Datum, Result, Row, compare_rows, work};
 
 use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::fold::Fold;
+use crate::operator::eval::Evaluator;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BATCH_ROWS, ExecutionState};
 use crate::spill::file::TempFile;
@@ -134,33 +135,34 @@ impl GroupStates {
         (group, place): (usize, usize),
         call: &Call,
         state: State,
-        run: &ExecutionState,
+        evaluator: &Evaluator,
     ) -> Result<Datum> {
-        let env = &*run.cx.env;
         let head = [Datum::Int(group as i64), Datum::Int(place as i64)];
         let is_plain = matches!(state, State::Plain(_));
         let mut state = match state {
-            State::Plain(state) if !call.grows => return state.finish(env),
+            State::Plain(mut state) if !call.grows => return state.finish(evaluator).await,
             State::Plain(state) => state,
-            State::BuildSide(_) => call.accumulator(),
+            State::BuildSide(_) => call.fold(),
         };
         let mut last: Option<Row> = None;
         let mut count = 0_usize;
         while let Some(row) = self.take(&head)? {
             count += 1;
             if count.is_multiple_of(BATCH_ROWS) {
-                run.breathe().await?;
-                self.count(&*state)?;
+                evaluator.run.breathe().await?;
+                self.count(&state)?;
             }
             work::tick()?;
             let row = row.get(HEAD..).unwrap_or_default();
             if is_plain {
                 if count == 1 {
                     // The one in memory goes on where the last piece ended.
-                    state = call.accumulator();
+                    state = call.fold();
                 }
-                row.iter().try_for_each(|piece| state.load(piece))?;
-                self.count(&*state)?;
+                if let Fold::BuiltIn(state) = &mut state {
+                    row.iter().try_for_each(|piece| state.load(piece))?;
+                }
+                self.count(&state)?;
                 continue;
             }
             let (_, args) = call.parts(row);
@@ -170,17 +172,17 @@ impl GroupStates {
                 }
                 last = Some(args.to_vec());
             }
-            state.add(args, env)?;
+            state.add(args, evaluator).await?;
         }
-        self.count(&*state)?;
-        let result = state.finish(env);
+        self.count(&state)?;
+        let result = state.finish(evaluator).await;
         self.held.clear();
         self.counted = 0;
         result
     }
 
     /// Counts what a state has grown by; 53200 if one state is too large.
-    fn count(&mut self, state: &dyn Accumulator) -> Result<()> {
+    fn count(&mut self, state: &Fold) -> Result<()> {
         let grown = state.size_bytes().saturating_sub(self.counted);
         self.counted += grown;
         self.held.take(grown)

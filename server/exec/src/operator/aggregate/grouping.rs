@@ -414,7 +414,7 @@ impl AggregateOperator {
     /// The rows of the next groups in memory; none at their end.
     async fn results(&mut self) -> Result<Vec<Row>> {
         let Some(mut output) = self.output.take() else { return Ok(Vec::new()) };
-        let run = &self.evaluator.run;
+        let evaluator = &self.evaluator;
         let mut rows = Vec::new();
         let mut bytes = 0;
         while rows.len() < BATCH_ROWS && bytes < RESULT_BYTES {
@@ -423,8 +423,8 @@ impl AggregateOperator {
             for (place, (call, state)) in self.calls.iter().zip(group.states).enumerate() {
                 let place = (output.number, place);
                 row.push(match &mut output.states {
-                    None => call.finish(state, run).await?,
-                    Some(states) => states.result(place, call, state, run).await?,
+                    None => call.finish(state, evaluator).await?,
+                    Some(states) => states.result(place, call, state, evaluator).await?,
                 });
             }
             if output.states.is_some() {

@@ -2,5 +2,6 @@
 
 pub(crate) mod call;
 pub(crate) mod distinct;
+pub(crate) mod fold;
 pub(crate) mod group_runs;
 pub(crate) mod grouping;

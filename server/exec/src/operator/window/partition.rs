@@ -21,6 +21,7 @@ use braid_types::{Datum, Error, Result, Row, SqlState, compare_rows};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
+use crate::operator::aggregate::fold::Fold;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::key_form::KeyForm;
@@ -480,11 +481,10 @@ impl Call {
             let taken = self.filter.is_empty() || self.filter.hold(cx, row).await?;
             args.push(if taken { Some(self.args.eval(cx, row).await?) } else { None });
         }
-        let env = &*cx.run.cx.env;
         // From the end, a frame that reaches to the end only grows.
         let backward = frames.reach_the_end() && aggregate.is_commutative(types);
         let mut values = vec![Datum::Null; partition.len()];
-        let mut state = (aggregate.start)(types, &self.call.returns);
+        let mut state = Fold::new(aggregate, types, &self.call.returns);
         let mut covered: Option<FrameRows> = None;
         let mut current = Datum::Null;
         let mut taken = 0;
@@ -494,18 +494,18 @@ impl Call {
             if covered.as_ref() != Some(&frame) {
                 let added = covered.and_then(|old| old.added(&frame, backward));
                 let new = added.unwrap_or_else(|| {
-                    state = (aggregate.start)(types, &self.call.returns);
+                    state = Fold::new(aggregate, types, &self.call.returns);
                     frame.clone()
                 });
                 for place in new.places() {
                     let Some(args) = &args[place] else { continue };
-                    state.add(args, env)?;
+                    state.add(args, cx).await?;
                     taken += 1;
                     if taken % ROWS_PER_CHECK == 0 {
                         cx.run.breathe().await?;
                     }
                 }
-                current = state.finish(env)?;
+                current = state.finish(cx).await?;
                 held.take(current.size_bytes())?;
                 covered = Some(frame);
             }

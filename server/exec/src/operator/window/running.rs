@@ -8,11 +8,12 @@
 
 use std::sync::Arc;
 
-use braid_builtins::{Accumulator, WindowKind};
+use braid_builtins::WindowKind;
 use braid_plan::{Frame, FrameBound, FrameUnits, WindowCall, WindowFunction};
 use braid_types::{Datum, Result, Row};
 
 use crate::memory::row_bytes;
+use crate::operator::aggregate::fold::Fold;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::reservation::MemoryReservation;
@@ -29,7 +30,7 @@ pub(crate) struct RunningCall {
 enum Kind {
     /// A function that needs only places.
     Place(WindowKind),
-    Aggregate(Box<dyn Accumulator>, Frames),
+    Aggregate(Fold, Frames),
 }
 
 /// The rows that an aggregate has taken when its value is asked for.
@@ -72,7 +73,7 @@ impl RunningCall {
     ) -> Option<Self> {
         let kind = match &call.function {
             WindowFunction::Aggregate(aggregate, types) => {
-                let state = (aggregate.start)(types, &call.returns);
+                let state = Fold::new(aggregate, types, &call.returns);
                 Kind::Aggregate(state, frames(&call.frame, has_order)?)
             }
             WindowFunction::Named(
@@ -95,15 +96,15 @@ impl RunningCall {
         let Kind::Aggregate(state, _) = &mut self.kind else { return Ok(()) };
         if self.filter.is_empty() || self.filter.hold(cx, row).await? {
             let args = self.args.eval(cx, row).await?;
-            state.add(&args, &*cx.run.cx.env)?;
+            state.add(&args, cx).await?;
         }
         Ok(())
     }
 
     /// The value for the row at a place among its peers.
-    fn value(&self, at: usize, peers: &Peers, cx: &Evaluator) -> Result<Datum> {
-        let kind = match &self.kind {
-            Kind::Aggregate(state, _) => return state.finish(&*cx.run.cx.env),
+    async fn value(&mut self, at: usize, peers: &Peers, cx: &Evaluator) -> Result<Datum> {
+        let kind = match &mut self.kind {
+            Kind::Aggregate(state, _) => return state.finish(cx).await,
             Kind::Place(kind) => *kind,
         };
         Ok(match kind {
@@ -218,7 +219,7 @@ impl LargePartition {
                 if call.takes(Frames::Row) {
                     call.add(&row[..width], cx).await?;
                 }
-                row.push(call.value(self.start + place, &peers, cx)?);
+                row.push(call.value(self.start + place, &peers, cx).await?);
             }
             out.push(row);
         }

@@ -10,7 +10,6 @@ use braid_types::Result;
 use super::cascade::{Change, bind_cascades};
 use super::shown::shown_scan;
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
-use super::triggers::bind_triggers;
 use super::view::{ChangeTarget, change_target};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -68,8 +67,8 @@ fn delete_of(
         secured.hide(binder, &mut input, (PolicyCommand::Delete, reads), &target_slots)?;
     }
     let input = target_first(lock_rows(input)?, &delete.using, &scope);
-    let triggers = bind_triggers(binder, &table, &[TriggerEvent::Delete], &BTreeSet::new())?;
-    let triggers = target.own_triggers(triggers);
+    let (events, updated) = ([TriggerEvent::Delete], BTreeSet::new());
+    let triggers = target.own_triggers(binder, &events, &updated, &events)?;
     let mut range = range_delete(binder.context().catalog, &table);
     if range.is_some() {
         let below = binder.context().catalog.interleaving().below(&table);

@@ -16,7 +16,7 @@ use super::assignment::{at_start, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
 use super::shown::{TOO_MANY_VALUES, bind_set, past_computed, refuse_computed};
 use super::target::{bind_returning, settle};
-use super::triggers::{bind_triggers, updated_places};
+use super::triggers::updated_places;
 use super::view::{ChangeTarget, change_target, object};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -131,8 +131,7 @@ fn insert_into(
     })?;
     let read = slots_of(returning.iter().map(|(_, e)| e));
     let replaced = replaced.filter(|slot| read.contains(slot));
-    let (triggers, change) = effects(binder, &table, &on_conflict)?;
-    let triggers = target.own_triggers(triggers);
+    let (triggers, change) = effects(binder, target, &on_conflict)?;
     let mut checks = match &target.through {
         Some(_) => target.routed_checks(binder, &row_slots, &triggers, &on_conflict)?,
         None => target.checks(binder, &row_slots)?,
@@ -172,11 +171,18 @@ fn routed(plan: Insert, routes: Box<Routes>) -> Insert {
         replaced: None,
         on_conflict: OnConflict::Error,
         cascades: Arc::default(),
-        triggers: Arc::default(),
+        triggers: statement_triggers(&plan.triggers),
         routes: Some(routes),
         returning: plan.returning.into_iter().map(|(slot, e)| (slot, Expr::null(e.ty()))).collect(),
         ..plan
     }
+}
+
+/// Those that fire for each statement.
+fn statement_triggers(triggers: &TableTriggers) -> Arc<TableTriggers> {
+    let of_statement = triggers.list.iter().filter(|planned| !planned.trigger.for_each_row);
+    let list = of_statement.cloned().collect();
+    Arc::new(TableTriggers { list, ..TableTriggers::default() })
 }
 
 /// 42501 unless the user may insert into the columns that get values.
@@ -208,13 +214,14 @@ fn policy_checks(
 /// The triggers that INSERT may fire, and what it may do to rows that are there.
 fn effects(
     binder: &mut Binder<'_>,
-    table: &Table,
+    target: &ChangeTarget,
     on_conflict: &OnConflict,
 ) -> Result<(Arc<TableTriggers>, Change)> {
+    let table = &target.table;
     let assigned: Vec<usize> = match on_conflict {
         OnConflict::Error | OnConflict::Nothing(_) => {
-            let events = [TriggerEvent::Insert];
-            let triggers = bind_triggers(binder, table, &events, &BTreeSet::new())?;
+            let (events, updated) = ([TriggerEvent::Insert], BTreeSet::new());
+            let triggers = target.own_triggers(binder, &events, &updated, &events)?;
             return Ok((triggers, Change::default()));
         }
         OnConflict::Update { assignments, .. } => {
@@ -224,7 +231,7 @@ fn effects(
     };
     let events = [TriggerEvent::Insert, TriggerEvent::Update];
     let updated = updated_places(table, assigned.iter().copied());
-    let triggers = bind_triggers(binder, table, &events, &updated)?;
+    let triggers = target.own_triggers(binder, &events, &updated, &events)?;
     Ok((triggers, Change::update(table, assigned.into_iter())))
 }
 

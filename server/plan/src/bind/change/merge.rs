@@ -22,7 +22,7 @@ use super::insert::{
 };
 use super::shown::shown_scan;
 use super::target::{target_first, target_scan, target_table};
-use super::triggers::{bind_triggers, updated_places};
+use super::triggers::{bind_triggers, has_statement_triggers, updated_places};
 use super::view::ChangeTarget;
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -143,6 +143,10 @@ fn merge_of(
 /// for each clause of those that match nothing.
 fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>) -> Result<Node> {
     binder.fires_triggers = true;
+    if has_statement_triggers(root) {
+        let what = "MERGE into a partitioned table with triggers FOR EACH STATEMENT";
+        return Err(Error::unsupported(what));
+    }
     let alias = merge.alias.as_ref().map(braid_sql::fold);
     let (matched, others): (Vec<&MergeWhen>, Vec<&MergeWhen>) =
         merge.whens.iter().partition(|when| when.matched);
@@ -209,7 +213,8 @@ fn insert_unmatched<'a>(
     let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let policies: &PolicyChecks<'_, 'a> =
         &|secured, binder, slots| secured.written(binder, (PolicyCommand::Insert, false), slots);
-    let insert = routed_insert(binder, root, (input, values), (row_slots, policies))?;
+    let insert =
+        routed_insert(binder, root, (input, values), (row_slots, policies), TriggerEvent::Insert)?;
     Ok(Some(Node::Insert(Box::new(insert))))
 }
 

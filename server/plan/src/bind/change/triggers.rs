@@ -13,6 +13,7 @@ use braid_sql::ast::Expr as Ast;
 use braid_types::{Error, Result};
 
 use crate::bind::Binder;
+use crate::bind::partitions::leaves::place_in;
 use crate::bind::query::lock::slots_of;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -21,7 +22,7 @@ use crate::bind::stored::{assign_to, row_scope};
 use crate::collate::settle_over;
 use crate::layout;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::row_change::{PlannedTrigger, TableTriggers};
+use crate::tree::row_change::{PlannedTrigger, RootTriggers, TableTriggers};
 
 /// What expressions in WHEN are called in messages.
 pub(crate) const WHEN_CLAUSE: &str = "trigger WHEN conditions";
@@ -64,6 +65,39 @@ pub(crate) fn bind_triggers(
         found.adjusted = adjusted(binder, table)?;
     }
     Ok(Arc::new(found))
+}
+
+/// Whether a partitioned table has triggers that fire for each statement.
+pub(crate) fn has_statement_triggers(table: &Table) -> bool {
+    let may_fire = |known: &Trigger| !known.for_each_row && known.state != TriggerState::Disabled;
+    table.triggers.iter().any(may_fire)
+}
+
+/// The triggers FOR EACH STATEMENT of a partitioned table, for the change of a partition. `updated`
+/// are places in the partition.
+pub(crate) fn root_triggers(
+    binder: &mut Binder<'_>,
+    root: &Arc<Table>,
+    partition: &Table,
+    (events, updated): (&[TriggerEvent], &BTreeSet<usize>),
+) -> Result<Option<Arc<RootTriggers>>> {
+    if !has_statement_triggers(root) {
+        return Ok(None);
+    }
+    let places: Vec<Option<usize>> =
+        root.columns.iter().map(|column| place_in(partition, &column.name)).collect();
+    let is_updated = |(place, own): (usize, &Option<usize>)| {
+        own.is_some_and(|own| updated.contains(&own)).then_some(place)
+    };
+    let updated = places.iter().enumerate().filter_map(is_updated).collect();
+    let bound = bind_triggers(binder, root, events, &updated)?;
+    let statement = bound.list.iter().filter(|planned| !planned.trigger.for_each_row);
+    let list: Vec<_> = statement.cloned().collect();
+    if list.is_empty() {
+        return Ok(None);
+    }
+    let is_update = events == [TriggerEvent::Update];
+    Ok(Some(Arc::new(RootTriggers { table: root.clone(), list, places, is_update })))
 }
 
 /// Whether UPDATE of these columns concerns a trigger.

@@ -9,7 +9,7 @@ use braid_types::{Error, Result};
 use super::cascade::{Change, bind_cascades};
 use super::shown::{bind_set, shown_scan};
 use super::target::{bind_returning, filtered, refuse_current_of, target_first, target_input};
-use super::triggers::{bind_triggers, updated_places};
+use super::triggers::updated_places;
 use super::view::{ChangeTarget, change_target};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -76,13 +76,13 @@ fn update_of(
         Some(_) => (&[TriggerEvent::Update, TriggerEvent::Delete][..], change.or(Change::delete())),
         None => (&[TriggerEvent::Update][..], change),
     };
-    let triggers = bind_triggers(binder, &table, events, &updated)?;
+    let triggers = target.own_triggers(binder, events, &updated, &[TriggerEvent::Update])?;
     let mut plan = Update {
         generated: bind_generated(binder, &table, &row_slots)?,
         checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, change)?,
-        triggers: target.own_triggers(triggers),
+        triggers,
         instead: target.instead,
         moves,
         table,

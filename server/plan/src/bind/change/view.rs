@@ -3,6 +3,7 @@
 //! A change of a view is one of its table: columns have the view's names, only rows that the views
 //! show are touched, and the table's privileges are those of the views' owners.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
@@ -13,6 +14,7 @@ use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
 use super::target::{replace_columns, target_table};
+use super::triggers::{bind_triggers, root_triggers};
 use crate::bind::Binder;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{find_relation, name_parts};
@@ -426,14 +428,21 @@ impl ChangeTarget {
         }
     }
 
-    /// The triggers that fire for it: those of statements only for the table that is named.
-    pub(crate) fn own_triggers(&self, triggers: Arc<TableTriggers>) -> Arc<TableTriggers> {
-        if self.through.is_none() {
-            return triggers;
-        }
+    /// The triggers that these events fire on it: those of statements only for the table that is
+    /// named, for the events that the statement is.
+    pub(crate) fn own_triggers(
+        &self,
+        binder: &mut Binder<'_>,
+        events: &[TriggerEvent],
+        updated: &BTreeSet<usize>,
+        of_statement: &[TriggerEvent],
+    ) -> Result<Arc<TableTriggers>> {
+        let triggers = bind_triggers(binder, &self.table, events, updated)?;
+        let Some(root) = &self.through else { return Ok(triggers) };
         let rows = triggers.list.iter().filter(|planned| planned.trigger.for_each_row);
         let list = rows.cloned().collect();
-        Arc::new(TableTriggers { list, adjusted: triggers.adjusted.clone() })
+        let of_root = root_triggers(binder, root, &self.table, (of_statement, updated))?;
+        Ok(Arc::new(TableTriggers { list, adjusted: triggers.adjusted.clone(), of_root }))
     }
 
     /// The checks of rows that were routed to a partition: its bound only if something may change

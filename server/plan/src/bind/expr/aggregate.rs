@@ -10,7 +10,9 @@ use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
 use super::operators::{coerce_argument, coerce_bool, compare_exprs, unify};
 use super::scalar::bind_expr;
+use crate::aggregate::AggregateKind;
 use crate::bind::Binder;
+use crate::bind::routine::{find_aggregate, name_parts, names_function, undefined};
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{
     AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, OuterQuery, misplaced,
@@ -42,13 +44,66 @@ pub(crate) fn aggregate_function(
     let Some((call, direct)) = bind_aggregate(binder, name, function, arguments, cx)? else {
         return Ok(None);
     };
+    collect(binder, call, direct, cx).map(Some)
+}
+
+/// A call of an aggregate of a user; `None` if the name means none for these arguments.
+pub(crate) fn user_aggregate(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let mut inner = ExprCx::plain(cx.scopes, IN_AGGREGATE);
+    let args = match bind_arguments(binder, &arguments.list, &mut inner) {
+        Ok(args) => args,
+        // A function of that name may take them.
+        Err(_) if names_function(binder, &function.name) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(found) = find_aggregate(binder, &function.name, arguments, &args)? else {
+        return Ok(None);
+    };
+    if cx.clause == IN_AGGREGATE {
+        return Err(misplaced(AGGREGATES, cx.clause));
+    }
+    if !function.within_group.is_empty() {
+        // It would have to take what is sorted as an argument.
+        let within: Vec<&OrderByExpr> = function.within_group.iter().collect();
+        let keys = bind_sort_keys(binder, &within, &mut inner)?;
+        let sorted = keys.iter().map(|key| key.expr.ty());
+        let types: Vec<SqlType> = args.iter().map(Expr::ty).chain(sorted).collect();
+        return Err(undefined(&name_parts(&function.name).join("."), &types, false));
+    }
+    let order = bind_sort_keys(binder, &arguments.order, &mut inner)?;
+    check_distinct(arguments, &args, &order)?;
+    let filter = bind_filter(binder, function, cx)?;
+    let call = AggregateCall {
+        aggregate: found.kind,
+        types: found.args.iter().map(Expr::ty).collect(),
+        args: found.args,
+        returns: found.returns,
+        distinct: arguments.distinct,
+        filter,
+        order,
+    };
+    collect(binder, call, Vec::new(), cx).map(Some)
+}
+
+/// Gives a call to the query that it belongs to. The result is a column of its groups.
+fn collect(
+    binder: &mut Binder<'_>,
+    call: AggregateCall,
+    direct: Vec<Expr>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
     let slot = binder.slot();
     let returns = call.returns.clone();
     let mut parts: Vec<&Expr> = call.args.iter().chain(&call.filter).collect();
     parts.extend(call.order.iter().map(|key| &key.expr));
     if let Some(query) = binder.outer_query(&parts, &cx.scopes, AGGREGATES)? {
         query.take_aggregate(slot, call);
-        return Ok(Some(Expr::Column(slot, returns)));
+        return Ok(Expr::Column(slot, returns));
     }
     let clause = cx.clause;
     let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
@@ -57,10 +112,10 @@ pub(crate) fn aggregate_function(
     collector.direct_args.extend(direct);
     let known = collector.aggregates.iter().find(|(_, known)| same_aggregate(known, &call));
     if let Some((slot, _)) = known {
-        return Ok(Some(Expr::Column(*slot, returns)));
+        return Ok(Expr::Column(*slot, returns));
     }
     collector.aggregates.push((slot, call));
-    Ok(Some(Expr::Column(slot, returns)))
+    Ok(Expr::Column(slot, returns))
 }
 
 /// 42809 for WITHIN GROUP where an aggregate has none, or none where it needs one.
@@ -102,20 +157,7 @@ fn bind_aggregate(
         }
         args.extend(order.iter().map(|key| key.expr.clone()));
     }
-    if arguments.distinct {
-        // Two subqueries that are written alike are the same.
-        let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {
-            args.iter().any(|arg| arg.alike(&key.expr))
-                || arguments.list.iter().any(|arg| **arg == written.expr)
-        };
-        if let Some(place) = order.iter().zip(&arguments.order).position(|key| !is_arg(key)) {
-            let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in \
-                           argument list";
-            let error = Error::new(SqlState::InvalidColumnReference, message);
-            let at = arguments.order.get(place).map_or(0, |key| start_of(&key.expr));
-            return Err(error.position(at));
-        }
-    }
+    check_distinct(arguments, &args, &order)?;
     let filter = bind_filter(binder, function, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? else {
@@ -130,6 +172,26 @@ fn bind_aggregate(
     check_within_group(name, function)?;
     let call = aggregate_call(binder, resolved, args, arguments.distinct, filter, order)?;
     Ok(Some((call, direct)))
+}
+
+/// 42P10 for DISTINCT with a sort key that is no argument.
+fn check_distinct(arguments: &Arguments<'_>, args: &[Expr], order: &[SortKey]) -> Result<()> {
+    if !arguments.distinct {
+        return Ok(());
+    }
+    // Two subqueries that are written alike are the same.
+    let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {
+        args.iter().any(|arg| arg.alike(&key.expr))
+            || arguments.list.iter().any(|arg| **arg == written.expr)
+    };
+    let Some(place) = order.iter().zip(&arguments.order).position(|key| !is_arg(key)) else {
+        return Ok(());
+    };
+    let message =
+        "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+    let error = Error::new(SqlState::InvalidColumnReference, message);
+    let at = arguments.order.get(place).map_or(0, |key| start_of(&key.expr));
+    Err(error.position(at))
 }
 
 fn bind_filter(
@@ -175,6 +237,7 @@ fn hypothetical_call(
     args.extend(keys.iter().filter(|_| ordered).map(|key| key.expr.clone()));
     let types = args.iter().map(Expr::ty).collect();
     let order = if ordered { keys } else { Vec::new() };
+    let aggregate = AggregateKind::BuiltIn(aggregate);
     Ok(AggregateCall { aggregate, args, types, returns, distinct: false, filter: None, order })
 }
 
@@ -220,7 +283,7 @@ pub(crate) fn aggregate_call(
         .collect::<Result<Vec<_>>>()?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     Ok(AggregateCall {
-        aggregate: resolved.aggregate,
+        aggregate: AggregateKind::BuiltIn(resolved.aggregate),
         args,
         types,
         returns: resolved.returns,
@@ -253,7 +316,7 @@ pub(crate) fn bind_grouping(
 }
 
 fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
-    std::ptr::eq(a.aggregate, b.aggregate)
+    a.aggregate.is(&b.aggregate)
         && a.distinct == b.distinct
         && a.types == b.types
         && a.order.is_empty()

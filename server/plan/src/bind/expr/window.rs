@@ -17,6 +17,7 @@ use super::operators::{coerce, coerce_argument, coerce_bool};
 use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
 use crate::bind::refusals::NotAllowedIn;
+use crate::bind::routine::find_aggregate;
 use crate::bind::scope::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
 use crate::bind::scope::windows::{BoundWindow, NamedWindows, SharedWindow};
 use crate::rules::walk;
@@ -138,7 +139,10 @@ pub(crate) fn bind_window_function(
     let frame = bind_frame(binder, &spec, &order, &mut cx.within(IN_WINDOW))?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     let (function, args, returns) =
-        if let Some(window) = braid_builtins::resolve_window(name, &types)? {
+        if let Some(found) = find_aggregate(binder, &function.name, arguments, &args)? {
+            let types = found.args.iter().map(Expr::ty).collect();
+            (WindowFunction::Aggregate(found.kind, types), found.args, found.returns)
+        } else if let Some(window) = braid_builtins::resolve_window(name, &types)? {
             let args = args
                 .into_iter()
                 .zip(&window.arg_types)

@@ -10,7 +10,7 @@ use super::leaves::leaves_of;
 use super::routes::bind_routes;
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
-use crate::bind::change::triggers::{bind_triggers, may_rewrite};
+use crate::bind::change::triggers::{has_statement_triggers, may_rewrite};
 use crate::bind::change::view::ChangeTarget;
 use crate::bind::from::security::Secured;
 use crate::bind::partitions::condition::partition_condition;
@@ -29,11 +29,16 @@ pub(crate) fn bind_for_each<'a>(
 ) -> Result<BoundStatement> {
     binder.fires_triggers = true;
     let leaves = leaves_of(binder, root)?;
-    let mut targets = Vec::with_capacity(leaves.len());
+    let mut targets = Vec::with_capacity(leaves.len() + 1);
+    // Triggers of the statement fire even if no partition is left to be changed.
+    let has_triggers = has_statement_triggers(root);
+    if has_triggers {
+        targets.push(ChangeTarget::of_partition(root, root, None));
+    }
     for leaf in &leaves {
         targets.push(ChangeTarget::of_partition(root, &leaf.table, Some(leaf.scanned())));
     }
-    if targets.is_empty() {
+    if has_triggers || targets.is_empty() {
         // It has no rows. What it says is looked at all the same.
         targets.push(ChangeTarget::of_partition(root, root, None));
     }
@@ -58,7 +63,9 @@ pub(crate) fn bind_for_each<'a>(
     }
     let slots = inputs.first().map(Node::slots).unwrap_or_default();
     if moves {
+        let last = if has_triggers { inputs.pop() } else { None };
         inputs.push(moved_rows(binder, root, reads)?);
+        inputs.extend(last);
     }
     let root = Node::Append(Box::new(Append::of(inputs, slots)));
     let bound = first.unwrap_or(BoundStatement {
@@ -132,7 +139,9 @@ fn moved_rows<'a>(binder: &mut Binder<'a>, root: &Arc<Table>, reads: bool) -> Re
     let input = Node::Values(Values { slots, rows: Vec::new(), repeats: None });
     let policies: &PolicyChecks<'_, 'a> =
         &|secured, binder, slots| secured.moved(binder, reads, slots);
-    let mut insert = routed_insert(binder, root, (input, values), (row_slots, policies))?;
+    // For triggers of the statement the rows are updated ones.
+    let event = TriggerEvent::Update;
+    let mut insert = routed_insert(binder, root, (input, values), (row_slots, policies), event)?;
     if let Some(routes) = &mut insert.routes {
         routes.of_moved = true;
     }
@@ -143,16 +152,18 @@ fn moved_rows<'a>(binder: &mut Binder<'a>, root: &Arc<Table>, reads: bool) -> Re
 pub(crate) type PolicyChecks<'f, 'a> =
     dyn Fn(&Secured, &mut Binder<'a>, &[Slot]) -> Result<Vec<(RowCheck, Expr)>> + 'f;
 
-/// An INSERT of rows into the partitions of a table, from an input and the values over it.
+/// An INSERT of rows into the partitions of a table, from an input and the values over it. `event`
+/// is what it is for triggers of the statement.
 pub(crate) fn routed_insert<'a>(
     binder: &mut Binder<'a>,
     root: &Arc<Table>,
     (input, values): (Node, Vec<Expr>),
     (row_slots, policies): (Vec<Slot>, &PolicyChecks<'_, 'a>),
+    event: TriggerEvent,
 ) -> Result<Insert> {
     let routes = bind_routes(binder, root, &row_slots, &mut |binder, leaf, input, values| {
         let target = ChangeTarget::of_partition(root, &leaf, None);
-        plain_insert(binder, &target, (input, values), policies)
+        plain_insert(binder, &target, (input, values), policies, event)
     })?;
     let mut checks = Vec::new();
     if let Some(condition) = partition_condition(binder, root, &row_slots)? {
@@ -171,12 +182,12 @@ fn plain_insert<'a>(
     target: &ChangeTarget,
     (input, values): (Node, Vec<Expr>),
     policies: &PolicyChecks<'_, 'a>,
+    event: TriggerEvent,
 ) -> Result<Insert> {
     let table = &target.table;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    let events = [TriggerEvent::Insert];
-    let triggers = bind_triggers(binder, table, &events, &BTreeSet::new())?;
-    let triggers = target.own_triggers(triggers);
+    let all: BTreeSet<usize> = (0..table.columns.len()).collect();
+    let triggers = target.own_triggers(binder, &[TriggerEvent::Insert], &all, &[event])?;
     let mut checks = target.routed_checks(binder, &row_slots, &triggers, &OnConflict::Error)?;
     if let Some(secured) = target.secured(binder)? {
         checks.extend(policies(&secured, binder, &row_slots)?);

@@ -1,20 +1,26 @@
-//! Calls of functions and procedures of users: the routine, its arguments, and the types that
-//! polymorphic parameters have in this call.
+//! Calls of functions, procedures and aggregates of users: the routine, its arguments, and the
+//! types that polymorphic parameters have in this call.
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, ParameterMode, ROOT, Routine, RoutineResult};
+use braid_catalog::{FunctionRef, Id, Object, ParameterMode, ROOT, Routine, RoutineResult};
 use braid_sql::ast::{Function, FunctionArguments, ObjectName};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::choose::{Candidate, Chosen, Given, Written, choose, element_of, undefined};
 use super::inline::{inline, place_of_inlined};
+use crate::aggregate::{AggregateKind, UserAggregate};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
+use crate::bind::expr::aggregate::user_aggregate;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
-use crate::bind::expr::operators::coerce_argument;
+use crate::bind::expr::operators::{call_resolved, coerce, coerce_argument};
+use crate::bind::expr::window::bind_window_function;
 use crate::bind::note_taking::note_routine;
-use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION, IN_WINDOW_CALL};
+use crate::bind::scope::context::{
+    AGGREGATES, ExprCx, IN_INDEX_FUNCTION, IN_WINDOW_CALL, misplaced,
+};
 use crate::bind::scope::notes::RoutineNote;
 use crate::bind::stored::{bind_default, stored_type};
 use crate::context::PlanContext;
@@ -67,7 +73,15 @@ pub(crate) fn bind_routine(
     if let [schema, _] = name_parts(&function.name).as_slice() {
         binder.cx.catalog.names().check_usage(binder.cx.path, schema)?;
     }
-    let is_plain = matches!(function.args, FunctionArguments::List(_)) && function.over.is_none();
+    let is_listed = matches!(function.args, FunctionArguments::List(_));
+    if is_listed
+        && !binder.is_call
+        && names_aggregate(binder, &function.name)
+        && let Some(call) = bind_aggregate(binder, function, cx)?
+    {
+        return Ok(Some(call));
+    }
+    let is_plain = is_listed && function.over.is_none();
     if !is_plain || (!binder.is_call && routines_named(binder, &function.name).is_empty()) {
         return Ok(None);
     }
@@ -81,6 +95,22 @@ pub(crate) fn bind_routine(
         }
         call => call.map(|call| call.into_expr(binder)).transpose(),
     }
+}
+
+/// A call of an aggregate of a user, maybe over a window; `None` if the name means none for these
+/// arguments.
+fn bind_aggregate(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let arguments = arguments(&function.args)?;
+    if function.over.is_none() {
+        return user_aggregate(binder, function, &arguments, cx);
+    }
+    let parts = name_parts(&function.name);
+    let name = parts.last().map_or("", String::as_str);
+    bind_window_function(binder, name, function, &arguments, cx).map(Some)
 }
 
 /// A set-returning function in a select list.
@@ -113,7 +143,7 @@ fn same_rows(a: &FunctionCall, b: &FunctionCall) -> bool {
 }
 
 /// The routines of users that a name can mean; in stored text a number stands for one.
-fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Routine>> {
+pub(super) fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Routine>> {
     let routines = binder.cx.catalog.names().routines();
     match braid_sql::relation_id(name) {
         Some(id) => routines.get(id).into_iter().collect(),
@@ -121,7 +151,7 @@ fn routines_named<'a>(binder: &Binder<'a>, name: &ObjectName) -> Vec<&'a Arc<Rou
     }
 }
 
-fn name_parts(name: &ObjectName) -> Vec<String> {
+pub(crate) fn name_parts(name: &ObjectName) -> Vec<String> {
     name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
 }
 
@@ -134,11 +164,18 @@ pub(crate) fn find_call(
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<FoundCall>> {
     let is_call = std::mem::take(&mut binder.is_call);
-    let (parts, found) = (name_parts(name), routines_named(binder, name));
+    let (parts, mut found) = (name_parts(name), routines_named(binder, name));
     if !is_call && found.is_empty() {
         return Ok(None);
     }
     let args = bind_arguments(binder, &arguments.list, cx)?;
+    if !is_call {
+        // In expressions, aggregates have been looked for before.
+        if cx.clause == "FROM" && find_aggregate(binder, name, arguments, &args)?.is_some() {
+            return Err(misplaced(AGGREGATES, "functions in FROM"));
+        }
+        found.retain(|routine| routine.aggregate.is_none());
+    }
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     let shown_name = parts.join(".");
     let built_in = match parts.as_slice() {
@@ -306,7 +343,11 @@ fn of_call(binder: &mut Binder<'_>, chosen: &Candidate<'_>, types: &[SqlType]) -
     }
     let of_result = results.len();
     results.extend(routine.parameters.iter().map(|parameter| parameter.ty.clone()));
+    results.extend(routine.aggregate.iter().map(|parts| parts.state.clone()));
     let (arguments, results) = braid_builtins::bind_any(&wanted, &types, &results)?;
+    if let (Some(parts), Some(state)) = (&mut routine.aggregate, results.last()) {
+        parts.state = state.clone();
+    }
     let (result, parameters) = results.split_at(of_result);
     for (parameter, ty) in routine.parameters.iter_mut().zip(parameters) {
         parameter.ty = ty.clone();
@@ -332,4 +373,153 @@ fn of_call(binder: &mut Binder<'_>, chosen: &Candidate<'_>, types: &[SqlType]) -
     }
     routine.is_of_call = true;
     Ok(routine)
+}
+
+/// An aggregate of a user for the arguments of a call.
+pub(crate) struct FoundAggregate {
+    pub kind: AggregateKind,
+    /// The arguments, cast as the aggregate asks.
+    pub args: Vec<Expr>,
+    /// The type of the result.
+    pub returns: SqlType,
+}
+
+/// Whether a name may mean an aggregate of a user.
+fn names_aggregate(binder: &Binder<'_>, name: &ObjectName) -> bool {
+    routines_named(binder, name).iter().any(|routine| routine.aggregate.is_some())
+}
+
+/// Whether a name may mean a function of a user that is no aggregate.
+pub(crate) fn names_function(binder: &Binder<'_>, name: &ObjectName) -> bool {
+    routines_named(binder, name).iter().any(|routine| routine.aggregate.is_none())
+}
+
+/// The aggregate of a user that a call means. `None` if the name means none for these arguments,
+/// or a built-in function fits better.
+pub(crate) fn find_aggregate(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    arguments: &Arguments<'_>,
+    args: &[Expr],
+) -> Result<Option<FoundAggregate>> {
+    let (parts, found) = (name_parts(name), routines_named(binder, name));
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let written =
+        Written { types: &types, names: arguments.names(), is_variadic: arguments.variadic };
+    let Chosen::One(chosen) = choose(&found, &written) else { return Ok(None) };
+    if chosen.routine.aggregate.is_none() {
+        return Ok(None);
+    }
+    let is_exact = |wanted: &[SqlType]| wanted.iter().zip(&types).all(|(a, b)| a.same_base(b));
+    let built_in = match parts.as_slice() {
+        [name] => built_in_types(name, &types),
+        _ => None,
+    };
+    if built_in.is_some_and(|wanted| !is_exact(&chosen.wanted) || is_exact(&wanted)) {
+        return Ok(None);
+    }
+    let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
+    let shown_name = parts.join(".");
+    let shown = format!("{shown_name}({})", shown.join(", "));
+    check_call(binder, (chosen.routine, &shown), false)?;
+    if chosen.routine.parameters.is_empty() && !arguments.star {
+        let message =
+            format!("{shown_name}(*) must be used to call a parameterless aggregate function");
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    let call = call_of(binder, &chosen, args.to_vec(), &types)?;
+    note_routine(binder, name, || RoutineNote {
+        id: chosen.routine.id,
+        types: argument_types(&call, &chosen.given, types.len()),
+        is_by_place: arguments.names().is_empty(),
+    });
+    let aggregate = parts_of(binder, call.routine)?;
+    let (args, returns) = (call.args, call.ty);
+    Ok(Some(FoundAggregate { kind: AggregateKind::User(Arc::new(aggregate)), args, returns }))
+}
+
+/// The parameters of the built-in function or aggregate that takes these arguments.
+fn built_in_types(name: &str, types: &[SqlType]) -> Option<Vec<SqlType>> {
+    let aggregate = braid_builtins::resolve_aggregate(name, types).ok().flatten();
+    let function = || braid_builtins::resolve_function(name, types).ok();
+    aggregate.map(|found| found.arg_types).or_else(|| function().map(|found| found.arg_types))
+}
+
+/// The parts of an aggregate whose descriptor has the types of a call.
+fn parts_of(binder: &mut Binder<'_>, routine: Arc<Routine>) -> Result<UserAggregate> {
+    let Some(parts) = routine.aggregate.clone() else {
+        return Err(Error::internal("a routine is no aggregate"));
+    };
+    let mut state = parts.state.clone();
+    binder.cx.catalog.enums().refresh(&mut state);
+    let initial = match &parts.initial {
+        None => Expr::null(state.clone()),
+        Some(text) => {
+            let text = Expr::Const(Datum::text(text.as_str()), SqlType::Unknown);
+            coerce(binder, text, &state, CastContext::Implicit)?
+        }
+    };
+    let mut places = vec![Expr::Input(0, state.clone())];
+    for (place, parameter) in routine.inputs().enumerate() {
+        let mut ty = parameter.ty.clone();
+        binder.cx.catalog.enums().refresh(&mut ty);
+        places.push(Expr::Input(place + 1, ty));
+    }
+    let caller = Caller { owner: routine.owner, is_variadic: routine.variadic().is_some() };
+    let (step, is_step_strict) = bind_part(binder, &parts.step, places.clone(), caller)?;
+    let step = match step.ty().same_base(&state) {
+        true => step,
+        false => coerce(binder, step, &state, CastContext::Implicit)?,
+    };
+    let (mut finish, mut is_finish_strict) = (None, false);
+    if let Some(function) = &parts.finish {
+        if !parts.finish_takes_arguments {
+            places.truncate(1);
+        }
+        let (bound, is_strict) = bind_part(binder, function, places, caller)?;
+        (finish, is_finish_strict) = (Some(bound), is_strict);
+    }
+    Ok(UserAggregate { routine, initial, step, is_step_strict, finish, is_finish_strict })
+}
+
+/// The aggregate that calls a function.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// Its owner, who needs the right to call the function.
+    owner: Id,
+    /// Its last argument is an array of any number of arguments.
+    is_variadic: bool,
+}
+
+/// A call of a part of an aggregate, and whether the function is strict.
+fn bind_part(
+    binder: &mut Binder<'_>,
+    function: &FunctionRef,
+    args: Vec<Expr>,
+    caller: Caller,
+) -> Result<(Expr, bool)> {
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let id = match function {
+        FunctionRef::BuiltIn(name) => {
+            let resolved = braid_builtins::resolve_function(name, &types)?;
+            let is_strict = resolved.function.strict;
+            return Ok((call_resolved(binder, resolved, args)?, is_strict));
+        }
+        FunctionRef::Routine(id) => *id,
+    };
+    let catalog = binder.cx.catalog;
+    let Some(routine) = catalog.names().routines().get(id) else {
+        let message = format!("cache lookup failed for function {id}");
+        return Err(Error::new(SqlState::UndefinedFunction, message));
+    };
+    catalog.privileges().check(caller.owner, Object::Routine(routine), "EXECUTE")?;
+    let is_variadic = caller.is_variadic && routine.variadic().is_some();
+    let found = [routine];
+    let Chosen::One(chosen) = choose(&found, &Written { types: &types, names: &[], is_variadic })
+    else {
+        return Err(undefined(&routine.name, &types, false));
+    };
+    let call = call_of(binder, &chosen, args, &types)?;
+    let is_strict = call.routine.strict;
+    Ok((call.into_expr(binder)?, is_strict))
 }

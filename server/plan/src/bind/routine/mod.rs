@@ -1,7 +1,12 @@
-//! Calls of functions and procedures of users: which routine a call means.
+//! Calls of functions, procedures and aggregates of users: which routine a call means.
 
 mod call;
 mod choose;
 mod inline;
+mod part;
 
-pub(crate) use call::{FoundCall, bind_routine, find_call};
+pub(crate) use call::{
+    FoundCall, bind_routine, find_aggregate, find_call, name_parts, names_function,
+};
+pub(crate) use choose::undefined;
+pub use part::{FoundPart, find_part};

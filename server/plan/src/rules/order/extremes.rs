@@ -37,9 +37,9 @@ fn first_row(
     (slot, call): &(Slot, AggregateCall),
     catalog: &Catalog,
 ) -> Option<Node> {
-    let descending = match call.aggregate.name {
-        "min" => false,
-        "max" => true,
+    let descending = match call.aggregate.built_in() {
+        Some("min") => false,
+        Some("max") => true,
         _ => return None,
     };
     let [value @ (Expr::Column(..) | Expr::Call(_))] = &call.args[..] else { return None };

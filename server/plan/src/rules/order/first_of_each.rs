@@ -87,9 +87,9 @@ fn ascending(expr: Expr) -> SortKey {
 fn value_of(aggregate: &AggregateNode) -> Option<Option<SortKey>> {
     let mut value: Option<SortKey> = None;
     for (_, call) in &aggregate.aggregates {
-        let descending = match call.aggregate.name {
-            "min" => false,
-            "max" => true,
+        let descending = match call.aggregate.built_in() {
+            Some("min") => false,
+            Some("max") => true,
             _ => return None,
         };
         let [arg @ Expr::Column(..)] = &call.args[..] else { return None };

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Index, IndexKey};
+use braid_catalog::{Catalog, Index, IndexKey, Table};
 
 use crate::rules::spans::bounds::bounded;
 use crate::rules::spans::columns::is_never;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{Append, Node, Pruning, Scan, Values};
+use crate::tree::node::{Append, Node, Pruning, Scan, TableTriggers, Values};
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
@@ -52,8 +52,12 @@ fn is_empty(node: &Node) -> bool {
         Node::Project(project) => is_empty(&project.input),
         Node::LockRows(lock) => is_empty(&lock.input),
         Node::Sort(sort) => is_empty(&sort.input),
-        Node::Update(update) => is_target_empty(&update.input),
-        Node::Delete(delete) => is_target_empty(&delete.input),
+        Node::Update(update) => {
+            !is_of_statement(&update.table, &update.triggers) && is_target_empty(&update.input)
+        }
+        Node::Delete(delete) => {
+            !is_of_statement(&delete.table, &delete.triggers) && is_target_empty(&delete.input)
+        }
         Node::Merge(merge) => {
             merge.whens.iter().all(|when| when.matched) && is_joined_empty(&merge.input)
         }
@@ -61,6 +65,11 @@ fn is_empty(node: &Node) -> bool {
         Node::Append(append) => append.inputs.iter().all(is_empty),
         _ => false,
     }
+}
+
+/// Whether a change stands for the partitioned table itself, whose triggers it fires.
+fn is_of_statement(table: &Table, triggers: &TableTriggers) -> bool {
+    triggers.of_root.as_ref().is_some_and(|root| root.table.id == table.id)
 }
 
 /// Whether a change has no rows: its target has none, with which FROM is joined.

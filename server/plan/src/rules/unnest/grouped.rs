@@ -92,8 +92,8 @@ impl Grouped {
 
 /// What an aggregate gives, if its column is NULL wherever there is no row.
 fn of_no_rows(call: &AggregateCall, result: Expr) -> Expr {
-    match call.aggregate.name {
-        "count" => {
+    match call.aggregate.built_in() {
+        Some("count") => {
             let zero = Expr::Const(Datum::Int(0), call.returns.clone());
             Expr::Coalesce(vec![result, zero])
         }
@@ -104,13 +104,13 @@ fn of_no_rows(call: &AggregateCall, result: Expr) -> Expr {
 /// Whether an aggregate never fails, is NULL (`count`: 0) without rows, and does not depend on the
 /// order of its rows.
 fn is_safe(call: &AggregateCall) -> bool {
-    let sums = matches!(call.aggregate.name, "sum" | "avg");
+    let sums = matches!(call.aggregate.built_in(), Some("sum" | "avg"));
     let is_bounded = |e: &Expr| match e.ty() {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => true,
         SqlType::Numeric(_) => has_few_digits(e),
         _ => false,
     };
-    call.aggregate.row_order != RowOrder::Matters
+    call.aggregate.row_order() != RowOrder::Matters
         && call.args.iter().chain(&call.filter).all(cannot_fail)
         && call.order.iter().all(|key| cannot_fail(&key.expr))
         && (!sums || call.args.iter().all(is_bounded))

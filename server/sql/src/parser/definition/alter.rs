@@ -26,8 +26,8 @@ use crate::parser::clauses::{
 };
 use crate::parser::embedded::{next_data_type, next_expr};
 use crate::parser::names::{
-    parse_any_name, parse_ident, parse_object_name, parse_role_name, take_if_exists,
-    take_if_not_exists,
+    parse_any_name, parse_ident, parse_object_name, parse_object_number, parse_role_name,
+    take_if_exists, take_if_not_exists,
 };
 use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
 use crate::parser::session::characteristics::parse_characteristics;
@@ -52,11 +52,17 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("domain") => parse_alter_domain(cursor),
         Some("collation") => parse_alter_named(cursor, AlterTarget::Collation),
         Some("default") => parse_default_privileges(cursor),
-        Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
+        Some("function" | "procedure" | "routine" | "aggregate") => parse_alter_routine(cursor),
+        Some("large") if cursor.nth_is(1, "object") => {
+            cursor.take_all(&["large", "object"]);
+            let object = parse_object_number(cursor)?;
+            cursor.expect_all(&["owner", "to"])?;
+            Ok(Statement::AlterLargeObject { object, owner: parse_role_name(cursor)? })
+        }
         Some("trigger") => parse_alter_trigger(cursor),
         Some("policy") => parse_alter_policy(cursor),
         Some(
-            word @ ("extension" | "system" | "language" | "operator" | "aggregate" | "publication"
+            word @ ("extension" | "system" | "language" | "operator" | "publication"
             | "subscription" | "statistics" | "tablespace" | "server" | "foreign" | "event"
             | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),

@@ -27,7 +27,7 @@ use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
 };
-use crate::parser::routine::{parse_create_routine, parse_create_trigger};
+use crate::parser::routine::{parse_create_aggregate, parse_create_routine, parse_create_trigger};
 use crate::parser::row_statement::{alias, plain_with, refuse_into};
 use crate::parser::session::set::parse_setting_value;
 use crate::rewrite::words::position;
@@ -47,6 +47,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
     };
     match word {
         "function" | "procedure" if !is_temporary => parse_create_routine(cursor, or_replace),
+        "aggregate" if !is_temporary => parse_create_aggregate(cursor, or_replace),
         "trigger" | "constraint" if !is_temporary => parse_create_trigger(cursor, or_replace),
         "policy" if !or_replace && !is_temporary => parse_create_policy(cursor),
         "view" | "recursive" | "materialized" => parse_create_view(cursor, or_replace, temporary),
@@ -94,9 +95,9 @@ fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
 fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
-            word @ ("rule" | "aggregate" | "language" | "publication" | "subscription"
-            | "tablespace" | "operator" | "cast" | "conversion" | "server" | "statistics"
-            | "transform" | "domain"),
+            word @ ("rule" | "language" | "publication" | "subscription" | "tablespace"
+            | "operator" | "cast" | "conversion" | "server" | "statistics" | "transform"
+            | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),

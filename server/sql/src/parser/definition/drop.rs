@@ -6,11 +6,13 @@ use braid_types::Result;
 
 use super::drop_other::parse_drop_other;
 use super::roles::users::{parse_drop_owned, parse_drop_user};
-use crate::ast::{Comment, CommentTarget, Drop, DropKind, RoutineKind, Statement};
+use crate::ast::{Comment, CommentTarget, Drop, DropKind, Statement};
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
-use crate::parser::names::{parse_ident, parse_object_name, parse_string, take_if_exists};
-use crate::parser::routine::parse_routine_name;
+use crate::parser::names::{
+    parse_ident, parse_object_name, parse_object_number, parse_string, take_if_exists,
+};
+use crate::parser::routine::{parse_routine_kind, parse_routine_name};
 
 /// `DROP …`.
 pub(crate) fn parse_drop(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -105,14 +107,15 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             let target = CommentTarget::Constraint { name, table };
             return parse_comment_text(cursor, target);
         }
-        "function" | "procedure" | "routine" => {
-            let kind = match cursor.take_one(&["function", "procedure", "routine"]) {
-                Some(0) => RoutineKind::Function,
-                Some(1) => RoutineKind::Procedure,
-                _ => RoutineKind::Any,
-            };
+        "function" | "procedure" | "routine" | "aggregate" => {
+            let kind = parse_routine_kind(cursor);
             let routine = Box::new(parse_routine_name(cursor, kind)?);
             return parse_comment_text(cursor, CommentTarget::Routine(routine));
+        }
+        "large" if cursor.nth_is(1, "object") => {
+            cursor.take_all(&["large", "object"]);
+            let target = CommentTarget::LargeObject(parse_object_number(cursor)?);
+            return parse_comment_text(cursor, target);
         }
         "trigger" | "policy" => {
             let is_trigger = word == "trigger";
@@ -126,8 +129,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "aggregate" | "cast" | "language" | "foreign" | "statistics"
-        | "tablespace" => {
+        "rule" | "operator" | "cast" | "language" | "foreign" | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

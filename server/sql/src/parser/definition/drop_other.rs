@@ -1,6 +1,5 @@
 //! `DROP` of kinds of objects that users cannot make here: functions, triggers, casts and others.
 
-use sqlparser::ast::DataType;
 use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
@@ -12,7 +11,7 @@ use crate::parser::embedded::next_data_type;
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_exists,
 };
-use crate::parser::routine::{parse_routine_name, parse_routine_types};
+use crate::parser::routine::parse_routine_name;
 use crate::rewrite::words::position;
 
 /// How the objects of a kind are written.
@@ -22,7 +21,6 @@ enum Form {
     Named,
     Type,
     Routine(RoutineKind),
-    Aggregate,
     OnTable,
     Operator,
     OperatorClass,
@@ -39,7 +37,7 @@ const KINDS: &[Kind] = &[
     (&["function"], "DROP FUNCTION", "function", Form::Routine(RoutineKind::Function)),
     (&["procedure"], "DROP PROCEDURE", "procedure", Form::Routine(RoutineKind::Procedure)),
     (&["routine"], "DROP ROUTINE", "routine", Form::Routine(RoutineKind::Any)),
-    (&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Aggregate),
+    (&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Routine(RoutineKind::Aggregate)),
     (&["trigger"], "DROP TRIGGER", "trigger", Form::OnTable),
     (&["rule"], "DROP RULE", "rule", Form::OnTable),
     (&["policy"], "DROP POLICY", "policy", Form::OnTable),
@@ -113,10 +111,6 @@ fn parse_other_object(cursor: &mut Cursor<'_>, form: Form) -> Result<OtherObject
         Form::Named => OtherObject::Named(parse_any_name(cursor)?),
         Form::Type => OtherObject::Type(next_data_type(cursor)?),
         Form::Routine(kind) => OtherObject::Routine(parse_routine_name(cursor, kind)?),
-        Form::Aggregate => {
-            let name = parse_any_name(cursor)?;
-            OtherObject::Aggregate { name, arguments: parse_aggregate_arguments(cursor)? }
-        }
         Form::OnTable => {
             let name = parse_ident(cursor)?;
             cursor.expect("on")?;
@@ -150,26 +144,6 @@ fn parse_other_object(cursor: &mut Cursor<'_>, form: Form) -> Result<OtherObject
             OtherObject::UserMapping { user, server: parse_ident(cursor)? }
         }
     })
-}
-
-/// `(*)`, or `(types [ORDER BY types])`.
-fn parse_aggregate_arguments(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
-    if matches!(cursor.peek_nth(1), Token::Mul) {
-        cursor.expect_symbol(&Token::LParen)?;
-        cursor.advance();
-        cursor.expect_symbol(&Token::RParen)?;
-        return Ok(Vec::new());
-    }
-    cursor.expect_symbol(&Token::LParen)?;
-    let mut types = Vec::new();
-    if !cursor.are(&["order", "by"]) {
-        types = parse_routine_types(cursor)?;
-    }
-    if cursor.take_all(&["order", "by"]) {
-        types.extend(parse_routine_types(cursor)?);
-    }
-    cursor.expect_symbol(&Token::RParen)?;
-    Ok(types)
 }
 
 /// `schema.+ (left, right)`.

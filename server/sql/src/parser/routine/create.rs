@@ -4,7 +4,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::names::{has_parameter_name, parse_routine_name};
+use super::names::{has_parameter_name, parse_routine_kind, parse_routine_name};
 use crate::ast::{
     AlterRoutine, AlterTarget, CreateRoutine, DataType, ParameterMode, Rename, Returns,
     RoutineKind, RoutineOption, RoutineParameter, StandardBody, Statement,
@@ -70,7 +70,8 @@ fn parse_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
     Ok(data_type)
 }
 
-fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
+/// A parameter with its mode, name, type and default.
+pub(super) fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
     let first = parse_mode(cursor);
     let name = if has_parameter_name(cursor) { Some(parse_label(cursor)?) } else { None };
     let mode = match first {
@@ -221,18 +222,14 @@ fn parse_estimate(cursor: &mut Cursor<'_>) -> Result<f64> {
 
 /// `ALTER FUNCTION …`, at its second word.
 pub(crate) fn parse_alter_routine(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    let kind = match cursor.take_one(&["function", "procedure", "routine"]) {
-        Some(0) => RoutineKind::Function,
-        Some(1) => RoutineKind::Procedure,
-        _ => RoutineKind::Any,
-    };
+    let kind = parse_routine_kind(cursor);
     let routine = parse_routine_name(cursor, kind)?;
     if let Some(kind) = parse_rename_kind(cursor, false)? {
         let target = AlterTarget::Routine(Box::new(routine));
         return Ok(Statement::Rename(Rename { target, if_exists: false, kind }));
     }
     let mut options = Vec::new();
-    while !cursor.at_end() {
+    while !cursor.at_end() && kind != RoutineKind::Aggregate {
         if matches!(cursor.peek_word(), Some("as" | "language" | "return" | "begin")) {
             return Err(cursor.unexpected());
         }

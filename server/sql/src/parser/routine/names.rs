@@ -10,12 +10,25 @@ use crate::parser::Cursor;
 use crate::parser::embedded::next_data_type;
 use crate::parser::names::{parse_any_name, parse_label};
 
+/// `FUNCTION`, `PROCEDURE`, `ROUTINE` or `AGGREGATE`.
+pub(crate) fn parse_routine_kind(cursor: &mut Cursor<'_>) -> RoutineKind {
+    match cursor.take_one(&["function", "procedure", "routine", "aggregate"]) {
+        Some(0) => RoutineKind::Function,
+        Some(1) => RoutineKind::Procedure,
+        Some(2) => RoutineKind::Any,
+        _ => RoutineKind::Aggregate,
+    }
+}
+
 /// `name [(types)]`.
 pub(crate) fn parse_routine_name(
     cursor: &mut Cursor<'_>,
     kind: RoutineKind,
 ) -> Result<RoutineName> {
     let name = parse_any_name(cursor)?;
+    if kind == RoutineKind::Aggregate {
+        return Ok(RoutineName { kind, name, arguments: Some(parse_aggregate_types(cursor)?) });
+    }
     let listed = *cursor.peek() == Token::LParen;
     let arguments = if listed { Some(parse_routine_arguments(cursor)?) } else { None };
     Ok(RoutineName { kind, name, arguments })
@@ -38,8 +51,24 @@ fn parse_routine_arguments(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
     Ok(types)
 }
 
+/// `(*)`, or `(types [ORDER BY types])`.
+fn parse_aggregate_types(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
+    cursor.expect_symbol(&Token::LParen)?;
+    let mut types = Vec::new();
+    if !cursor.take_symbol(&Token::Mul) {
+        if !cursor.are(&["order", "by"]) {
+            types = parse_routine_types(cursor)?;
+        }
+        if cursor.take_all(&["order", "by"]) {
+            types.extend(parse_routine_types(cursor)?);
+        }
+    }
+    cursor.expect_symbol(&Token::RParen)?;
+    Ok(types)
+}
+
 /// Types of arguments between commas, without parentheses.
-pub(crate) fn parse_routine_types(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
+fn parse_routine_types(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
     let types = cursor.list(parse_argument)?;
     Ok(types.into_iter().flatten().collect())
 }
@@ -48,7 +77,7 @@ pub(crate) fn parse_routine_types(cursor: &mut Cursor<'_>) -> Result<Vec<DataTyp
 fn parse_argument(cursor: &mut Cursor<'_>) -> Result<Option<DataType>> {
     const MODES: [&str; 4] = ["in", "inout", "variadic", "out"];
     let mut mode = cursor.take_one(&MODES);
-    if has_parameter_name(cursor) && !cursor.nth_is(1, "order") {
+    if has_parameter_name(cursor) {
         parse_label(cursor)?;
     }
     mode = mode.or_else(|| cursor.take_one(&MODES));
@@ -63,6 +92,7 @@ pub(super) fn has_parameter_name(cursor: &Cursor<'_>) -> bool {
         && matches!(cursor.peek_nth(1), Token::Word(_))
         && !is_type_of_words(cursor)
         && !cursor.nth_is(1, "default")
+        && !cursor.nth_is(1, "order")
 }
 
 /// Whether a type of several words is next, so that its first word is no argument's name.

@@ -13,6 +13,7 @@ use braid_types::{Datum, Result, Row};
 
 use crate::memory::row_bytes;
 use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::fold::Fold;
 use crate::operator::aggregate::grouping::AggregateOperator;
 use crate::operator::aggregate::grouping::plain_rows::Argument;
 use crate::operator::scan::column_filter::places_of;
@@ -231,7 +232,7 @@ impl AggregateOperator {
             from = to;
             let states = self.calls.iter().zip(&mut self.groups[*group].states);
             for ((call, state), values) in states.zip(&scratch.computed) {
-                let State::Plain(state) = state else { continue };
+                let State::Plain(Fold::BuiltIn(state)) = state else { continue };
                 if let Some(Argument::Computed(_)) = call.argument() {
                     add_data(&mut **state, values, rows, env)?;
                 } else {

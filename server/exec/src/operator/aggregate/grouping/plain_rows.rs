@@ -6,6 +6,7 @@ use braid_types::{Result, Row, SqlType};
 
 use crate::memory::row_bytes;
 use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::fold::Fold;
 use crate::operator::aggregate::grouping::AggregateOperator;
 
 /// The argument of a call whose state has a fixed size.
@@ -84,7 +85,7 @@ impl AggregateOperator {
             }
             let cx = self.evaluator.context();
             for (argument, state) in arguments.iter().zip(&mut self.groups[group].states) {
-                let State::Plain(state) = state else { continue };
+                let State::Plain(Fold::BuiltIn(state)) = state else { continue };
                 match argument {
                     Argument::Nothing => state.add(&[], cx.env)?,
                     Argument::Column(place) => {

@@ -12,7 +12,8 @@ use crate::ast::{
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
 use crate::parser::names::{
-    parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name,
+    parse_columns, parse_ident, parse_label, parse_object_name, parse_object_number,
+    parse_role_name,
 };
 use crate::parser::routine::parse_routine_name;
 use crate::rewrite::words::position;
@@ -183,6 +184,10 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
         };
         cursor.expect_all(&["in", "schema"])?;
         return Ok(kind(cursor.list(parse_object_name)?));
+    }
+    if cursor.are(&["large", "object"]) {
+        cursor.take_all(&["large", "object"]);
+        return Ok(GrantObjects::LargeObjects(cursor.list(parse_object_number)?));
     }
     let more = matches!(cursor.peek_nth(1), Token::Word(_)) && !cursor.nth_is(1, "to");
     let kinds = [
