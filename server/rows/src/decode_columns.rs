@@ -1,5 +1,6 @@
 //! Primary pairs and index entries decoded by columns.
 
+use braid_catalog::ColumnId;
 use braid_codec::value::{Cell, RowReader};
 use braid_types::{Datum, Result, SqlType};
 
@@ -8,6 +9,20 @@ use crate::errors::from_codec;
 use crate::index::IndexDecoder;
 use crate::key_part::after_prefix;
 use crate::row_decoder::RowDecoder;
+
+/// The columns of a decoder: those of the key and those of the value.
+type Sources = (Vec<(usize, usize)>, Vec<(ColumnId, SqlType, usize)>);
+
+/// The columns at places that are wanted first, and the others.
+fn split(
+    from_key: &[(usize, usize)],
+    from_value: &[(ColumnId, SqlType, usize)],
+    first: impl Fn(usize) -> bool,
+) -> (Sources, Sources) {
+    let (key, other_key) = from_key.iter().copied().partition(|(_, out)| first(*out));
+    let (value, other_value) = from_value.iter().cloned().partition(|(.., out)| first(*out));
+    ((key, value), (other_key, other_value))
+}
 
 impl RowDecoder {
     /// Empty columns of the types that are decoded.
@@ -29,21 +44,16 @@ impl RowDecoder {
 
     /// Two decoders: of the columns at places that are wanted first, and of the others.
     pub fn split(&self, first: impl Fn(usize) -> bool) -> (RowDecoder, RowDecoder) {
-        let part = |wanted: bool| RowDecoder {
+        let part = |(from_key, from_value)| RowDecoder {
             prefix_bytes: self.prefix_bytes,
             parts: self.parts.clone(),
-            from_key: {
-                let all = self.from_key.iter();
-                all.filter(|(_, out)| first(*out) == wanted).copied().collect()
-            },
-            from_value: {
-                let all = self.from_value.iter();
-                all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
-            },
+            from_key,
+            from_value,
             template: self.template.clone(),
             members: self.members.clone(),
         };
-        (part(true), part(false))
+        let (wanted, others) = split(&self.from_key, &self.from_value, first);
+        (part(wanted), part(others))
     }
 
     /// Fills the columns that it decodes with those of pairs; the table has one family.
@@ -122,21 +132,16 @@ impl IndexDecoder {
 
     /// Two decoders: of the columns at places that are wanted first, and of the others.
     pub fn split(&self, first: impl Fn(usize) -> bool) -> (IndexDecoder, IndexDecoder) {
-        let part = |wanted: bool| IndexDecoder {
+        let part = |(from_key, from_value)| IndexDecoder {
             prefix_bytes: self.prefix_bytes,
             parts: self.parts.clone(),
             keys: self.keys,
-            from_key: {
-                let all = self.from_key.iter();
-                all.filter(|(_, out)| first(*out) == wanted).copied().collect()
-            },
-            from_value: {
-                let all = self.from_value.iter();
-                all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
-            },
+            from_key,
+            from_value,
             width: self.width,
         };
-        (part(true), part(false))
+        let (wanted, others) = split(&self.from_key, &self.from_value, first);
+        (part(wanted), part(others))
     }
 
     /// Fills the columns that it decodes with those of entries.

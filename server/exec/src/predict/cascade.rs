@@ -116,7 +116,7 @@ impl<'a> SpanCollector<'a> {
             let moves = key
                 .into_iter()
                 .any(|column| changed.iter().any(|place| child.columns[*place].id == column.id));
-            self.parents(child, &new, (!moves).then_some(&changed[..]));
+            self.parents_of(child, &new, (!moves).then_some(&changed[..]));
             self.children(child, Some(&[row]), Some(&changed));
         }
         self.cascades.path.pop();

@@ -24,11 +24,46 @@ struct Target {
     rows: Option<Vec<Vec<Known>>>,
 }
 
+/// A foreign key of a table that is written, made once for all of its rows.
+struct Reference<'t> {
+    key: &'t ForeignKey,
+    /// Places of its columns in the rows.
+    places: Vec<usize>,
+    parent: Arc<Table>,
+    /// The leaves of a partitioned parent.
+    routes: Option<ReferenceRoutes>,
+}
+
+impl Reference<'_> {
+    /// Where the parent of a row may be.
+    fn parent_spans(&self, row: &[Known]) -> Vec<Span> {
+        let values: Vec<Known> = self.places.iter().map(|place| row[*place].clone()).collect();
+        let points_nowhere = !self.key.match_full
+            && values.iter().any(|value| value.as_ref().is_some_and(Datum::is_null));
+        if points_nowhere {
+            return Vec::new();
+        }
+        let leaves = match (&self.routes, values.iter().cloned().collect::<Option<Vec<Datum>>>()) {
+            (None, _) => Vec::new(),
+            (Some(routes), Some(values)) => routes.find(&values).into_iter().collect(),
+            (Some(routes), None) => routes.leaves(),
+        };
+        match leaves.is_empty() {
+            // Values that no partition takes are looked for in the parent itself.
+            true => parent_span(&self.parent, self.key, &values).into_iter().collect(),
+            false => {
+                leaves.iter().filter_map(|(leaf, key)| parent_span(leaf, key, &values)).collect()
+            }
+        }
+    }
+}
+
 impl<'a> SpanCollector<'a> {
     /// INSERT and UPSERT.
     pub(crate) fn insert(&mut self, insert: &'a Insert) {
         let table = &insert.table;
         let rows = self.values.rows(&insert.input).unwrap_or_else(|| vec![Vec::new()]);
+        let references = self.references(table, None);
         for row in &rows {
             let mut new: Vec<Known> =
                 insert.values.iter().map(|e| self.values.value(e, row, None)).collect();
@@ -49,7 +84,7 @@ impl<'a> SpanCollector<'a> {
                 }
                 self.writes.push(span);
             }
-            self.parents(table, &new, None);
+            self.parents(&references, &new);
         }
         let changed: Vec<usize> = match &insert.on_conflict {
             OnConflict::Error | OnConflict::Nothing(_) => return,
@@ -74,7 +109,7 @@ impl<'a> SpanCollector<'a> {
         self.defaults(&insert.cascades);
         self.replaced(table, &changed, !insert.index_exprs.is_empty());
         if updates {
-            self.parents(table, &nothing, Some(&changed));
+            self.parents_of(table, &nothing, Some(&changed));
         }
         self.children(table, None, Some(&changed));
     }
@@ -92,7 +127,7 @@ impl<'a> SpanCollector<'a> {
         for (place, e) in &update.assignments {
             new[*place] = self.values.value(e, &[], None);
         }
-        self.parents(table, &new, Some(&changed));
+        self.parents_of(table, &new, Some(&changed));
         self.children(table, target.rows.as_deref(), Some(&changed));
     }
 
@@ -153,36 +188,30 @@ impl<'a> SpanCollector<'a> {
         }
     }
 
-    /// Parents of a row written: all of them, or those of foreign keys with a changed column.
-    pub(crate) fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
-        for foreign_key in &table.foreign_keys {
-            let places = places(table, &foreign_key.columns);
-            if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
-                continue;
-            }
-            let values: Vec<Known> = places.iter().map(|place| row[*place].clone()).collect();
-            let points_nowhere = !foreign_key.match_full
-                && values.iter().any(|value| value.as_ref().is_some_and(Datum::is_null));
-            if let Some(parent) = self.values.cx.catalog.table(foreign_key.parent)
-                && !points_nowhere
-            {
-                self.parent(parent, foreign_key, &values);
-            }
-        }
+    /// Parents of a row written: of all foreign keys, or of those with a changed column.
+    pub(crate) fn parents_of(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
+        let references = self.references(table, changed);
+        self.parents(&references, row);
     }
 
-    /// Where the parent of these values may be.
-    fn parent(&mut self, parent: &Table, foreign_key: &ForeignKey, values: &[Known]) {
-        // What is broken is reported when the statement runs.
-        match ReferenceRoutes::of(&self.values.cx.catalog, parent, foreign_key) {
-            Ok(None) => self.reads.extend(parent_span(parent, foreign_key, values)),
-            Ok(Some(routes)) => {
-                let leaves = routes.leaves();
-                let spans = leaves.iter().filter_map(|(leaf, key)| parent_span(leaf, key, values));
-                self.reads.extend(spans);
+    fn parents(&mut self, references: &[Reference<'_>], row: &[Known]) {
+        self.reads.extend(references.iter().flat_map(|reference| reference.parent_spans(row)));
+    }
+
+    /// All foreign keys of a table, or those with a changed column.
+    fn references<'t>(&self, table: &'t Table, changed: Option<&[usize]>) -> Vec<Reference<'t>> {
+        let catalog = &self.values.cx.catalog;
+        let reference = |key: &'t ForeignKey| {
+            let places = places(table, &key.columns);
+            if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
+                return None;
             }
-            Err(_) => {}
-        }
+            let parent = catalog.table(key.parent)?.clone();
+            // What is broken is reported when the statement runs.
+            let routes = ReferenceRoutes::of(catalog, &parent, key).ok()?;
+            Some(Reference { key, places, parent, routes })
+        };
+        table.foreign_keys.iter().filter_map(reference).collect()
     }
 
     /// The rows that an UPDATE or DELETE takes from its input.

@@ -1,5 +1,8 @@
 //! A join by an index of its right side: for each batch of left rows all the right rows are read
 //! in one wait (two, where entries of a secondary index lead to rows).
+//!
+//! A semi or anti join reads the first right row of each left row, where nothing but the bounds
+//! decides whether a row matches.
 
 use std::ops::Range;
 
@@ -12,10 +15,11 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
+use crate::operator::join::lookup_conditions::undecided;
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::multi_scan::MultiScan;
-use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
+use crate::operator::scan::reader::{KeyBounds, Reader, Secondary, index_of};
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// With more bytes found than this, the next lookup is for fewer left rows.
@@ -58,6 +62,8 @@ struct Lookup {
     secondary: Option<Secondary>,
     /// By whole primary keys.
     points: bool,
+    /// One row of each span is enough.
+    first_only: bool,
     record: Record,
 }
 
@@ -93,6 +99,14 @@ impl LookupJoinOperator {
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
         let reader = Reader::new(&scan.table, &places, false)?.only_members(scan);
         let secondary = Secondary::new(scan, &places, &reader, false)?;
+        let on = undecided(join, scan, index_of(scan)?);
+        // Spans of values are equal or apart, so that no two of them become one.
+        let first_only = matches!(join.kind, JoinKind::Semi | JoinKind::Anti)
+            && on.is_empty()
+            && scan.filter.is_empty()
+            && !scan.access.bounds.iter().any(is_range)
+            && bounds.shape.is_none()
+            && (secondary.is_some() || scan.table.families.len() == 1);
         Ok(Some(Self {
             evaluator: evaluator.clone(),
             left,
@@ -103,11 +117,12 @@ impl LookupJoinOperator {
                 reader,
                 secondary,
                 bounds,
+                first_only,
                 record: if scan.unrecorded { Record::Never } else { Record::Default },
             },
             filter: scan.filter.clone(),
-            on_waits: join.on.iter().any(Expr::waits),
-            on: join.on.clone(),
+            on_waits: on.iter().any(Expr::waits),
+            on,
             outer: join.outer.clone(),
             right_width: places.len(),
             pending: Vec::new().into_iter(),
@@ -243,17 +258,19 @@ impl Lookup {
         Ok(rows)
     }
 
-    /// The rows of all spans, each read once.
+    /// The rows of all spans, each read once; or the first of each.
     async fn by_spans(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
         let mut wanted = without_overlaps(spans);
         wanted.reverse();
-        let mut scan = MultiScan::new(wanted, false);
+        let mut scan = MultiScan::new(wanted, false).first_only(self.first_only);
         let run = &self.evaluator.run;
         let mut found = Found::default();
         let mut primary_keys: Vec<Key> = Vec::new();
         let mut partial = RowAssembler::default();
         let shape = self.bounds.shape.as_ref();
-        let request = |span| ScanRequest::new(span).record(self.record).shape(shape);
+        let limit = usize::from(self.first_only);
+        let request =
+            |span| ScanRequest::new(span).record(self.record).shape(shape).limit_rows(limit);
         while let Some(batch) = scan.next(run, request).await? {
             run.breathe().await?;
             let known = found.rows.len();

@@ -103,7 +103,12 @@ impl JoinOperator {
         on: Arc<Exprs>,
         evaluator: Evaluator,
     ) -> Self {
-        let left = ProbeSide::new(left, needs(kind, &on), left_width + right_width);
+        // Nothing is added to the rows of a semi or anti join: they need no more than is reserved.
+        let width = match kind {
+            JoinKind::Semi | JoinKind::Anti => left_width,
+            _ => left_width + right_width,
+        };
+        let left = ProbeSide::new(left, needs(kind, &on), width);
         Self {
             kind,
             left,

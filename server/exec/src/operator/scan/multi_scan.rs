@@ -23,13 +23,21 @@ pub struct MultiScan {
     /// Spans that were opened: the batch not yet given, and what goes on behind it.
     open: VecDeque<(Option<ScanBatch>, Scanner)>,
     alone: bool,
+    first_only: bool,
 }
 
 impl MultiScan {
     /// A scan of these spans, the first one last. With `alone` they are opened one by one, so
     /// that a reader that may stop early reads, and must prove, no more than it needs.
     pub fn new(waiting: Vec<Span>, alone: bool) -> Self {
-        Self { waiting, open: VecDeque::new(), alone }
+        Self { waiting, open: VecDeque::new(), alone, first_only: false }
+    }
+
+    /// The same scan, or one that leaves each span after its first batch that is not empty.
+    #[must_use]
+    pub fn first_only(mut self, first_only: bool) -> Self {
+        self.first_only = first_only;
+        self
     }
 
     /// The next batch, never an empty one; `None` at the end. `request` says how a span is read.
@@ -44,7 +52,10 @@ impl MultiScan {
                     Some(batch) => Some(batch),
                     None => run.wait(scanner.next_batch()).await?,
                 };
-                if batch.as_ref().is_none_or(|batch| batch.resume.is_none()) {
+                let is_last = |batch: &ScanBatch| {
+                    batch.resume.is_none() || (self.first_only && !batch.is_empty())
+                };
+                if batch.as_ref().is_none_or(is_last) {
                     self.open.pop_front();
                 }
                 match batch {
