@@ -263,11 +263,15 @@ fn register_names(registry: &mut Registry) {
     registry.add("to_regcollation(text) -> regcollation stable", to_reg);
     registry.add("to_regnamespace(text) -> regnamespace stable", to_reg);
     registry.add("to_regrole(text) -> regrole stable", to_reg);
-    registry.add("pg_collation_for(any) -> text stable lax", |c| {
-        if c.ty(0).is_string() || *c.ty(0) == SqlType::Citext {
-            text("\"default\"")
-        } else {
-            Ok(Datum::Null)
-        }
-    });
+    registry.add("pg_collation_for(any) -> text stable lax", collation_for);
+}
+
+/// 42804 for a type that has no collations.
+fn collation_for(call: &Call<'_>) -> Result<Datum> {
+    let ty = call.ty(0).innermost();
+    if ty.is_string() || matches!(ty, SqlType::Citext | SqlType::Unknown) {
+        return text("\"default\"");
+    }
+    let message = format!("collations are not supported by type {}", call.ty(0).plain_name());
+    Err(Error::new(SqlState::DatatypeMismatch, message))
 }

@@ -8,7 +8,9 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{coerce_argument, coerce_bool, compare_exprs, unify};
+use super::operators::{
+    check_equality, check_order, coerce_argument, coerce_bool, compare_exprs, unify,
+};
 use super::scalar::bind_expr;
 use crate::bind::Binder;
 use crate::bind::scope::columns::{Scope, Scopes};
@@ -102,7 +104,13 @@ fn bind_aggregate(
         }
         args.extend(order.iter().map(|key| key.expr.clone()));
     }
+    for key in &order {
+        check_order(&key.expr.ty())?;
+    }
     if arguments.distinct {
+        for arg in &args {
+            check_equality(&arg.ty())?;
+        }
         // Two subqueries that are written alike are the same.
         let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {
             args.iter().any(|arg| arg.alike(&key.expr))
