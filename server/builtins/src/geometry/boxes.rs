@@ -148,7 +148,10 @@ pub(super) fn register(registry: &mut Registry) {
     for signature in ["@@(box) -> point", "center(box) -> point"] {
         registry.add(signature, |c| datum(corners(c, 0)?.center()?.to_bytes()));
     }
-    registry.add("diagonal(box) -> lseg", |c| c.cast(0, c.returns));
+    registry.add("diagonal(box) -> lseg", |c| {
+        let value = corners(c, 0)?;
+        datum(Segment { first: value.high, second: value.low }.to_bytes())
+    });
     registry.add("bound_box(box, box) -> box", |c| {
         let (one, other) = (corners(c, 0)?, corners(c, 1)?);
         datum(bounds(&[one.high, one.low, other.high, other.low]).to_bytes())
