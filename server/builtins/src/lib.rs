@@ -18,6 +18,7 @@
 
 mod aggregate;
 mod datetimes;
+mod geometry;
 mod json;
 mod names;
 mod numbers;

@@ -74,6 +74,9 @@ impl BraidDialect {
                     parser.advance_token();
                     return Some(parser.parse_function(ObjectName::from(vec![ident])));
                 }
+                if let Some(call) = prefix_operators::collation_for(parser) {
+                    return Some(call);
+                }
                 if ident.value == "current_schema" {
                     parser.advance_token();
                     return Some(Ok(bare_function(ident)));
@@ -129,12 +132,12 @@ fn bare_function(name: Ident) -> Expr {
     })
 }
 
-/// `interval(2) '…'`, whose digits the library's parser forgets, or `COLLATION FOR (…)`.
+/// `interval(2) '…'`, whose digits the library's parser forgets.
 fn interval_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     let at = |n: usize| &parser.peek_nth_token_ref(n).token;
     let is_interval = matches!(at(0), Token::Word(word) if word.keyword == Keyword::INTERVAL);
     if !is_interval || *at(1) != Token::LParen || *at(3) != Token::RParen {
-        return prefix_operators::collation_for(parser);
+        return None;
     }
     let (Token::Number(digits, _), Token::SingleQuotedString(text)) = (at(2), at(4)) else {
         return None;
@@ -273,7 +276,9 @@ impl Dialect for BraidDialect {
             Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
             Token::Placeholder(name) => Value::Placeholder(name.clone()),
             Token::Word(_) => return interval_prefix(parser).or_else(|| self.word_prefix(parser)),
-            Token::CustomBinaryOperator(_) => return prefix_operators::parse(parser),
+            Token::CustomBinaryOperator(_) | Token::Sharp | Token::AtAt | Token::QuestionPipe => {
+                return prefix_operators::parse(parser);
+            }
             Token::Minus => return Some(sign_prefix(parser, UnaryOperator::Minus)),
             Token::Plus => return Some(sign_prefix(parser, UnaryOperator::Plus)),
             Token::LBracket => return Some(parser.expected_ref("an expression", token)),
@@ -297,7 +302,7 @@ impl Dialect for BraidDialect {
             self.too_deep.set(true);
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        if is_isnull(parser) {
+        if prefix_operators::is_isnull(parser) {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
         }
@@ -316,7 +321,7 @@ impl Dialect for BraidDialect {
         if self.stop_at.get() == Some(parser.index()) {
             return Some(Ok(0));
         }
-        if is_isnull(parser) {
+        if prefix_operators::is_isnull(parser) {
             return Some(Ok(PG.prec_value(Precedence::Is)));
         }
         if is_collate(parser) {
@@ -466,12 +471,6 @@ impl Dialect for BraidDialect {
     fn supports_dollar_placeholder(&self) -> bool {
         true
     }
-}
-
-/// Whether `ISNULL` comes next, which sqlparser does not know.
-fn is_isnull(parser: &Parser<'_>) -> bool {
-    matches!(&parser.peek_token_ref().token,
-        Token::Word(word) if word.quote_style.is_none() && word.value == "isnull")
 }
 
 /// Whether `COLLATE` comes next. sqlparser reads it right after an operand, but not after a cast

@@ -1,9 +1,9 @@
-//! Operators before their operand that only extensions have, and `COLLATION FOR`. The parser of the
-//! library does not know them, so they become calls of the functions below them.
+//! Operators before their operand that the parser of the library does not know. Those of
+//! extensions become calls of the functions below them. `COLLATION FOR (…)` and `ISNULL` beside.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName,
+    ObjectName, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::parser::{Parser, ParserError};
@@ -18,15 +18,40 @@ fn function_of(operator: &str) -> Option<&'static str> {
     }
 }
 
-/// The call that an operator stands for; `None` if no such operator is next.
+/// An operator of the geometric types.
+fn geometric(token: &Token) -> Option<UnaryOperator> {
+    Some(match token {
+        Token::Sharp => UnaryOperator::Hash,
+        Token::AtAt => UnaryOperator::DoubleAt,
+        Token::QuestionPipe => UnaryOperator::QuestionPipe,
+        Token::CustomBinaryOperator(operator) => match operator.as_str() {
+            "@-@" => UnaryOperator::AtDashAt,
+            "?-" => UnaryOperator::QuestionDash,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The operator that is next and its operand; `None` if no such operator is next.
 pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-    let Token::CustomBinaryOperator(operator) = &parser.peek_token_ref().token else {
-        return None;
-    };
+    let token = &parser.peek_token_ref().token;
+    let precedence = PostgreSqlDialect {}.prec_value(Precedence::PgOther);
+    if let Some(op) = geometric(token) {
+        parser.advance_token();
+        let operand = parser.parse_subexpr(precedence);
+        return Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }));
+    }
+    let Token::CustomBinaryOperator(operator) = token else { return None };
     let function = function_of(operator)?;
     parser.advance_token();
-    let precedence = PostgreSqlDialect {}.prec_value(Precedence::PgOther);
     Some(parser.parse_subexpr(precedence).map(|operand| call(function, operand)))
+}
+
+/// Whether `ISNULL` comes next, which sqlparser does not know.
+pub(crate) fn is_isnull(parser: &Parser<'_>) -> bool {
+    matches!(&parser.peek_token_ref().token,
+        Token::Word(word) if word.quote_style.is_none() && word.value == "isnull")
 }
 
 fn call(function: &str, operand: Expr) -> Expr {

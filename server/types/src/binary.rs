@@ -17,8 +17,8 @@ use crate::scratch::Scratch;
 use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, hstore, mac,
-    search, unsigned, work,
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, bits, geometry,
+    hstore, mac, search, unsigned, work,
 };
 
 fn malformed() -> Error {
@@ -311,6 +311,11 @@ fn decode_system(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Int2Vector => decode_vector(&SqlType::Int2, "int2vector", reader)?,
         SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
+        SqlType::Money => Datum::Int(reader.i64()?),
+        SqlType::Geometry(shape) => {
+            let bytes = geometry::decode(*shape, std::mem::take(&mut reader.0))?;
+            Datum::bytes(bytes.ok_or_else(malformed)?)
+        }
         SqlType::Tid => Datum::bytes(rest_of_tid(reader)?),
         SqlType::Timetz => TimeTz::decode(reader.i64()?, reader.i32()?)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => {
@@ -399,7 +404,7 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Bool(value) => out.push(u8::from(*value)),
         Datum::Int(value) => match ty {
             SqlType::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
-            SqlType::Int8 => out.extend_from_slice(&value.to_be_bytes()),
+            SqlType::Int8 | SqlType::Money => out.extend_from_slice(&value.to_be_bytes()),
             SqlType::Xid8 | SqlType::PgLsn => {
                 out.extend_from_slice(&unsigned::from_int(*value).to_be_bytes());
             }

@@ -67,5 +67,5 @@ pub(crate) fn register(registry: &mut Registry) {
     extremes!(registry: "int2", "int4", "int8", "float4", "float8", "numeric", "text", "bpchar");
     extremes!(registry: "date", "time", "timestamp", "timestamptz", "interval", "oid", "anyarray");
     extremes!(registry: "tid", "xid8", "pg_lsn", "inet", "timetz", "anyenum");
-    extremes!(registry: "citext");
+    extremes!(registry: "citext", "money");
 }

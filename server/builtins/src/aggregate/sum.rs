@@ -3,7 +3,7 @@
 //! Integers are summed in 128 bits and floats in 64, so a row costs no allocation. `sum(int8)` and
 //! every integer `avg` are numeric, as in PostgreSQL.
 
-use braid_types::{Datum, Error, Interval, Numeric, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Interval, Numeric, Result, SqlState, SqlType, money};
 
 use crate::numbers::integers::fit;
 use crate::registry::tables::Registry;
@@ -44,6 +44,26 @@ impl Accumulator for Integers {
             Some(ty @ SqlType::Int8) => fit(ty, i64::try_from(self.sum).ok()),
             _ => Ok(Datum::Numeric(Numeric::from_parts(self.sum, 0))),
         }
+    }
+}
+
+/// The sum of amounts; 22003 as soon as it is out of range.
+#[derive(Default)]
+struct Amounts {
+    sum: Option<i64>,
+}
+
+impl Accumulator for Amounts {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(Datum::Int(value)) = args.first() {
+            let sum = self.sum.unwrap_or(0).checked_add(*value);
+            self.sum = Some(sum.ok_or_else(money::out_of_range)?);
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(self.sum.map_or(Datum::Null, Datum::Int))
     }
 }
 
@@ -163,6 +183,7 @@ pub(crate) fn register(registry: &mut Registry) {
         registry
             .aggregate(signature, |_, _| Box::new(Floats { average: true, ..Floats::default() }));
     }
+    registry.aggregate("sum(money) -> money", |_, _| Box::<Amounts>::default());
     registry.aggregate("sum(numeric) -> numeric", |_, _| {
         Box::new(Numerics { sum: Numeric::ZERO, count: 0, average: false })
     });

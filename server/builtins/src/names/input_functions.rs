@@ -21,11 +21,14 @@ pub(crate) const INPUT_FUNCTIONS: &[&str] = &[
     "array_in",
     "bit_in",
     "boolin",
+    "box_in",
     "bpcharin",
     "byteain",
+    "cash_in",
     "charin",
     "cidin",
     "cidr_in",
+    "circle_in",
     "citextin",
     "cstring_in",
     "date_in",
@@ -51,6 +54,8 @@ pub(crate) const INPUT_FUNCTIONS: &[&str] = &[
     "jsonb_in",
     "jsonpath_in",
     "language_handler_in",
+    "line_in",
+    "lseg_in",
     "macaddr8_in",
     "macaddr_in",
     "multirange_in",
@@ -58,8 +63,11 @@ pub(crate) const INPUT_FUNCTIONS: &[&str] = &[
     "numeric_in",
     "oidin",
     "oidvectorin",
+    "path_in",
     "pg_ddl_command_in",
     "pg_lsn_in",
+    "point_in",
+    "poly_in",
     "prsd_end",
     "prsd_headline",
     "prsd_lextype",
@@ -105,6 +113,11 @@ pub fn input_function(name: &str) -> u32 {
     if name.starts_with('_') {
         return function_oid("array_in");
     }
+    let name = match name {
+        "polygon" => "poly",
+        "money" => "cash",
+        name => name,
+    };
     let found = [format!("{name}in"), format!("{name}_in")].into_iter().find(|name| known(name));
     found.map_or(0, |name| function_oid(&name))
 }

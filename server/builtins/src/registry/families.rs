@@ -2,11 +2,14 @@
 
 use super::tables::Registry;
 use crate::numbers::{floats, integers, numerics};
-use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
-use crate::{aggregate, datetimes, json, ranges, search, sets, strings, system, text_types};
+use crate::scalars::{arrays, casts, compare, enums, images, lsns, macs, money, networks, uuids};
+use crate::{
+    aggregate, datetimes, geometry, json, ranges, search, sets, strings, system, text_types,
+};
 
 pub(crate) fn register(registry: &mut Registry) {
     compare::register(registry);
+    images::register(registry);
     compare::register_search(registry);
     integers::register(registry);
     floats::register(registry);
@@ -14,6 +17,8 @@ pub(crate) fn register(registry: &mut Registry) {
     lsns::register(registry);
     networks::register(registry);
     macs::register(registry);
+    money::register(registry);
+    geometry::register(registry);
     strings::register(registry);
     text_types::register(registry);
     enums::register(registry);

@@ -9,6 +9,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 use crate::Call;
 use crate::registry::call::{may_return, text};
 use crate::registry::tables::Registry;
+use crate::scalars::classes::check_class;
 
 fn element_type(call: &Call<'_>) -> SqlType {
     call.returns.element().cloned().unwrap_or(SqlType::Text)
@@ -149,6 +150,7 @@ fn concatenate(call: &Call<'_>) -> Result<Datum> {
 
 fn position(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    check_class(&array.element, false)?;
     one_dimension(array, "searching for elements in")?;
     let mut start = 0;
     if call.args.len() > 2 {
@@ -164,6 +166,7 @@ fn position(call: &Call<'_>) -> Result<Datum> {
 
 fn positions(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    check_class(&array.element, false)?;
     one_dimension(array, "searching for elements in")?;
     let found = (0..array.items.len())
         .filter(|i| same(array, &array.items[*i], call.datum(1)))
@@ -174,6 +177,7 @@ fn positions(call: &Call<'_>) -> Result<Datum> {
 
 fn remove(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    check_class(&array.element, false)?;
     one_dimension(array, "removing elements from")?;
     let (mut kept, mut scratch) = (Vec::new(), Scratch::default());
     for item in &array.items {
@@ -187,6 +191,7 @@ fn remove(call: &Call<'_>) -> Result<Datum> {
 
 fn replace(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    check_class(&array.element, false)?;
     let (mut items, mut scratch) = (Vec::with_capacity(array.items.len()), Scratch::default());
     for item in &array.items {
         work::tick()?;
@@ -264,6 +269,7 @@ fn has(array: &Array, wanted: &Datum) -> Result<bool> {
 }
 
 fn contains(outer: &Array, inner: &Array) -> Result<Datum> {
+    check_class(&outer.element, false)?;
     for wanted in &inner.items {
         if wanted.is_null() || !has(outer, wanted)? {
             return Ok(Datum::Bool(false));
@@ -273,6 +279,7 @@ fn contains(outer: &Array, inner: &Array) -> Result<Datum> {
 }
 
 fn overlaps(left: &Array, right: &Array) -> Result<Datum> {
+    check_class(&left.element, false)?;
     for item in left.items.iter().filter(|item| !item.is_null()) {
         if has(right, item)? {
             return Ok(Datum::Bool(true));

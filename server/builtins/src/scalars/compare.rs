@@ -9,6 +9,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::registry::call::cast_any;
 use crate::registry::tables::Registry;
+use crate::scalars::classes::check_class;
 use crate::{Arg, Call, Eval, Function, Returns, Volatility};
 
 fn plain(call: &Call<'_>) -> Ordering {
@@ -19,9 +20,27 @@ fn typed(call: &Call<'_>) -> Ordering {
     call.datum(0).compare_typed(call.datum(1), call.ty(0))
 }
 
+fn equal_arrays(call: &Call<'_>) -> Result<Ordering> {
+    check_class(call.ty(0), false)?;
+    Ok(typed(call))
+}
+
+fn ordered_arrays(call: &Call<'_>) -> Result<Ordering> {
+    check_class(call.ty(0), true)?;
+    Ok(typed(call))
+}
+
+fn equal_rows(call: &Call<'_>) -> Result<Ordering> {
+    rows(call, false)
+}
+
+fn ordered_rows(call: &Call<'_>) -> Result<Ordering> {
+    rows(call, true)
+}
+
 /// Rows, of which one at least has a type with a name, compare column by column. 42804 for columns
 /// of other types, or another number of them.
-fn rows(call: &Call<'_>) -> Result<Ordering> {
+fn rows(call: &Call<'_>, ordering: bool) -> Result<Ordering> {
     let (SqlType::Record(left), SqlType::Record(right)) = (call.ty(0), call.ty(1)) else {
         return Ok(typed(call));
     };
@@ -43,6 +62,9 @@ fn rows(call: &Call<'_>) -> Result<Ordering> {
                 "cannot compare dissimilar column types {left} and {right} at record column {}",
                 place + 1
             ));
+        }
+        if !x.is_null() && !y.is_null() {
+            check_class(left, ordering)?;
         }
         match x.compare_typed(y, left) {
             Ordering::Equal => {}
@@ -139,6 +161,7 @@ pub(crate) fn register(registry: &mut Registry) {
         (Macaddr8, Macaddr8),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
+        (Money, Money),
     ];
     for (left, right) in pairs {
         for (name, eval) in direct {
@@ -148,21 +171,39 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     register_unordered(registry);
     let by_type = operators!(typed, Ok::<_, Error>);
-    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Range, Arg::Multirange] {
+    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Range, Arg::Multirange] {
         for (name, eval) in by_type {
             add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
         }
     }
-    let row = Arg::Is(Record(Vec::new().into()));
-    for (name, eval) in operators!(rows, std::convert::identity) {
-        add(registry, name, [row.clone(), row.clone()], eval, Volatility::Immutable);
-    }
+    register_composite(registry);
     let in_zone = operators!(zoned, std::convert::identity);
     for local in [Date, Timestamp] {
         for (name, eval) in in_zone {
             let (left, right) = (Arg::Is(local.clone()), Arg::Is(Timestamptz));
             add(registry, name, [left.clone(), right.clone()], eval, Volatility::Stable);
             add(registry, name, [right, left], eval, Volatility::Stable);
+        }
+    }
+}
+
+/// Arrays and rows, whose elements and columns must have the operator.
+fn register_composite(registry: &mut Registry) {
+    let row = Arg::Is(SqlType::Record(Vec::new().into()));
+    let equal = [
+        (Arg::Array, operators!(equal_arrays, std::convert::identity)),
+        (row.clone(), operators!(equal_rows, std::convert::identity)),
+    ];
+    let ordered = [
+        (Arg::Array, operators!(ordered_arrays, std::convert::identity)),
+        (row, operators!(ordered_rows, std::convert::identity)),
+    ];
+    for (is_equality, list) in [(true, equal), (false, ordered)] {
+        for (arg, operators) in list {
+            let fitting = |name: &str| matches!(name, "=" | "<>") == is_equality;
+            for (name, eval) in operators.into_iter().filter(|(name, _)| fitting(name)) {
+                add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
+            }
         }
     }
 }

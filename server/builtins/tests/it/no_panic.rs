@@ -8,6 +8,7 @@ use std::sync::Arc;
 use braid_builtins::{
     Arg, Call, Eval, Returns, Volatility, all_aggregates, all_functions, all_set_functions,
 };
+use braid_types::geometry::Shape;
 use braid_types::sql_type::{range_kind, range_subtype};
 use braid_types::{
     Array, Datum, Dimension, FormatSettings, Interval, Json, Numeric, RangeKind, SqlType, text,
@@ -60,6 +61,22 @@ fn texts() -> Vec<Datum> {
     .collect()
 }
 
+fn figures(shape: Shape) -> Vec<Datum> {
+    let literals: &[&str] = match shape {
+        Shape::Point => &["0,0", "nan,inf", "1e300,-1e300", "-3,4"],
+        Shape::Segment => &["0,0,0,0", "nan,1,2,inf", "1e300,0,-1e300,5"],
+        Shape::Path => &["[(0,0)]", "((0,0),(nan,1))", "[(1e300,1),(-1e300,2),(3,4)]"],
+        Shape::Corners => &["0,0,0,0", "nan,1,2,3", "1e300,1e300,-1e300,-1e300"],
+        Shape::Polygon => &["((0,0))", "((0,0),(4,0),(4,4))", "((nan,0),(1e300,1),(inf,2))"],
+        Shape::Line => &["{0,-1,5}", "{nan,1,inf}", "{1e300,-1e300,1}"],
+        Shape::Circle => &["<(0,0),0>", "<(nan,1),inf>", "<(1e300,1),1e300>"],
+    };
+    let ty = SqlType::Geometry(shape);
+    let settings = FormatSettings::default();
+    let parse = |text: &&str| braid_types::text::parse(&ty, text, &settings, 0).unwrap();
+    literals.iter().map(parse).collect()
+}
+
 fn edges(ty: &SqlType) -> Vec<Datum> {
     let ints = |least: i64, most: i64| {
         [0, 1, -1, 2, 7, 255, least, most].into_iter().map(Datum::Int).collect()
@@ -71,7 +88,8 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Int8 => ints(i64::MIN, i64::MAX),
         ty if ty.is_oid() || ty.is_reg() => ints(16, u32::MAX.into()),
         SqlType::Xid | SqlType::Cid => ints(16, u32::MAX.into()),
-        SqlType::Xid8 | SqlType::PgLsn => ints(i64::MIN, i64::MAX),
+        SqlType::Xid8 | SqlType::PgLsn | SqlType::Money => ints(i64::MIN, i64::MAX),
+        SqlType::Geometry(shape) => figures(*shape),
         SqlType::Tid => [&[0; 6][..], &[255; 6], &[0x10; 7], &[0x11; 9], &[0x16; 7], &[255; 20]]
             .map(Datum::bytes)
             .to_vec(),

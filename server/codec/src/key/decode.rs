@@ -125,6 +125,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
+        | SqlType::Money
         | SqlType::PgLsn => read_int(reader, tag).map(Datum::Int),
         ty if ty.is_oid() => read_int(reader, tag).map(Datum::Int),
         SqlType::Time => read_int(reader, tag).map(Datum::Time),

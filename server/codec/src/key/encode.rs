@@ -39,6 +39,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
 pub fn is_orderable(ty: &SqlType) -> bool {
     match ty {
         SqlType::Json | SqlType::Void | SqlType::Any(_) | SqlType::Unknown => false,
+        SqlType::Geometry(_) => false,
         // An anonymous row may have any columns.
         SqlType::Record(row) => row.name().is_some() && row.iter().all(|(_, ty)| is_orderable(ty)),
         SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath | SqlType::Refcursor => {

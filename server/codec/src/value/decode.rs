@@ -64,10 +64,9 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Xid
         | SqlType::Cid
         | SqlType::Xid8
+        | SqlType::Money
         | SqlType::PgLsn => Datum::Int(cell_i64(bytes)?),
-        SqlType::Float4 if bytes.len() != 4 => return Err(Error::corrupt("float")),
-        SqlType::Float8 if bytes.len() != 8 => return Err(Error::corrupt("float")),
-        SqlType::Float4 | SqlType::Float8 => Datum::Float(cell_f64(bytes)?),
+        SqlType::Float4 | SqlType::Float8 => Datum::Float(float(bytes, ty)?),
         SqlType::Numeric(_) => Datum::Numeric(decode_numeric(bytes)?),
         SqlType::Text
         | SqlType::Varchar(_)
@@ -86,6 +85,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Cidr
         | SqlType::Macaddr
         | SqlType::Macaddr8
+        | SqlType::Geometry(_)
         | SqlType::TsVector
         | SqlType::TsQuery => Datum::Bytes(bytes.into()),
         SqlType::Enum(ty) => {
@@ -108,6 +108,12 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Multirange(kind) => decode_multirange(bytes, *kind, depth)?,
         SqlType::Void | SqlType::Any(_) => return Err(Error::corrupt("void")),
     })
+}
+
+/// A float, whose length must be that of its type.
+fn float(bytes: &[u8], ty: &SqlType) -> Result<f64> {
+    let wanted = if *ty == SqlType::Float4 { 4 } else { 8 };
+    if bytes.len() == wanted { cell_f64(bytes) } else { Err(Error::corrupt("float")) }
 }
 
 /// A value that is held as a text.

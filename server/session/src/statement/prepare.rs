@@ -28,6 +28,7 @@ pub(crate) async fn prepare_sql(
     let hints = declared_types(session, &prepare.types).await?;
     let mut prepared = Prepared::new(&name, parsed, Some(0), hints);
     prepared.from_sql = true;
+    prepared.source = Some(outer.whole_text().clone());
     let prepared = Box::pin(describe_prepared(session, prepared)).await?;
     keep_prepared(session, Arc::new(prepared));
     session.replay.blocked = true;
@@ -122,7 +123,7 @@ pub(crate) fn note_prepared(session: &Session) {
         .filter(|prepared| !prepared.name.is_empty())
         .map(|prepared| braid_system_views::PreparedInfo {
             name: prepared.name.clone(),
-            statement: prepared.text().to_owned(),
+            statement: prepared.source.as_deref().unwrap_or_else(|| prepared.text()).to_owned(),
             prepare_time: prepared.time,
             parameter_types: prepared.params.iter().map(SqlType::oid).collect(),
             from_sql: prepared.from_sql,

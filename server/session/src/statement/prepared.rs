@@ -30,6 +30,8 @@ pub(crate) struct Prepared {
     pub params: Vec<SqlType>,
     /// The columns promised to the client; `None` if it returns no rows.
     pub columns: Option<Arc<[ResultColumn]>>,
+    /// The text that a PREPARE came in.
+    pub source: Option<Arc<str>>,
     /// By PREPARE, else by the protocol.
     pub from_sql: bool,
     /// When it was prepared.
@@ -54,6 +56,7 @@ impl Prepared {
             hints,
             params: Vec::new(),
             columns: None,
+            source: None,
             from_sql: false,
             time: now_micros(),
             plan: Mutex::new(None),

@@ -41,6 +41,7 @@ pub(crate) fn alignment(ty: &SqlType) -> &'static str {
         return "i";
     }
     match length(ty) {
+        _ if matches!(ty, SqlType::Geometry(_)) => "d",
         1 | 64 | -2 => "c",
         2 | 6 => "s",
         8 | 12 | 16 if *ty != SqlType::Uuid => "d",

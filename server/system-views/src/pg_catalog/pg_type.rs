@@ -2,6 +2,7 @@
 //! `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
+use braid_types::geometry::Shape;
 use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
 
 use crate::cell::{acl_items, flag, int, letter, optional, text};
@@ -60,6 +61,10 @@ impl<'a> TypeRow<'a> {
             || matches!(ty, SqlType::Void | SqlType::Unknown);
         let element = match ty {
             SqlType::Name => SqlType::InternalChar.oid(),
+            SqlType::Geometry(Shape::Point | Shape::Line) => SqlType::Float8.oid(),
+            SqlType::Geometry(Shape::Segment | Shape::Corners) => {
+                SqlType::Geometry(Shape::Point).oid()
+            }
             ty => ty.element().map_or(0, SqlType::oid),
         };
         TypeRow {
@@ -243,7 +248,7 @@ impl<'a> TypeRow<'a> {
             letter(self.category),
             flag(self.preferred),
             flag(true),
-            text(","),
+            text(if is_boxes(self.oid) { ";" } else { "," }),
             int(self.relation),
             int(self.element),
             int(self.array),
@@ -264,6 +269,11 @@ impl<'a> TypeRow<'a> {
     fn is_vector(&self) -> bool {
         SqlType::from_oid(self.oid).is_some_and(|ty| ty.is_vector())
     }
+}
+
+/// Whether a type is that of boxes or of their arrays.
+fn is_boxes(oid: u32) -> bool {
+    SqlType::from_oid(oid).is_some_and(|ty| *ty.innermost() == SqlType::Geometry(Shape::Corners))
 }
 
 /// The domains, each with the type of its arrays.

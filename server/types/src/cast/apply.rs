@@ -6,7 +6,8 @@ use crate::net::Inet;
 use crate::scratch::Scratch;
 use crate::sql_type::RowType;
 use crate::{
-    Datum, Error, Json, Result, SqlState, SqlType, bits, hstore, mac, text, unsigned, work,
+    Datum, Error, Json, Result, SqlState, SqlType, bits, geometry, hstore, mac, money, text,
+    unsigned, work,
 };
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
@@ -48,9 +49,7 @@ pub fn cast(
         _ if bits::is_bits(from) || bits::is_bits(to) => {
             bits::cast(datum, from, to, explicit)?.ok_or_else(|| mismatch(from, to))
         }
-        (SqlType::Hstore, _) | (_, SqlType::Hstore) => {
-            hstore::cast(datum, to)?.ok_or_else(|| mismatch(from, to))
-        }
+        _ if is_rare(from) || is_rare(to) => rare(datum, from, to),
         (SqlType::Xid8, SqlType::Xid) => {
             Ok(Datum::Int(i64::from(unsigned::from_datum(datum)? as u32)))
         }
@@ -78,6 +77,24 @@ pub fn cast(
             times::cast_time(datum, to, env)?.ok_or_else(|| mismatch(from, to))
         }
         _ => numbers::cast_number(datum, from, to)?.ok_or_else(|| mismatch(from, to)),
+    }
+}
+
+/// A type whose casts stand beside its text form.
+fn is_rare(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Hstore | SqlType::Money | SqlType::Geometry(_))
+}
+
+fn rare(datum: &Datum, from: &SqlType, to: &SqlType) -> Result<Datum> {
+    match (from, to) {
+        (SqlType::Hstore, _) | (_, SqlType::Hstore) => {
+            hstore::cast(datum, to)?.ok_or_else(|| mismatch(from, to))
+        }
+        (SqlType::Geometry(from), SqlType::Geometry(to)) => geometry::cast(datum, *from, *to),
+        _ => {
+            let found = money::cast(datum, from, to)?.ok_or_else(|| mismatch(from, to))?;
+            Ok(numbers::cast_number(&found, &SqlType::Numeric(None), to)?.unwrap_or(found))
+        }
     }
 }
 

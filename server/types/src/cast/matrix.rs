@@ -2,6 +2,7 @@
 
 use super::CastContext::{self, Assignment, Explicit, Implicit};
 use crate::SqlType;
+use crate::geometry::Shape;
 
 /// The weakest context in which `from` casts to `to`; `None` if it never does.
 /// Modifiers (`varchar(n)`, `numeric(p,s)`) do not matter here.
@@ -93,10 +94,26 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Citext, Text | Varchar(_)) => Some(Implicit),
         (Hstore, Json | Jsonb) => Some(Explicit),
         (Array(element), Hstore) if **element == Text => Some(Explicit),
+        (Money, Numeric(_)) | (Numeric(_) | Int4 | Int8, Money) => Some(Assignment),
+        (Geometry(from), Geometry(to)) => figures(*from, *to),
         (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
         (Jsonb, Bool) => Some(Explicit),
         (Range(from), Multirange(to)) if from == to => Some(Explicit),
         (Jsonb, number) if numeric_rank(number).is_some() => Some(Explicit),
+        _ => None,
+    }
+}
+
+fn figures(from: Shape, to: Shape) -> Option<CastContext> {
+    use Shape::*;
+    match (from, to) {
+        (Point, Corners) | (Path, Polygon) | (Corners, Polygon) | (Polygon, Path) => {
+            Some(Assignment)
+        }
+        (Segment | Corners | Polygon | Circle, Point)
+        | (Corners, Segment | Circle)
+        | (Polygon, Corners | Circle)
+        | (Circle, Corners | Polygon) => Some(Explicit),
         _ => None,
     }
 }

@@ -15,6 +15,7 @@ mod convert;
 mod digits;
 pub mod integers;
 pub mod math;
+pub mod money;
 mod number;
 pub mod rounding;
 mod template;

@@ -3,6 +3,7 @@
 use super::any_type::AnyType;
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
+use crate::geometry::Shape;
 use crate::{EnumType, RangeKind};
 
 /// What `pg_type` says of a scalar type.
@@ -85,7 +86,8 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::Xid8 => facts!(5069, 271, "xid8", "xid8", 8, 'U'),
         SqlType::PgLsn => facts!(3220, 3221, "pg_lsn", "pg_lsn", 8, 'U'),
         SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => more_facts(ty),
-        SqlType::Tid | SqlType::Aclitem => more_facts(ty),
+        SqlType::Tid | SqlType::Aclitem | SqlType::Money => more_facts(ty),
+        SqlType::Geometry(shape) => shape_facts(*shape),
         SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
         SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
         SqlType::Record(row) => row_facts(row),
@@ -107,7 +109,20 @@ fn more_facts(ty: &SqlType) -> Facts<'static> {
         SqlType::Citext => facts!(15_001, 15_002, "citext", "citext", -1, 'S'),
         SqlType::Hstore => facts!(15_003, 15_004, "hstore", "hstore", -1, 'U'),
         SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
+        SqlType::Money => facts!(790, 791, "money", "money", 8, 'N'),
         _ => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
+    }
+}
+
+fn shape_facts(shape: Shape) -> Facts<'static> {
+    match shape {
+        Shape::Point => facts!(600, 1017, "point", "point", 16, 'G'),
+        Shape::Segment => facts!(601, 1018, "lseg", "lseg", 32, 'G'),
+        Shape::Path => facts!(602, 1019, "path", "path", -1, 'G'),
+        Shape::Corners => facts!(603, 1020, "box", "box", 32, 'G'),
+        Shape::Polygon => facts!(604, 1027, "polygon", "polygon", -1, 'G'),
+        Shape::Line => facts!(628, 629, "line", "line", 24, 'G'),
+        Shape::Circle => facts!(718, 719, "circle", "circle", 24, 'G'),
     }
 }
 

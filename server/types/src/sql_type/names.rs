@@ -4,6 +4,7 @@ use super::facts::{array_oid, facts};
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
 use crate::RangeKind;
+use crate::geometry::Shape;
 
 impl SqlType {
     /// The name with modifiers, as `format_type` prints it.
@@ -90,7 +91,7 @@ impl SqlType {
             "regdictionary" => SqlType::Regdictionary,
             "name" => SqlType::Name,
             "\"char\"" => SqlType::InternalChar,
-            name if let Some(ty) = range_named(name).or_else(|| system_named(name)) => ty,
+            name if let Some(ty) = range_named(name).or_else(|| rare_named(name)) => ty,
             "record" => SqlType::Record(RowType::unknown()),
             "void" => SqlType::Void,
             "unknown" => SqlType::Unknown,
@@ -99,8 +100,8 @@ impl SqlType {
     }
 }
 
-/// The type of that name which the system's tables have: numbers of objects, and of transactions.
-fn system_named(name: &str) -> Option<SqlType> {
+/// The type of that name which is rare: numbers of objects and of transactions, figures, money.
+fn rare_named(name: &str) -> Option<SqlType> {
     Some(match name {
         "oid" => SqlType::Oid,
         "regclass" => SqlType::Regclass,
@@ -120,7 +121,8 @@ fn system_named(name: &str) -> Option<SqlType> {
         "pg_lsn" => SqlType::PgLsn,
         "tid" => SqlType::Tid,
         "aclitem" => SqlType::Aclitem,
-        _ => return None,
+        "money" => SqlType::Money,
+        name => SqlType::Geometry(Shape::named(name)?),
     })
 }
 
@@ -159,6 +161,8 @@ fn array_name(element: &SqlType) -> &str {
         SqlType::Citext => "citext[]",
         SqlType::Hstore => "hstore[]",
         SqlType::Bytes => "bytea[]",
+        SqlType::Money => "money[]",
+        SqlType::Geometry(shape) => shape.array_name(),
         SqlType::Uuid => "uuid[]",
         SqlType::Date => "date[]",
         SqlType::Time => "time without time zone[]",

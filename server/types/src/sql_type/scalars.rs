@@ -2,6 +2,7 @@
 
 use super::variants::{RowType, SqlType};
 use crate::RangeKind;
+use crate::geometry::Shape;
 
 /// The types that are no arrays, without modifiers.
 pub(super) const SCALARS: &[SqlType] = &[
@@ -58,6 +59,14 @@ pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Varbit(None),
     SqlType::Citext,
     SqlType::Hstore,
+    SqlType::Money,
+    SqlType::Geometry(Shape::Point),
+    SqlType::Geometry(Shape::Segment),
+    SqlType::Geometry(Shape::Path),
+    SqlType::Geometry(Shape::Corners),
+    SqlType::Geometry(Shape::Polygon),
+    SqlType::Geometry(Shape::Line),
+    SqlType::Geometry(Shape::Circle),
     SqlType::TsVector,
     SqlType::TsQuery,
     SqlType::Regconfig,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::any_type::AnyType;
 use super::row_name::{RowAttribute, RowName};
+use crate::geometry::Shape;
 use crate::{EnumType, RangeKind};
 
 /// A SQL type with its modifiers.
@@ -49,6 +50,10 @@ pub enum SqlType {
     Hstore,
     /// `bytea`
     Bytes,
+    /// `money` (held as [`crate::money`] says)
+    Money,
+    /// `point` and the other types of the plane (held as [`crate::geometry`] says)
+    Geometry(Shape),
     /// `uuid`
     Uuid,
     /// `date`
@@ -287,6 +292,7 @@ impl SqlType {
             (SqlType::Enum(a), SqlType::Enum(b)) => a == b,
             (SqlType::Record(a), SqlType::Record(b)) => a.is_same(b),
             (SqlType::Any(a), SqlType::Any(b)) => a == b,
+            (SqlType::Geometry(a), SqlType::Geometry(b)) => a == b,
             (SqlType::Range(a), SqlType::Range(b)) => a == b,
             (SqlType::Multirange(a), SqlType::Multirange(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::is_blank;
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions, too_many_dimensions};
+use crate::geometry::Shape;
 use crate::scratch::Scratch;
 use crate::{Datum, Error, Result, SqlState, SqlType, work};
 
@@ -25,7 +26,7 @@ pub(super) fn parse_array(
     if given.is_empty() && !body.starts_with('{') {
         return Err(malformed(text, NO_BRACE));
     }
-    let mut scan = Scan::new(text, body);
+    let mut scan = Scan::new(text, body, delimiter(element));
     scan.run()?;
     let Scan { items, lengths, mut scratch, .. } = scan;
     let dimensions: Vec<Dimension> = if given.is_empty() {
@@ -43,6 +44,12 @@ pub(super) fn parse_array(
     });
     let items = parsed.collect::<Result<Vec<_>>>()?;
     Ok(Array::from_dimensions(element.clone(), &dimensions, items))
+}
+
+/// What separates the elements of an array: boxes have commas themselves.
+pub(super) fn delimiter(element: &SqlType) -> char {
+    let is_box = *element.innermost() == SqlType::Geometry(Shape::Corners);
+    if is_box { ';' } else { ',' }
 }
 
 /// The dimensions given by `[2:4][3]=`, and what follows them.
@@ -127,6 +134,8 @@ enum Seen {
 struct Scan<'a> {
     text: &'a str,
     rest: std::iter::Peekable<std::str::Chars<'a>>,
+    /// What separates elements.
+    delimiter: char,
     seen: Seen,
     /// How many braces are open.
     depth: usize,
@@ -140,10 +149,11 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(text: &'a str, body: &'a str) -> Self {
+    fn new(text: &'a str, body: &'a str, delimiter: char) -> Self {
         Scan {
             text,
             rest: body.chars().peekable(),
+            delimiter,
             seen: Seen::Nothing,
             depth: 0,
             counts: Vec::new(),
@@ -171,7 +181,7 @@ impl<'a> Scan<'a> {
                         break;
                     }
                 }
-                ',' => {
+                c if c == self.delimiter => {
                     self.seen = match self.seen {
                         Seen::Element | Seen::Quoted => Seen::ElementComma,
                         Seen::Close => Seen::CloseComma,
@@ -292,7 +302,8 @@ impl<'a> Scan<'a> {
                     }
                 }
             }
-            match self.rest.next_if(|c| !matches!(c, ',' | '}')) {
+            let delimiter = self.delimiter;
+            match self.rest.next_if(|c| *c != delimiter && *c != '}') {
                 Some(c) => next = c,
                 None if self.rest.peek().is_none() => {
                     return Err(malformed(self.text, UNEXPECTED_END));
@@ -323,6 +334,7 @@ pub(super) fn format_array(
         out.push(b'=');
     }
     let lengths: Vec<usize> = array.inner.iter().map(|dimension| dimension.length).collect();
+    let delimiter = delimiter(&array.element) as u8;
     let mut item_text = Vec::new();
     let mut format_item = |item: &Datum, out: &mut Vec<u8>| {
         work::note(1);
@@ -332,15 +344,15 @@ pub(super) fn format_array(
         }
         item_text.clear();
         write_item(item, &mut item_text);
-        quote_element(&item_text, out);
+        quote_element(&item_text, delimiter, out);
     };
-    format_items(&array.items, &lengths, out, &mut format_item);
+    format_items(&array.items, (&lengths, delimiter), out, &mut format_item);
 }
 
 /// Appends items in the braces of their dimension.
 fn format_items(
     items: &[Datum],
-    inner: &[usize],
+    (inner, delimiter): (&[usize], u8),
     out: &mut Vec<u8>,
     format_item: &mut dyn FnMut(&Datum, &mut Vec<u8>),
 ) {
@@ -348,20 +360,21 @@ fn format_items(
     let size = inner.iter().product::<usize>().max(1);
     for (at, items) in items.chunks(size).enumerate() {
         if at > 0 {
-            out.push(b',');
+            out.push(delimiter);
         }
         match inner {
             [] => items.iter().for_each(|item| format_item(item, out)),
-            [_, rest @ ..] => format_items(items, rest, out, format_item),
+            [_, rest @ ..] => format_items(items, (rest, delimiter), out, format_item),
         }
     }
     out.push(b'}');
 }
 
 /// Appends an array element, quoted if it needs to be.
-fn quote_element(item: &[u8], out: &mut Vec<u8>) {
+fn quote_element(item: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     let special = |b: &u8| {
-        matches!(b, b'"' | b'\\' | b'{' | b'}' | b',' | b' ' | b'\t' | b'\n' | b'\r' | 11 | 12)
+        *b == delimiter
+            || matches!(b, b'"' | b'\\' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r' | 11 | 12)
     };
     if !item.is_empty() && !item.iter().any(special) && !item.eq_ignore_ascii_case(b"null") {
         out.extend_from_slice(item);

@@ -13,7 +13,8 @@ use crate::range::{Range, RangeKind};
 use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
 use crate::{
-    Datum, Error, Json, JsonPath, Numeric, Result, SqlType, bits, mac, search, tid, unsigned,
+    Datum, Error, Json, JsonPath, Numeric, Result, SqlType, bits, geometry, mac, money, search,
+    tid, unsigned,
 };
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
@@ -76,6 +77,7 @@ pub fn parse(
         SqlType::Timetz => times::parse_timetz(text, settings, now_micros)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
+        SqlType::Money | SqlType::Geometry(_) => figure(ty, text)?,
         SqlType::TsVector => search::parse_vector(text)?,
         SqlType::TsQuery => search::Query::parse(text)?,
         SqlType::Regconfig | SqlType::Regdictionary => search_name(ty, text)?,
@@ -95,6 +97,14 @@ fn held(ty: &SqlType, text: &str) -> Result<Datum> {
         SqlType::Citext => Datum::Citext(text.into()),
         SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
         _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
+    })
+}
+
+/// An amount of money, or a geometric value.
+fn figure(ty: &SqlType, text: &str) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Geometry(shape) => Datum::bytes(geometry::parse(*shape, text)?),
+        _ => Datum::Int(money::parse(text)?),
     })
 }
 
@@ -143,13 +153,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
     match datum {
         Datum::Null => {}
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
-        Datum::Int(value) if matches!(ty, SqlType::Xid8 | SqlType::PgLsn) => {
-            unsigned::format(ty, *value, out);
-        }
-        Datum::Int(value) if matches!(ty, SqlType::Regconfig | SqlType::Regdictionary) => {
-            out.extend_from_slice(search::configs::print_name(ty, *value).as_bytes());
-        }
-        Datum::Int(value) => scalar::format_int(*value, out),
+        Datum::Int(value) => format_int(ty, *value, out),
         Datum::Float(value) if *ty == SqlType::Float4 => {
             scalar::format_f32(*value as f32, settings.extra_float_digits, out);
         }
@@ -160,6 +164,9 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         }
         Datum::Text(value) | Datum::Citext(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
+        Datum::Bytes(value) if let SqlType::Geometry(shape) = ty => {
+            geometry::format(*shape, value, settings.extra_float_digits, out);
+        }
         Datum::Bytes(value) if *ty == SqlType::Tid => tid::format(value, out),
         Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {
             let shown = Inet::from_bytes(value).map(|inet| inet.show(ty));
@@ -205,6 +212,18 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         }
         Datum::Range(value) => format_range(ty, value, settings, out),
         Datum::Multirange(ranges) => format_ranges(ty, ranges, settings, out),
+    }
+}
+
+/// Appends a value that is held as an integer.
+fn format_int(ty: &SqlType, value: i64, out: &mut Vec<u8>) {
+    match ty {
+        SqlType::Xid8 | SqlType::PgLsn => unsigned::format(ty, value, out),
+        SqlType::Regconfig | SqlType::Regdictionary => {
+            out.extend_from_slice(search::configs::print_name(ty, value).as_bytes());
+        }
+        SqlType::Money => money::format(value, out),
+        _ => scalar::format_int(value, out),
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Object, Table};
 use braid_sql::ast::{CreateIndex, UniqueRules};
+use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::online::index::build_index;
 use crate::partitions::indexes::spread_index;
 use crate::rows::rewrite::fill_index;
+use crate::statement::table::storage_options::{self, Owner};
 use crate::table::constraints::add_key;
 use crate::table::descriptor::wanted_name;
 use crate::table::interleave::interleave_in_parent;
@@ -38,6 +40,8 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
         is_exclusion: false,
     };
     let spec = index_spec(cx, &table, &written)?;
+    let method = create.method.as_ref().map_or_else(|| "btree".to_owned(), fold);
+    storage_options::check(Owner::Index(&method), &create.options, false)?;
     let rules = UniqueRules::of_index(create.nulls_not_distinct);
     Ok(Some((table, KeySpec { rules, ..spec })))
 }

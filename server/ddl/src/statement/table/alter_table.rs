@@ -32,6 +32,7 @@ use crate::statement::table::key_from_index::{become_key, usable_index, use_inde
 use crate::statement::table::primary_key::{
     add_primary_key, add_unique, drop_primary_key, replace_primary_key,
 };
+use crate::statement::table::storage_options::{self, Owner};
 use crate::statement::trigger::{set_state, set_state_of_copies};
 use crate::statement::types::composites::refuse_composite;
 use crate::statement::types::row_users::{refuse_keys, refuse_users};
@@ -132,7 +133,11 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         AlterAction::AlterConstraint { name, deferrable, initially_deferred } => {
             alter_constraint(cx, table, &fold(name), (*deferrable, *initially_deferred))
         }
-        AlterAction::Options(..) => Ok(()),
+        AlterAction::Options(is_set, options) => {
+            let is_partitioned = table.partitioning.is_some();
+            let owner = if is_partitioned { Owner::Partitioned } else { Owner::Table };
+            storage_options::check(owner, options, !*is_set)
+        }
         AlterAction::AlterPrimaryKey(columns) => {
             if table.all_indexes().any(|index| index.is_late_primary) {
                 return Err(multiple_primary_keys(&table.name));

@@ -18,6 +18,7 @@ use crate::partitions::create::define_partition;
 use crate::partitions::indexes::spec_like;
 use crate::partitions::keys::partitioning;
 use crate::roles::default_privileges::new_grants;
+use crate::statement::table::storage_options::{self, Owner};
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
     push_column,
@@ -42,6 +43,9 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
     }
     let on_commit = on_commit(create, is_temporary(schema.id))?;
+    let is_partitioned = create.partition_by.is_some();
+    let owner = if is_partitioned { Owner::Partitioned } else { Owner::Table };
+    storage_options::check(owner, &create.options, false)?;
     if cx.catalog().names().find(schema.id, &name).is_some() {
         if !create.if_not_exists {
             return Err(duplicate(&name));

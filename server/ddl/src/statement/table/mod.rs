@@ -8,4 +8,5 @@ pub(crate) mod drop_column;
 pub(crate) mod index_marks;
 pub(crate) mod key_from_index;
 pub(crate) mod primary_key;
+pub(crate) mod storage_options;
 pub(crate) mod truncate;

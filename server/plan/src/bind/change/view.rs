@@ -378,7 +378,9 @@ impl ChangeTarget {
             let column = &self.table.columns[*place];
             (*number, column.name.clone(), Expr::Column(slots[*place], column.ty.clone()))
         };
-        Ok(layer.columns.iter().map(column).collect())
+        // A whole row of the table has no columns that no query sees.
+        let is_visible = |(_, place): &&(u16, usize)| !self.table.columns[*place].hidden;
+        Ok(layer.columns.iter().filter(is_visible).map(column).collect())
     }
 
     /// The columns of a layer's view, over the table's row.

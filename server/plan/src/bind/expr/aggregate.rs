@@ -8,7 +8,9 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{coerce_argument, coerce_bool, compare_exprs, unify};
+use super::operators::{
+    check_equality, check_order, coerce_argument, coerce_bool, compare_exprs, unify,
+};
 use super::scalar::bind_expr;
 use crate::aggregate::AggregateKind;
 use crate::bind::Binder;
@@ -157,6 +159,9 @@ fn bind_aggregate(
         }
         args.extend(order.iter().map(|key| key.expr.clone()));
     }
+    for key in &order {
+        check_order(&key.expr.ty())?;
+    }
     check_distinct(arguments, &args, &order)?;
     let filter = bind_filter(binder, function, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
@@ -178,6 +183,9 @@ fn bind_aggregate(
 fn check_distinct(arguments: &Arguments<'_>, args: &[Expr], order: &[SortKey]) -> Result<()> {
     if !arguments.distinct {
         return Ok(());
+    }
+    for arg in args {
+        check_equality(&arg.ty())?;
     }
     // Two subqueries that are written alike are the same.
     let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {

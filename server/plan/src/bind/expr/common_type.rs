@@ -100,6 +100,7 @@ pub(super) fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Int2Vector
         | SqlType::OidVector
         | SqlType::Xid8
+        | SqlType::Money
         | SqlType::PgLsn
         | SqlType::Tid
         | SqlType::Timetz

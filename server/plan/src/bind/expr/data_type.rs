@@ -379,10 +379,9 @@ fn custom(
     }
     match own(names)? {
         Some(ty) => Ok(ty),
-        None if matches!(last.as_str(), "money" | "xml") && schema_known => {
-            let instead = if last == "money" { "numeric" } else { "text" };
+        None if last == "xml" && schema_known => {
             Err(Error::unsupported(format_args!("type {last}"))
-                .hint(format!("Use {instead} instead."))
+                .hint("Use text instead.")
                 .position(crate::bind::scope::places::first_part(name)))
         }
         None => Err(Error::new(

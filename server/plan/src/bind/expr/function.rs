@@ -3,13 +3,15 @@
 
 use braid_builtins::ResolvedSet;
 use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
-use braid_types::cast::CastContext;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::cast::{CastContext, NoCast};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::aggregate::{aggregate_function, bind_grouping};
 use super::arguments::{Arguments, arguments, bind_arguments, bind_row_items, place_arguments};
 use super::common_type::compared_as;
-use super::operators::{call_resolved, coerce, coerce_argument, compare_exprs, once, unify};
+use super::operators::{
+    call_resolved, check_order, coerce, coerce_argument, compare_exprs, once, unify,
+};
 use super::scalar::{bind_expr, bind_row, call_function};
 use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
@@ -77,10 +79,17 @@ pub(crate) fn bind_function(
     if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
         return bind_set_function(binder, resolved, args, cx);
     }
-    if let ("pg_typeof", [arg]) = (name.as_str(), args.as_slice())
-        && let Some(shown) = typeof_domain(binder, arg, &cx.scopes)
-    {
-        return Ok(shown);
+    if let ("pg_collation_for", [Expr::Const(_, SqlType::Unknown)]) = (name.as_str(), &args[..]) {
+        return Ok(Expr::null(SqlType::Text));
+    }
+    if let ("pg_typeof", [arg]) = (name.as_str(), args.as_slice()) {
+        if matches!(arg, Expr::Const(_, SqlType::Unknown)) {
+            let oid = Datum::Int(i64::from(SqlType::Unknown.oid()));
+            return Ok(Expr::Const(oid, SqlType::Regtype));
+        }
+        if let Some(shown) = typeof_domain(binder, arg, &cx.scopes) {
+            return Ok(shown);
+        }
     }
     scalar_call(binder, &name, args, types)
 }
@@ -113,6 +122,13 @@ fn scalar_call(
     args: Vec<Expr>,
     types: Vec<SqlType>,
 ) -> Result<Expr> {
+    // The text of a value, not the argument of a function of that name.
+    if let ([SqlType::Unknown], Some(ty)) = (types.as_slice(), SqlType::from_name(name))
+        && let Some(arg) = args.first()
+        && ty != SqlType::Void
+    {
+        return coerce(binder, arg.clone(), &ty.bare(), CastContext::Explicit);
+    }
     let resolved = braid_builtins::resolve_function(name, &types);
     let field = field_named(&types, name);
     if let (Some((place, ty)), [row]) = (field, args.as_slice())
@@ -127,10 +143,18 @@ fn scalar_call(
     match resolved {
         Ok(resolved) => call_resolved(binder, resolved, args),
         Err(error) => match (SqlType::from_name(name), <[Expr; 1]>::try_from(args)) {
-            (Some(ty), Ok([arg])) => coerce(binder, arg, &ty, CastContext::Explicit),
+            // A row becomes a text by a cast alone.
+            (Some(ty), Ok([arg])) if !(ty.is_string() && is_row(&arg)) => {
+                let cast = coerce(binder, arg, &ty, CastContext::Explicit);
+                cast.map_err(|no_cast| if NoCast::is_cause_of(&no_cast) { error } else { no_cast })
+            }
             _ => Err(error),
         },
     }
+}
+
+fn is_row(arg: &Expr) -> bool {
+    matches!(arg.ty(), SqlType::Record(_))
 }
 
 /// The field of that name, if there is one argument and it is a row.
@@ -158,7 +182,12 @@ fn construct_array(
         "greatest" | "least" => {
             let args = bind_arguments(binder, &arguments.list, cx)?;
             let what = if name == "greatest" { "GREATEST" } else { "LEAST" };
-            let (args, _) = unify(binder, args, what)?;
+            let (args, common) = unify(binder, args, what)?;
+            if check_order(&common).is_err() {
+                let name = common.plain_name();
+                let message = format!("could not identify a comparison function for type {name}");
+                return Err(Error::new(SqlState::UndefinedFunction, message));
+            }
             Expr::Extreme(name == "greatest", args)
         }
         "nullif" => {

@@ -34,7 +34,9 @@ pub(crate) fn check_equality(ty: &SqlType) -> Result<()> {
 
 fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     match ty {
-        SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor => Err(no_operator(operator, ty)),
+        SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor | SqlType::Geometry(_) => {
+            Err(no_operator(operator, ty))
+        }
         SqlType::Array(element) => check_class(element, operator),
         SqlType::Record(row) if row.name().is_some() => {
             match row.iter().all(|(_, ty)| check_class(ty, operator).is_ok()) {
@@ -332,7 +334,10 @@ pub(crate) fn compare_exprs(
     }
     let (mut left, mut right) = (left, right);
     let (lt, rt) = (left.ty(), right.ty());
+    // Only the resolution of operators knows what a literal beside these is.
+    let is_odd = |ty: &SqlType| matches!(ty, SqlType::Geometry(_) | SqlType::Json);
     match (&lt, &rt) {
+        _ if is_odd(&lt) || is_odd(&rt) => {}
         (SqlType::Unknown, SqlType::Unknown) => {
             left = coerce(binder, left, &SqlType::Text, CastContext::Implicit)?;
             right = coerce(binder, right, &SqlType::Text, CastContext::Implicit)?;

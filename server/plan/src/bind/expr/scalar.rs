@@ -11,8 +11,8 @@ use super::function::{bind_function, keyword_value};
 use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to};
 use super::operators::{
-    call_operator, call_prefix_operator, call_resolved, coerce, coerce_bool, compare_exprs, in_set,
-    once, record, unify, without_blanks,
+    call_operator, call_prefix_operator, call_resolved, check_equality, coerce, coerce_bool,
+    compare_exprs, in_set, once, record, unify, without_blanks,
 };
 use super::subquery::{bind_quantified, bind_shared_subquery, is_row, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
@@ -367,12 +367,25 @@ fn bind_is_distinct(
 ) -> Result<Expr> {
     let a = bind_expr(binder, a, cx)?;
     let b = bind_expr(binder, b, cx)?;
-    let (pair, _) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let (pair, common) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let has_equality = check_equality(&common).is_ok();
     let stripped = pair.into_iter().map(|e| without_blanks(binder, e));
     let mut pair = stripped.collect::<Result<Vec<_>>>()?;
     let b = pair.pop().unwrap_or_else(|| Expr::bool(true));
     let a = pair.pop().unwrap_or_else(|| Expr::bool(true));
-    Ok(Expr::IsDistinct(Box::new(a), Box::new(b)))
+    if has_equality {
+        return Ok(Expr::IsDistinct(Box::new(a), Box::new(b)));
+    }
+    once(binder, a, |binder, a| once(binder, b, |binder, b| differ(binder, a, b)))
+}
+
+/// `IS DISTINCT FROM` of values that only their type's operator can compare.
+fn differ(binder: &mut Binder<'_>, a: Expr, b: Expr) -> Result<Expr> {
+    let equal = compare_exprs(binder, CompareOp::Eq, a.clone(), b.clone())?;
+    let (left, right) = (Expr::IsNull(Box::new(a)), Expr::IsNull(Box::new(b)));
+    let whens = vec![(left, Expr::Not(Box::new(right.clone()))), (right, Expr::bool(true))];
+    let otherwise = Expr::Not(Box::new(equal));
+    Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise, ty: SqlType::Bool })))
 }
 
 pub(super) fn bind_in_list(
@@ -389,7 +402,7 @@ pub(super) fn bind_in_list(
         std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
     let common = if rows { None } else { super::common_type::common_type(&types, "IN").ok() };
     let result = match common {
-        Some(common) if !matches!(common, SqlType::Char(_) | SqlType::Json) => {
+        Some(common) if !matches!(common, SqlType::Char(_)) && check_equality(&common).is_ok() => {
             let value = coerce(binder, value, &common, CastContext::Implicit)?;
             let items = items
                 .into_iter()

@@ -119,7 +119,10 @@ pub(crate) fn bind_subscripts(
         return call_operator(binder, "->", value, key);
     }
     if ty == SqlType::Name {
-        return name_letter(binder, value, chain, cx);
+        return fixed_part(binder, "braid_name_letter", value, chain, cx);
+    }
+    if matches!(ty, SqlType::Geometry(shape) if shape.has_parts()) {
+        return fixed_part(binder, "braid_part", value, chain, cx);
     }
     let Some(element) = ty.element().cloned() else { return Err(no_subscripts(&ty)) };
     let places = subscript_places(binder, chain, cx)?;
@@ -151,17 +154,16 @@ fn hstore_key(
 }
 
 /// A subscript of a name, whose elements are its bytes.
-fn name_letter(
+fn fixed_part(
     binder: &mut Binder<'_>,
+    function: &str,
     value: Expr,
     chain: &[AccessExpr],
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
     let mut places = subscript_places(binder, chain, cx)?;
     match (places.pop(), places.is_empty()) {
-        (Some(Place::Element(index)), true) => {
-            call_function(binder, "braid_name_letter", vec![value, index])
-        }
+        (Some(Place::Element(index)), true) => call_function(binder, function, vec![value, index]),
         _ => Err(Error::new(
             SqlState::FeatureNotSupported,
             "slices of fixed-length arrays not implemented",
@@ -455,6 +457,9 @@ pub(crate) fn at_target(error: Error, target: &TargetColumn) -> Error {
 
 fn no_subscripts(ty: &SqlType) -> Error {
     let name = ty.display_name();
+    if matches!(ty, SqlType::Geometry(shape) if shape.has_parts()) {
+        return Error::unsupported(format_args!("assignment to a part of type {name}"));
+    }
     let message = format!("cannot subscript type {name} because it does not support subscripting");
     Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart)
 }

@@ -11,7 +11,7 @@ use super::with_order::with_order;
 use crate::bind::Binder;
 use crate::bind::binder::CTES_MAX;
 use crate::bind::expr::common_type::common_type;
-use crate::bind::expr::operators::{call_operator, compare_exprs, unify};
+use crate::bind::expr::operators::{call_operator, check_equality, compare_exprs, unify};
 use crate::bind::expr::scalar::{bind_row, call_function};
 use crate::bind::scope::columns::{CteDefinition, Scope, ScopeTable, Scopes};
 use crate::context::OutputColumn;
@@ -142,6 +142,9 @@ fn recursive_cte(
     }
     for (place, (column, ty)) in term.columns.iter().zip(&types).enumerate() {
         let common = common_type(&[ty.clone(), column.ty.clone()], "UNION")?;
+        if !terms.all {
+            check_equality(ty)?;
+        }
         if common.bare() != ty.bare() {
             return Err(Error::new(
                 SqlState::DatatypeMismatch,
