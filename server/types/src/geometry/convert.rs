@@ -6,6 +6,8 @@ use super::arith::{add, div, is_zero, max, min, mul, sub};
 use super::value::{Circle, Corners, Path, Point, Polygon, Segment, Shape};
 use crate::{Datum, Error, Result, SqlState, work};
 
+/// The most corners of a polygon, which has up to 1 GiB.
+const CORNERS_MAX: i64 = (1 << 26) - 1;
 /// Corners of the polygon that a circle becomes by a cast.
 const CIRCLE_CORNERS: i64 = 12;
 
@@ -97,7 +99,7 @@ impl Circle {
     }
 
     /// A polygon with that many corners on the circle. 0A000 for a radius of zero, 22023 for less
-    /// than two corners.
+    /// than two corners, 54000 for too many.
     pub fn to_polygon(self, corners: i64) -> Result<Polygon> {
         if is_zero(self.radius) {
             let message = "cannot convert circle with radius zero to polygon";
@@ -106,6 +108,10 @@ impl Circle {
         if corners < 2 {
             let message = "must request at least 2 points";
             return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        if corners > CORNERS_MAX {
+            let message = "too many points requested";
+            return Err(Error::new(SqlState::ProgramLimitExceeded, message));
         }
         let count = usize::try_from(corners).unwrap_or(usize::MAX);
         work::afford(count.saturating_mul(size_of::<Point>()))?;
