@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use braid_types::{Datum, Result, SqlType, ignores_blanks};
 
 use crate::registry::tables::Registry;
+use crate::scalars::classes::check_class;
 use crate::{Accumulator, Environment};
 
 struct Extreme {
@@ -19,10 +20,14 @@ impl Accumulator for Extreme {
         if next.is_null() {
             return Ok(());
         }
+        if self.best.is_null() {
+            self.best = next.clone();
+            return Ok(());
+        }
+        check_class(&self.ty, true)?;
         let order = next.compare_typed(&self.best, &self.ty);
         // Of equal values the last one counts; of `char(n)` the first.
-        let is_better = order == self.wanted || (order.is_eq() && !ignores_blanks(&self.ty));
-        if self.best.is_null() || is_better {
+        if order == self.wanted || (order.is_eq() && !ignores_blanks(&self.ty)) {
             self.best = next.clone();
         }
         Ok(())

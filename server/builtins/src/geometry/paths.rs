@@ -7,9 +7,9 @@ use braid_types::geometry::{Path, Point, Segment, bounds};
 use braid_types::{Datum, Result, work};
 
 use super::inside::contains_point;
-use super::{boxes, datum, number, path, point, segments, truth};
+use super::{boxes, bytes, datum, number, path, point, segments, truth};
 use crate::Call;
-use crate::registry::call::count;
+use crate::registry::call::{count, may_return};
 use crate::registry::tables::Registry;
 
 /// The segments of a path; that from the last point to the first one comes first, if it is closed.
@@ -115,12 +115,20 @@ fn moved(call: &Call<'_>, by: fn(Point, Point) -> Result<Point>) -> Result<Datum
 
 /// Two open paths, one after the other.
 fn joined(call: &Call<'_>) -> Result<Datum> {
-    let (mut one, other) = (path(call, 0)?, path(call, 1)?);
-    if one.is_closed || other.is_closed {
+    let (one, other) = (bytes(call, 0)?, bytes(call, 1)?);
+    let is_closed = |bytes: &[u8]| bytes.first().is_some_and(|first| *first != 0);
+    if is_closed(one) || is_closed(other) {
         return Ok(Datum::Null);
     }
-    one.points.extend(other.points);
-    datum(one.to_bytes())
+    let size = one.len().saturating_add(other.len());
+    may_return(size)?;
+    // The points of the result, their bytes, and those of the datum.
+    work::afford(size.saturating_mul(3))?;
+    work::spend_bytes(size)?;
+    let (mut joined, other) = (path(call, 0)?, path(call, 1)?);
+    joined.points.reserve_exact(other.points.len());
+    joined.points.extend(other.points);
+    datum(joined.to_bytes())
 }
 
 fn with_end(call: &Call<'_>, is_closed: bool) -> Result<Datum> {

@@ -116,14 +116,19 @@ fn is_same(one: &Polygon, other: &Polygon) -> Result<bool> {
     if count != b.len() {
         return Ok(false);
     }
-    let alike = |step: &dyn Fn(usize) -> usize| {
-        a.iter().enumerate().all(|(at, point)| b.get(step(at)).is_some_and(|p| p.is_at(*point)))
+    let alike = |step: &dyn Fn(usize) -> usize| -> Result<bool> {
+        for (at, point) in a.iter().enumerate() {
+            work::tick()?;
+            if b.get(step(at)).is_none_or(|other| !other.is_at(*point)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     };
     for start in 0..count {
-        work::tick()?;
         let forward = |at: usize| (start + at) % count;
         let backward = |at: usize| (start + count - at) % count;
-        if alike(&forward) || alike(&backward) {
+        if alike(&forward)? || alike(&backward)? {
             return Ok(true);
         }
     }

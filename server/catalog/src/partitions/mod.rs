@@ -23,6 +23,7 @@ pub use bound::{
 };
 pub use map::{Bound, End, PartitionMap, leaves, lineage};
 pub use references::{
-    Reference, ReferenceRoutes, is_in_every_partition, is_referenced, origin_of_key, references_to,
+    Reference, ReferenceRoutes, is_copy_of, is_in_every_partition, is_referenced, origin_of_key,
+    references_to,
 };
 pub use text::{bound_text, condition_text, key_list, key_text};

@@ -122,17 +122,21 @@ pub fn references_to(catalog: &Catalog, table: &Arc<Table>) -> Result<Vec<Refere
     Ok(found)
 }
 
+/// Whether a foreign key of a partition is that of a table above it: it points at the same table
+/// from columns of the same names. Their own names may differ, since ATTACH takes a key that is
+/// there already.
+pub fn is_copy_of(part: &Table, key: &ForeignKey, upper: &Table, other: &ForeignKey) -> bool {
+    let name = |table: &Table, id: &ColumnId| table.column(*id).map(|column| column.name.clone());
+    key.parent == other.parent
+        && key.columns.len() == other.columns.len()
+        && key.columns.iter().zip(&other.columns).all(|(a, b)| name(part, a) == name(upper, b))
+}
+
 /// The highest table above `child`, or itself, that has this foreign key: partitions get it from
 /// there, and it is dropped there.
 pub fn origin_of_key(catalog: &Catalog, child: &Arc<Table>, key: &ForeignKey) -> Arc<Table> {
-    let names = |table: &Table, ids: &[ColumnId]| {
-        let name = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
-        ids.iter().map(name).collect::<Vec<_>>()
-    };
-    let own = names(child, &key.columns);
     let has_it = |table: &&Arc<Table>| {
-        let mut keys = table.foreign_keys.iter();
-        keys.any(|one| one.parent == key.parent && names(table, &one.columns) == own)
+        table.foreign_keys.iter().any(|other| is_copy_of(child, key, table, other))
     };
     lineage(catalog, child).iter().take_while(has_it).last().unwrap_or(child).clone()
 }

@@ -1,5 +1,6 @@
 //! Which actions of ALTER TABLE on a partitioned table go on to its partitions.
 
+use braid_catalog::partitions::is_copy_of;
 use braid_catalog::{Id, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction, Ident, TableConstraintKind};
 use braid_sql::fold;
@@ -54,6 +55,26 @@ pub(crate) fn named_constraint(action: &AlterAction, table: &Table) -> AlterActi
             _ => None,
         };
         constraint.name = name.map(|name| Ident::with_quote('"', name));
+    }
+    action
+}
+
+/// An action on a foreign key of a table as it is for a partition whose key has a name of its own.
+pub(crate) fn for_heir(action: &AlterAction, table: &Table, heir: &Table) -> AlterAction {
+    let mut action = action.clone();
+    let (AlterAction::DropConstraint { name, .. }
+    | AlterAction::ValidateConstraint(name)
+    | AlterAction::AlterConstraint { name, .. }) = &mut action
+    else {
+        return action;
+    };
+    let wanted = fold(name);
+    let is_known = heir.foreign_keys.iter().any(|key| key.name == wanted);
+    let key = table.foreign_keys.iter().find(|key| key.name == wanted);
+    if let Some(key) = key.filter(|_| !is_known)
+        && let Some(own) = heir.foreign_keys.iter().find(|own| is_copy_of(heir, own, table, key))
+    {
+        *name = Ident::with_quote('"', &own.name);
     }
     action
 }

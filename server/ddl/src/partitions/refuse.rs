@@ -1,5 +1,6 @@
 //! What ALTER TABLE cannot do to partitioned tables and to partitions.
 
+use braid_catalog::partitions::is_copy_of;
 use braid_catalog::{ColumnId, ForeignKey, KeyPart, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction};
 use braid_sql::fold;
@@ -154,13 +155,8 @@ fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Resul
 /// Whether a foreign key of a partition, under a name of its own, is the one that stands for a key
 /// of the parent. ATTACH takes a key that is there already.
 fn is_only_of_parent(table: &Table, parent: &Table, name: &str) -> bool {
-    let columns = |of: &Table, key: &ForeignKey| -> Vec<Option<String>> {
-        key.columns.iter().map(|id| of.column(*id).map(|column| column.name.clone())).collect()
-    };
     let Some(key) = table.foreign_keys.iter().find(|key| key.name == name) else { return false };
-    let own = columns(table, key);
-    let is_same =
-        |of: &Table, other: &ForeignKey| other.parent == key.parent && columns(of, other) == own;
+    let is_same = |of: &Table, other: &ForeignKey| is_copy_of(table, key, of, other);
     let of_parent = parent.foreign_keys.iter().filter(|other| is_same(parent, other)).count();
     let all = table.foreign_keys.iter().filter(|other| is_same(table, other)).count();
     of_parent > 0 && all <= of_parent

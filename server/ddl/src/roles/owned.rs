@@ -16,8 +16,7 @@ use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
 use crate::statement::policy::without_roles as policies_without_roles;
-use crate::statement::trigger::refuse_drop_of_function;
-use crate::statement::types::drop_type::drop_type;
+use crate::statement::types::drop_type::{drop_routine_of, drop_type};
 
 /// The roles named. 42704 for one that does not exist, 42501 for one that is not the user's.
 fn roles(cx: &DdlContext<'_>, statement: &OwnedBy, action: &str) -> Result<Vec<Id>> {
@@ -131,11 +130,14 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
             drop_type(cx, &found, statement.behavior).await?;
         }
     }
-    for found in
-        catalog.names().routines().in_database(here).filter(|found| roles.contains(&found.owner))
-    {
-        refuse_drop_of_function(cx, found, statement.behavior)?;
-        cx.draft()?.remove(found.id);
+    let all = catalog.names().routines();
+    let routines = || all.in_database(here).filter(|found| roles.contains(&found.owner));
+    let going: BTreeSet<Id> = routines().map(|found| found.id).collect();
+    for found in routines() {
+        // It may have gone with one before it.
+        if cx.catalog().names().routines().get(found.id).is_some() {
+            drop_routine_of(cx, found, &going, statement.behavior).await?;
+        }
     }
     let schemas: Vec<(Id, String)> = catalog
         .schemas()

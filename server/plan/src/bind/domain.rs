@@ -17,7 +17,7 @@ use super::Binder;
 use super::expr::operators::coerce_bool;
 use super::scope::columns::Scopes;
 use super::stored::bind_stored_table_expr;
-use crate::collate::settle_over;
+use crate::collate::{is_collated_row, settle_over};
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{CaseExpr, DomainExpr, DomainPart, DomainRules, Expr};
@@ -77,6 +77,8 @@ fn rules_of(binder: &mut Binder<'_>, domain: &Domain) -> Result<DomainRules> {
     }
     let catalog = binder.cx.catalog;
     let domains = catalog.domains();
+    // Its values have that collation: it counts as `COLLATE` does.
+    binder.has_collate |= domain.collation.is_some();
     let mut rules = DomainRules {
         id: domain.id,
         name: domain.name.clone(),
@@ -110,6 +112,8 @@ pub(crate) fn check_parts(binder: &mut Binder<'_>, value: Expr, ty: &SqlType) ->
     if row_name(ty).is_none() {
         return Ok(value);
     }
+    // The collations of its fields count as `COLLATE` does.
+    binder.has_collate |= is_collated_row(binder.cx.catalog, ty);
     let parts = parts_of(binder, ty)?;
     if parts.is_empty() {
         return Ok(value);

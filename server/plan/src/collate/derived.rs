@@ -36,6 +36,11 @@ impl Derived {
     pub(crate) fn join(self, other: Derived) -> Result<Derived> {
         use Derived::{Conflict, Explicit, Implicit, None, Row};
         Ok(match (self, other) {
+            (Row(a), Row(b)) if a.len() == b.len() => {
+                let pairs = a.into_iter().zip(b);
+                Row(pairs.map(|(a, b)| a.join(b)).collect::<Result<_>>()?)
+            }
+            (Row(fields), None) | (None, Row(fields)) => Row(fields),
             (None | Row(_), None | Row(_)) => None,
             (None | Row(_), other) | (other, None | Row(_)) => other,
             (Explicit(a), Explicit(b)) if a.stored != b.stored => {
@@ -55,6 +60,7 @@ impl Derived {
     /// The collation of an expression of that type, from those of its parts.
     pub(crate) fn for_type(self, ty: &SqlType) -> Self {
         match self {
+            row @ Derived::Row(_) if matches!(ty.innermost(), SqlType::Record(_)) => row,
             _ if !is_collatable(ty) => Derived::None,
             Derived::None | Derived::Row(_) => Derived::of_type(ty),
             known => known,
@@ -83,13 +89,29 @@ impl Derived {
     }
 
     /// The order by which values are to be compared, if it is not that of bytes; for equality
-    /// alone (`ordered` is false) only if it is nondeterministic. 42P22 if two are possible.
+    /// alone (`ordered` is false) only if it is nondeterministic. 42P22 if two are possible, and
+    /// 0A000 for rows, which have no keys.
     pub(crate) fn keys(&self, ordered: bool) -> Result<Option<Arc<Icu>>> {
-        if matches!(self, Derived::Conflict(..)) {
-            return Err(undecided("string comparison"));
+        self.check_known()?;
+        if matches!(self, Derived::Row(_)) && self.needs_keys(ordered) {
+            return Err(Error::unsupported("comparing rows whose fields have collations"));
         }
         let icu = self.collation().and_then(|collation| collation.icu.clone());
         Ok(icu.filter(|icu| ordered || !icu.is_deterministic))
+    }
+
+    /// 42P22 for what is compared and has two collations, or a field that does.
+    pub(crate) fn check_known(&self) -> Result<()> {
+        match self {
+            Derived::Conflict(..) => Err(undecided("string comparison")),
+            Derived::Row(fields) => fields.iter().try_for_each(Derived::check_known),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether bytes do not decide a comparison, or an equality (`ordered` is false).
+    pub(crate) fn needs_keys(&self, ordered: bool) -> bool {
+        if ordered { self.has_order() } else { self.is_nondeterministic() }
     }
 
     /// 42P21 for what rows are sorted or grouped by, if it has two collations.

@@ -6,22 +6,22 @@ use braid_types::{Datum, Result, SqlType};
 
 use super::collation::stored_collation;
 use super::derived::Derived;
-use super::functions::{check_function, check_routine, quoted_name};
+use super::functions::{check_comparison, check_function, check_routine, quoted_name};
 use super::nodes::settle_node;
-use super::{Settler, row_table};
+use super::{Settler, row_of};
 use crate::bind::in_set;
-use crate::tree::expr::{CastExpr, CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
+use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 
 impl Settler<'_, '_> {
     /// Looks through an expression, and gives its collation.
     pub(super) fn expr(&mut self, e: &mut Expr) -> Result<Derived> {
         Ok(match e {
-            Expr::Const(_, ty) | Expr::Outer(_, ty) | Expr::Param(_, ty) => Derived::of_type(ty),
+            Expr::Const(_, ty) | Expr::Outer(_, ty) | Expr::Param(_, ty) => self.of_type(ty),
             Expr::Input(place, ty) => {
-                self.inputs.get(*place).cloned().unwrap_or_else(|| Derived::of_type(ty))
+                self.inputs.get(*place).cloned().unwrap_or_else(|| self.of_type(ty))
             }
             Expr::Local(level, ty) => {
-                self.locals.get(level).cloned().unwrap_or_else(|| Derived::of_type(ty))
+                self.locals.get(level).cloned().unwrap_or_else(|| self.of_type(ty))
             }
             Expr::Column(slot, ty) => {
                 let derived = self.of_slot(*slot, ty);
@@ -36,7 +36,11 @@ impl Settler<'_, '_> {
             }
             Expr::IsDistinct(a, b) => self.compare(false, a, b)?,
             Expr::Call(_) => self.call(e)?,
-            Expr::Cast(cast) => self.cast(cast)?,
+            Expr::Cast(cast) => {
+                let inner = self.expr(&mut cast.expr)?;
+                let row = row_of(self.binder.context().catalog, &cast.to);
+                row.unwrap_or_else(|| inner.for_type(&cast.to))
+            }
             Expr::Domain(domain) => {
                 let inner = self.expr(&mut domain.expr)?;
                 let catalog = self.binder.context().catalog;
@@ -92,19 +96,27 @@ impl Settler<'_, '_> {
                 }
                 array.for_type(&part.ty)
             }
-            Expr::Row(list, _) => {
-                Derived::Row(list.iter_mut().map(|item| self.expr(item)).collect::<Result<_>>()?)
+            Expr::Row(list, ty) => {
+                let fields: Vec<_> =
+                    list.iter_mut().map(|e| self.expr(e)).collect::<Result<_>>()?;
+                row_of(self.binder.context().catalog, ty).unwrap_or(Derived::Row(fields))
             }
-            Expr::Field(row, place, ty) => match self.expr(row)? {
-                Derived::Row(fields) => {
-                    fields.into_iter().nth(*place).unwrap_or(Derived::None).for_type(ty)
+            Expr::Field(row, place, ty) => {
+                let known = match self.expr(row)? {
+                    known @ Derived::Row(_) => Some(known),
+                    _ => row_of(self.binder.context().catalog, &row.ty()),
+                };
+                match known {
+                    Some(Derived::Row(fields)) => {
+                        fields.into_iter().nth(*place).unwrap_or(Derived::None).for_type(ty)
+                    }
+                    _ => self.of_type(ty),
                 }
-                _ => self.of_field(&row.ty(), *place, ty),
-            },
+            }
             Expr::Routine(call) => {
                 let joined = self.join_all(&mut call.args)?;
                 check_routine(&call.routine, &joined)?;
-                joined.for_type(&call.ty)
+                self.of_result(joined, &call.ty, &[])
             }
             Expr::Let(once) => {
                 let value = self.expr(&mut once.value)?;
@@ -121,23 +133,6 @@ impl Settler<'_, '_> {
             joined = joined.join(self.expr(item)?)?;
         }
         Ok(joined)
-    }
-
-    /// The collation of a field: that of the column of the table whose row it is of.
-    fn of_field(&self, row: &SqlType, place: usize, ty: &SqlType) -> Derived {
-        let column = || {
-            let SqlType::Record(row) = row else { return None };
-            let number = row.attributes().get(place)?.number;
-            let table = row_table(self.binder.context().catalog, row)?;
-            table.column(number)?.collation.clone()
-        };
-        match column() {
-            Some(stored) => {
-                let catalog = self.binder.context().catalog;
-                Derived::Implicit(stored_collation(catalog, &stored)).for_type(ty)
-            }
-            None => Derived::of_type(ty),
-        }
     }
 
     fn compare(&mut self, ordered: bool, a: &mut Expr, b: &mut Expr) -> Result<Derived> {
@@ -166,10 +161,12 @@ impl Settler<'_, '_> {
             *e = value;
             return Ok(Derived::Explicit(collation));
         }
-        let mut joined = Derived::None;
+        let mut list = Vec::with_capacity(call.args.len());
         for arg in &mut call.args {
-            joined = joined.join(self.expr(arg)?)?;
+            list.push(self.expr(arg)?);
         }
+        check_comparison(call.function.name, &list)?;
+        let joined = list.into_iter().try_fold(Derived::None, Derived::join)?;
         if call.function.name == "pg_collation_for" {
             if let Some(ty) = call.types.first().filter(|ty| super::is_collatable(ty)) {
                 let shown = quoted_name(joined.for_type(ty).collation());
@@ -178,11 +175,7 @@ impl Settler<'_, '_> {
             return Ok(Derived::of_type(&SqlType::Text));
         }
         check_function(call.function.name, &call.types, &joined)?;
-        Ok(joined.for_type(&call.returns))
-    }
-
-    fn cast(&mut self, cast: &mut CastExpr) -> Result<Derived> {
-        Ok(self.expr(&mut cast.expr)?.for_type(&cast.to))
+        Ok(self.of_result(joined, &call.returns, &call.types))
     }
 
     /// GREATEST and LEAST: the text of the greatest key.

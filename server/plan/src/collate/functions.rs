@@ -26,22 +26,67 @@ enum Reading {
 fn reading(name: &str, types: &[SqlType]) -> Option<Reading> {
     Some(match name {
         "lower" | "upper" | "initcap" => Reading::Case,
-        "~~" | "!~~" | "like" | "notlike" => Reading::Like("LIKE"),
-        "~~*" | "!~~*" | "texticlike" | "texticnlike" => Reading::Like("ILIKE"),
+        "~~" | "!~~" | "like" | "notlike" | "textlike" | "textnlike" | "namelike" | "namenlike"
+        | "bpcharlike" | "bpcharnlike" => Reading::Like("LIKE"),
+        "~~*" | "!~~*" | "texticlike" | "texticnlike" | "nameiclike" | "nameicnlike"
+        | "bpchariclike" | "bpcharicnlike" => Reading::Like("ILIKE"),
         "~" | "!~" | "~*" | "!~*" => Reading::Regex,
+        name if name.ends_with("regexeq") || name.ends_with("regexne") => Reading::Regex,
         "substring" if types.get(1).is_some_and(SqlType::is_string) => Reading::Regex,
         name if name.starts_with("regexp_") => Reading::Regex,
         "position" | "strpos" | "split_part" | "replace" | "string_to_array" | "starts_with"
         | "string_to_table" | "^@" => Reading::Search,
         "array_position" | "array_positions" | "array_remove" | "array_replace" | "@>" | "<@"
-        | "&&" | "width_bucket" => Reading::Elements,
+        | "&&" | "arraycontains" | "arraycontained" | "arrayoverlap" | "width_bucket" => {
+            Reading::Elements
+        }
         _ => return None,
+    })
+}
+
+/// Whether a function that compares two values asks for their order; `None` for any other.
+fn comparison(name: &str) -> Option<bool> {
+    Some(match name {
+        "<" | "<=" | ">" | ">=" | "text_lt" | "text_le" | "text_gt" | "text_ge" | "textltname"
+        | "textlename" | "textgtname" | "textgename" | "namelttext" | "nameletext"
+        | "namegttext" | "namegetext" | "namelt" | "namele" | "namegt" | "namege" | "bpcharlt"
+        | "bpcharle" | "bpchargt" | "bpcharge" | "array_lt" | "array_le" | "array_gt"
+        | "array_ge" | "record_lt" | "record_le" | "record_gt" | "record_ge" | "text_larger"
+        | "text_smaller" | "array_larger" | "array_smaller" => true,
+        "=" | "<>" | "texteq" | "textne" | "texteqname" | "textnename" | "nameeq" | "namene"
+        | "nameeqtext" | "namenetext" | "bpchareq" | "bpcharne" | "array_eq" | "array_ne"
+        | "record_eq" | "record_ne" => false,
+        _ => return None,
+    })
+}
+
+/// Refuses a comparison by a function if bytes do not decide it.
+pub(super) fn check_comparison(name: &str, list: &[Derived]) -> Result<()> {
+    let Some(ordered) = comparison(name) else { return Ok(()) };
+    let joined = list.iter().cloned().try_fold(Derived::None, Derived::join)?;
+    let mut rows = list.iter().filter(|derived| matches!(derived, Derived::Row(_)));
+    rows.try_for_each(Derived::check_known)?;
+    joined.check_known()?;
+    // Another side may have the collation that counts for both, but not for the fields of a row.
+    let is_decided = joined.collation().is_some();
+    let mut compared = list.iter().filter(|_| !is_decided).chain([&joined]);
+    match compared.find(|derived| derived.needs_keys(ordered)) {
+        Some(derived) => Err(refused(name, derived)),
+        None => Ok(()),
+    }
+}
+
+/// 0A000 for a function that compares bytes where a collation should decide.
+fn refused(name: &str, derived: &Derived) -> Error {
+    Error::unsupported(match derived.collation() {
+        Some(collation) => format!("{name} with collation \"{}\"", collation.name),
+        None => format!("{name} of rows whose fields have collations"),
     })
 }
 
 /// Refuses a call of a function that cannot follow the collation of its arguments.
 pub(super) fn check_function(name: &str, types: &[SqlType], derived: &Derived) -> Result<()> {
-    let is_conflict = matches!(derived, Derived::Conflict(..));
+    let is_conflict = derived.check_known().is_err();
     if !is_conflict && !derived.has_order() {
         return Ok(());
     }
@@ -59,21 +104,23 @@ pub(super) fn check_function(name: &str, types: &[SqlType], derived: &Derived) -
         Reading::Like("ILIKE") => check_case("ILIKE", derived),
         Reading::Regex if is_conflict => Err(undecided("regular expression")),
         Reading::Regex if nondeterministic => refuse("regular expressions"),
-        Reading::Regex if name.ends_with('*') => check_case(name, derived),
+        Reading::Regex if name.ends_with('*') || name.contains("icregex") => {
+            check_case(name, derived)
+        }
         Reading::Search if nondeterministic => refuse("substring searches"),
         Reading::Elements if is_conflict => Err(undecided("string comparison")),
         Reading::Elements if nondeterministic || name == "width_bucket" => {
-            let collation = derived.collation().map_or("", |collation| &collation.name);
-            Err(Error::unsupported(format!("{name} with collation \"{collation}\"")))
+            Err(refused(name, derived))
         }
         _ => Ok(()),
     }
 }
 
 /// 0A000 for a call of a function of a user whose arguments have a collation of ICU: its body
-/// compares by bytes.
+/// compares by bytes. The type of a row says to the body which collations its fields have.
 pub(super) fn check_routine(routine: &Routine, derived: &Derived) -> Result<()> {
-    if !matches!(derived, Derived::Conflict(..)) && !derived.has_order() {
+    let is_row = matches!(derived, Derived::Row(_));
+    if is_row || (!matches!(derived, Derived::Conflict(..)) && !derived.has_order()) {
         return Ok(());
     }
     let what = format!("passing a collation to function {}", routine.name);

@@ -43,7 +43,8 @@ pub(super) fn settle_aggregate(
                 replace_slot(settler, slot, (call.returns.clone(), ty), derived)?;
             }
         } else {
-            settler.slots.insert(*slot, derived.for_type(&call.returns));
+            let derived = settler.of_result(derived, &call.returns, &call.types);
+            settler.slots.insert(*slot, derived);
         }
     }
     node.aggregates.append(&mut texts);
@@ -118,8 +119,13 @@ fn settle_aggregate_call(
         check_routine(&own.routine, &joined)?;
     }
     let is_nondeterministic = list.iter().any(Derived::is_nondeterministic);
-    if is_nondeterministic && call.aggregate.built_in() == Some("mode") {
-        return Err(refuse_nondeterministic("mode"));
+    // Of the hypothetical-set aggregates this one alone gets the values that it compares.
+    let compares = call.aggregate.built_in().filter(|name| matches!(*name, "mode" | "dense_rank"));
+    if is_nondeterministic && let Some(name) = compares {
+        return Err(refuse_nondeterministic(name));
+    }
+    if call.distinct {
+        list.iter().try_for_each(Derived::check_known)?;
     }
     if call.distinct && list.iter().any(Derived::has_order) {
         if is_nondeterministic && call.aggregate.built_in() != Some("count") {
@@ -149,22 +155,28 @@ pub(super) fn settle_window(settler: &mut Settler<'_, '_>, node: &mut Window) ->
     settler.sort_keys(&mut node.order)?;
     for (slot, call) in &mut node.calls {
         let derived = settle_window_call(settler, call)?;
-        let keys = derived.keys(true);
-        match (&mut call.function, call.args.as_mut_slice()) {
-            (WindowFunction::Aggregate(aggregate, types), [arg])
-                if matches!(aggregate.built_in(), Some("min" | "max")) && derived.has_order() =>
+        let icu = match &call.function {
+            WindowFunction::Aggregate(aggregate, _)
+                if matches!(aggregate.built_in(), Some("min" | "max")) =>
             {
-                let Some(icu) = keys? else { continue };
-                let ty = call.returns.clone();
-                settler.put_sort_key(arg, &icu)?;
-                call.returns = arg.ty();
-                *types = vec![arg.ty()];
-                replace_slot(settler, slot, (call.returns.clone(), ty), derived)?;
+                derived.keys(true)?
             }
-            _ => {
-                settler.slots.insert(*slot, derived.for_type(&call.returns));
-            }
+            _ => None,
+        };
+        if let Some(icu) = icu
+            && let WindowFunction::Aggregate(_, types) = &mut call.function
+            && let [arg] = call.args.as_mut_slice()
+        {
+            let ty = call.returns.clone();
+            settler.put_sort_key(arg, &icu)?;
+            call.returns = arg.ty();
+            *types = vec![arg.ty()];
+            replace_slot(settler, slot, (call.returns.clone(), ty), derived)?;
+            continue;
         }
+        let types: Vec<SqlType> = call.args.iter().map(Expr::ty).collect();
+        let derived = settler.of_result(derived, &call.returns, &types);
+        settler.slots.insert(*slot, derived);
     }
     Ok(())
 }

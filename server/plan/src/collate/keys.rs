@@ -29,8 +29,8 @@ impl Settler<'_, '_> {
 
     /// A row of which some fields are compared by keys.
     fn put_row(&mut self, e: &mut Expr, fields: &[Derived], ordered: bool) -> Result<()> {
-        if !fields.iter().any(|field| field.has_order() && (ordered || field.is_nondeterministic()))
-        {
+        fields.iter().try_for_each(Derived::check_known)?;
+        if !fields.iter().any(|field| field.needs_keys(ordered)) {
             return Ok(());
         }
         let Expr::Row(items, ty) = e else {

@@ -36,7 +36,7 @@ pub(crate) use mark::mark;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Table};
+use braid_catalog::{Catalog, Column, Id, Table};
 use braid_types::sql_type::{RowType, relation_of_row_type};
 use braid_types::{Result, SqlType};
 
@@ -81,17 +81,23 @@ pub(crate) fn settle_plan(
 /// Whether a statement has `COLLATE`, or reads or changes a table whose columns have collations.
 fn wants_settling(binder: &Binder<'_>) -> bool {
     let catalog = binder.context().catalog;
-    let is_such_row = |ty: &SqlType| match ty {
-        SqlType::Record(row) => row_table(catalog, row).is_some_and(|table| has_collations(table)),
-        _ => false,
+    let is_such_row = |ty: &SqlType| is_collated_row(catalog, ty);
+    let routines = catalog.names().routines();
+    let is_of_interest = |id: &Id| match catalog.table(*id) {
+        Some(table) => has_collations(catalog, table),
+        None => routines.get(*id).is_some_and(|own| is_such_row(own.result_type())),
     };
     binder.has_collate
         || binder.params.iter().any(is_such_row)
-        || binder
-            .tables
-            .iter()
-            .filter_map(|id| catalog.table(*id))
-            .any(|table| has_collations(table))
+        || binder.tables.iter().any(is_of_interest)
+}
+
+/// Whether a type is the row type of a table whose columns have collations, or has it inside.
+pub(crate) fn is_collated_row(catalog: &Catalog, ty: &SqlType) -> bool {
+    let SqlType::Record(row) = ty.innermost() else { return false };
+    let has_own = |table: &Arc<Table>| table.columns.iter().any(|c| c.collation.is_some());
+    row_table(catalog, row).is_some_and(has_own)
+        || row.iter().any(|(_, ty)| is_collated_row(catalog, ty))
 }
 
 /// The table whose row type it is.
@@ -100,8 +106,11 @@ fn row_table<'c>(catalog: &'c Catalog, row: &RowType) -> Option<&'c Arc<Table>> 
     catalog.table(relation).filter(|_| !is_array)
 }
 
-fn has_collations(table: &Table) -> bool {
-    table.columns.iter().any(|column| column.collation.is_some())
+fn has_collations(catalog: &Catalog, table: &Table) -> bool {
+    table
+        .columns
+        .iter()
+        .any(|column| column.collation.is_some() || is_collated_row(catalog, &column.ty))
 }
 
 /// Compares by collations in an expression without columns.
@@ -119,7 +128,7 @@ pub(crate) fn settle_over(
     rows: &[&[Slot]],
     e: &mut Expr,
 ) -> Result<()> {
-    if !binder.has_collate && !has_collations(table) {
+    if !binder.has_collate && !has_collations(binder.context().catalog, table) {
         return Ok(());
     }
     let mut settler = Settler::new(binder);
@@ -158,17 +167,60 @@ impl<'b, 'a> Settler<'b, 'a> {
     fn table_slots(&mut self, table: &Table, slots: impl Iterator<Item = (usize, Slot)>) {
         for (place, slot) in slots {
             let Some(column) = table.columns.get(place) else { continue };
-            let Some(stored) = &column.collation else { continue };
-            if is_collatable(&column.ty) {
-                let collation = stored_collation(self.binder.context().catalog, stored);
-                self.slots.insert(slot, Derived::Implicit(collation));
+            if let Some(derived) = of_column(self.binder.context().catalog, column, &column.ty) {
+                self.slots.insert(slot, derived);
             }
         }
     }
 
     fn of_slot(&self, slot: Slot, ty: &SqlType) -> Derived {
-        self.slots.get(&slot).cloned().unwrap_or_else(|| Derived::of_type(ty))
+        self.slots.get(&slot).cloned().unwrap_or_else(|| self.of_type(ty))
     }
+
+    /// What a type has by itself: a row of a table has the collations of the table's columns.
+    fn of_type(&self, ty: &SqlType) -> Derived {
+        row_of(self.binder.context().catalog, ty).unwrap_or_else(|| Derived::of_type(ty))
+    }
+
+    /// The collation of a call's result. That of a row is known from its type, or from arguments
+    /// of the same type.
+    fn of_result(&self, joined: Derived, ty: &SqlType, args: &[SqlType]) -> Derived {
+        if let Some(row) = row_of(self.binder.context().catalog, ty) {
+            return row;
+        }
+        let is_row = matches!(ty.innermost(), SqlType::Record(_));
+        match is_row && !args.iter().any(|arg| arg.innermost() == ty.innermost()) {
+            true => Derived::None,
+            false => joined.for_type(ty),
+        }
+    }
+}
+
+/// What the values of a column have besides what every value of their type has.
+fn of_column(catalog: &Catalog, column: &Column, ty: &SqlType) -> Option<Derived> {
+    match &column.collation {
+        Some(stored) if is_collatable(ty) => {
+            Some(Derived::Implicit(stored_collation(catalog, stored)))
+        }
+        _ => row_of(catalog, ty),
+    }
+}
+
+/// The fields of a table's row, and of an array of such rows, if one of them has a collation.
+fn row_of(catalog: &Catalog, ty: &SqlType) -> Option<Derived> {
+    let SqlType::Record(row) = ty.innermost() else { return None };
+    let table = row_table(catalog, row);
+    let mut has_one = false;
+    let mut fields = Vec::with_capacity(row.len());
+    for (place, (_, ty)) in row.iter().enumerate() {
+        let number = row.attributes().get(place).map(|attribute| attribute.number);
+        let column = table.zip(number).and_then(|(table, number)| table.column(number));
+        let own =
+            column.map_or_else(|| row_of(catalog, ty), |column| of_column(catalog, column, ty));
+        has_one |= own.is_some();
+        fields.push(own.unwrap_or_else(|| Derived::of_type(ty)));
+    }
+    has_one.then_some(Derived::Row(fields))
 }
 
 /// Whether values of a type have a collation.

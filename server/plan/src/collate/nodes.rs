@@ -2,10 +2,10 @@
 
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::Settler;
 use super::derived::Derived;
-use super::functions::{check_routine, refuse_nondeterministic};
+use super::functions::{check_function, check_routine, refuse_nondeterministic};
 use super::groups::{settle_aggregate, settle_window};
+use super::{Settler, row_of};
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
@@ -48,14 +48,15 @@ pub(super) fn settle_node(settler: &mut Settler<'_, '_>, node: &mut Node) -> Res
         }
         Node::Sort(sort) => {
             settle_node(settler, &mut sort.input)?;
-            settler.sort_keys(&mut sort.keys)
+            settler.sort_keys(&mut sort.keys)?;
+            settle_bounds(settler, &mut sort.limit, &mut sort.offset)
         }
         Node::Limit(limit) => {
             settle_node(settler, &mut limit.input)?;
             for e in &mut limit.ties {
                 settler.ordered(e)?;
             }
-            Ok(())
+            settle_bounds(settler, &mut limit.limit, &mut limit.offset)
         }
         Node::Distinct(distinct) => settle_distinct(settler, distinct),
         Node::SetOp(_) => settle_set_op(settler, node),
@@ -106,6 +107,15 @@ fn settle_exprs(settler: &mut Settler<'_, '_>, list: &mut [Expr]) -> Result<()> 
     list.iter_mut().try_for_each(|e| settler.expr(e).map(|_| ()))
 }
 
+/// LIMIT and OFFSET, which may hold subqueries.
+fn settle_bounds(
+    settler: &mut Settler<'_, '_>,
+    limit: &mut Option<Expr>,
+    offset: &mut Option<Expr>,
+) -> Result<()> {
+    limit.iter_mut().chain(offset).try_for_each(|e| settler.expr(e).map(|_| ()))
+}
+
 /// The columns of a projection.
 fn settle_columns(settler: &mut Settler<'_, '_>, columns: &mut [(Slot, Expr)]) -> Result<()> {
     for (slot, e) in columns {
@@ -151,11 +161,32 @@ fn settle_functions(settler: &mut Settler<'_, '_>, functions: &mut [FunctionCall
         if let Some(routine) = &call.routine {
             check_routine(&routine.routine, &derived)?;
         }
+        if let Some(function) = call.function {
+            check_function(function.name, &call.types, &derived)?;
+        }
+        let derived = derived.of_column();
+        let mut fields = spread_fields(settler, call).into_iter();
         for (slot, ty) in &call.columns {
-            settler.slots.insert(*slot, derived.clone().of_column().for_type(ty));
+            let own = fields.next();
+            let own = own.unwrap_or_else(|| settler.of_result(derived.clone(), ty, &call.types));
+            settler.slots.insert(*slot, own);
         }
     }
     Ok(())
+}
+
+/// The collations of the columns of a function that gives rows of a table; empty for any other.
+fn spread_fields(settler: &Settler<'_, '_>, call: &FunctionCall) -> Vec<Derived> {
+    let ty = match &call.routine {
+        Some(routine) if routine.spreads => Some(routine.routine.result_type()),
+        _ => call.row.as_ref(),
+    };
+    let Some(mut ty) = ty.cloned() else { return Vec::new() };
+    settler.binder.context().catalog.enums().refresh(&mut ty);
+    match row_of(settler.binder.context().catalog, &ty) {
+        Some(Derived::Row(fields)) => fields,
+        _ => Vec::new(),
+    }
 }
 
 fn settle_cte(settler: &mut Settler<'_, '_>, cte: &mut Cte) -> Result<()> {

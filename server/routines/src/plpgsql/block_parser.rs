@@ -100,7 +100,7 @@ fn parse_declaration(
     let is_constant = parser.take("constant");
     let kind = parse_type(parser)?;
     if parser.take("collate") {
-        parser.name()?;
+        check_collation(&parse_names(parser)?)?;
     }
     let not_null = parser.take("not");
     if not_null {
@@ -121,6 +121,22 @@ fn parse_declaration(
         parser.scope.constants.push(slot);
     }
     Ok(Some(Declaration { slot, name, not_null, default, line }))
+}
+
+/// 0A000 for a variable's collation that does not compare bytes.
+fn check_collation(parts: &[String]) -> Result<()> {
+    let name = match parts {
+        [name] => Some(name),
+        [schema, name] if schema == "pg_catalog" => Some(name),
+        _ => None,
+    };
+    let is_of_bytes =
+        |name: &String| matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic");
+    if name.is_some_and(is_of_bytes) {
+        return Ok(());
+    }
+    let name = parts.join(".");
+    Err(Error::unsupported(format!("a variable with collation \"{name}\"")))
 }
 
 /// The variable or parameter that ALIAS FOR names.

@@ -43,7 +43,11 @@ fn points(bytes: &[u8]) -> Option<Vec<Point>> {
     if count == 0 || rest.len() != count.checked_mul(POINT_BYTES)? {
         return None;
     }
-    rest.chunks(POINT_BYTES).map(Point::from_bytes).collect()
+    let mut points = Vec::with_capacity(count);
+    for chunk in rest.chunks(POINT_BYTES) {
+        points.push(Point::from_bytes(chunk)?);
+    }
+    Some(points)
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -114,9 +114,10 @@ impl Circle {
             return Err(Error::new(SqlState::ProgramLimitExceeded, message));
         }
         let count = usize::try_from(corners).unwrap_or(usize::MAX);
-        work::afford(count.saturating_mul(size_of::<Point>()))?;
+        // The points, their bytes, and those of the datum.
+        work::afford(count.saturating_mul(3 * size_of::<Point>()))?;
         let step = div(2.0 * PI, corners as f64)?;
-        let mut points = Vec::new();
+        let mut points = Vec::with_capacity(count);
         for place in 0..corners {
             work::tick()?;
             let angle = mul(step, place as f64)?;

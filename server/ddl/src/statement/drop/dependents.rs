@@ -46,6 +46,18 @@ enum Dependent {
 }
 
 impl Dependent {
+    /// The table that it is a part of.
+    fn table(&self) -> Option<Id> {
+        match self {
+            Dependent::Relation(_) | Dependent::Routine(_) => None,
+            Dependent::ForeignKey(table, _)
+            | Dependent::Column(table, _)
+            | Dependent::Default(table, _)
+            | Dependent::Policy(table, _)
+            | Dependent::Index(table, _) => Some(*table),
+        }
+    }
+
     /// What newer ones have more of.
     fn age(&self, catalog: &Catalog) -> Id {
         match self {
@@ -195,6 +207,27 @@ pub(crate) fn take_owned(catalog: &Catalog, id: Id, doomed: &mut Doomed) -> Vec<
     taken
 }
 
+/// Takes along the aggregates that a routine is a part of.
+fn take_aggregates(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    routine: Id,
+    doomed: &mut Doomed,
+    seen: &mut Seen,
+) {
+    let Some(database) = catalog.names().routines().get(routine).map(|found| found.database) else {
+        return;
+    };
+    for other in catalog.names().routines().in_database(database) {
+        let mut parts = other.aggregate.iter().flat_map(|parts| parts.functions());
+        if parts.any(|part| part.routine() == Some(routine)) && doomed.routines.insert(other.id) {
+            let text = describe(cx, catalog, other.id);
+            let on = describe(cx, catalog, routine);
+            seen.lines.push(Line { text, on, part_of: None });
+        }
+    }
+}
+
 /// Takes along what needs a relation, and what needs that. As in PostgreSQL the newest is followed
 /// first and noted behind what needs it; the list is then read from its end.
 pub(crate) fn take_dependents(
@@ -207,14 +240,7 @@ pub(crate) fn take_dependents(
     let mut found = dependents(cx, catalog, id, doomed)?;
     found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
     for (dependent, text) in found {
-        let part_of = match dependent {
-            Dependent::Relation(_) | Dependent::Routine(_) => None,
-            Dependent::ForeignKey(table, _)
-            | Dependent::Column(table, _)
-            | Dependent::Default(table, _)
-            | Dependent::Policy(table, _)
-            | Dependent::Index(table, _) => Some(table),
-        };
+        let part_of = dependent.table();
         let is_new = match dependent {
             Dependent::Relation(other) => {
                 let is_new = seen.relations.insert(other);
@@ -227,7 +253,13 @@ pub(crate) fn take_dependents(
                 }
                 is_new
             }
-            Dependent::Routine(routine) => doomed.routines.insert(routine),
+            Dependent::Routine(routine) => {
+                let is_new = doomed.routines.insert(routine);
+                if is_new {
+                    take_aggregates(cx, catalog, routine, doomed, seen);
+                }
+                is_new
+            }
             Dependent::ForeignKey(table, key) => {
                 !doomed.relations.contains(&table) && doomed.foreign_keys.insert((table, key))
             }

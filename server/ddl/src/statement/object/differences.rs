@@ -69,7 +69,8 @@ impl Differences {
     }
 }
 
-/// A column such that equal values look the same: `1.0` is not `1.00`.
+/// A column such that equal values look the same: `1.0` is not `1.00`, nor is `a` equal to `A` by
+/// the column's collation.
 fn exact(table: &str, column: &Column) -> String {
     let name = quote_ident(&column.name);
     match &column.ty {
@@ -77,14 +78,13 @@ fn exact(table: &str, column: &Column) -> String {
         | SqlType::Int2
         | SqlType::Int4
         | SqlType::Int8
-        | SqlType::Text
-        | SqlType::Varchar(_)
         | SqlType::Bytes
         | SqlType::Uuid
         | SqlType::Date
         | SqlType::Time
         | SqlType::Timestamp
         | SqlType::Timestamptz => format!("{table}.{name}"),
-        _ => format!("{table}.{name}::text"),
+        SqlType::Text | SqlType::Varchar(_) => format!("({table}.{name} COLLATE \"C\")"),
+        _ => format!("({table}.{name}::text COLLATE \"C\")"),
     }
 }

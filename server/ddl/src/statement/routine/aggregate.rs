@@ -4,7 +4,7 @@ use braid_catalog::{
     AggregateParts, DefaultKind, FunctionRef, Language, ParameterMode, Routine, RoutineParameter,
     RoutineResult, RoutineVolatility,
 };
-use braid_plan::{FoundPart, bind_default, find_part};
+use braid_plan::{FoundPart, bind_default, find_part, is_same_binary};
 use braid_sql::ast::{AggregateOption, CreateAggregate, DataType, ObjectName};
 use braid_sql::quote_literal;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -253,12 +253,6 @@ fn part(
         return mismatch(format!("function {signature} requires run-time type coercion"));
     }
     Ok(found)
-}
-
-/// Whether values of a type are values of another type as they are.
-fn is_same_binary(from: &SqlType, to: &SqlType) -> bool {
-    let is_text = |ty: &SqlType| matches!(ty.bare(), SqlType::Text | SqlType::Varchar(_));
-    from.same_base(to) || (is_text(from) && is_text(to))
 }
 
 /// Whether a part gives values of a type, which may be polymorphic.

@@ -16,7 +16,7 @@ use crate::partitions::attach::attach;
 use crate::partitions::create::current;
 use crate::partitions::detach::detach;
 use crate::partitions::indexes::{shown_indexes, spread_index};
-use crate::partitions::propagate::{heirs, named_constraint, parts_of_dropped};
+use crate::partitions::propagate::{for_heir, heirs, named_constraint, parts_of_dropped};
 use crate::partitions::refuse::check_action;
 use crate::rows::delete::delete_index_entries;
 use crate::rows::domain_values::{checked, column_check, default_of};
@@ -90,6 +90,7 @@ async fn apply_down(
     let id = table.id;
     let known: Vec<Id> = table.all_indexes().map(|index| index.id).collect();
     let parts = parts_of_dropped(cx, &table, action);
+    let before = table.clone();
     apply(cx, table, action).await?;
     if let AlterAction::Trigger(choice, state) = action
         && !only
@@ -99,7 +100,9 @@ async fn apply_down(
     let Some(changed) = cx.catalog().table(id).cloned() else { return Ok(()) };
     let action = named_constraint(action, &changed);
     for heir in heirs {
-        Box::pin(apply_down(cx, current(cx, heir)?, &action, false)).await?;
+        let heir = current(cx, heir)?;
+        let action = for_heir(&action, &before, &heir);
+        Box::pin(apply_down(cx, heir, &action, false)).await?;
     }
     for (part, name) in parts {
         let table = current(cx, part)?;

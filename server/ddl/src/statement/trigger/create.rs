@@ -7,10 +7,11 @@ use braid_catalog::{
     TriggerEvent, TriggerState, TriggerTiming, is_temporary,
 };
 use braid_plan::{ConditionReads, NoStoredForm, identify_when};
-use braid_sql::ast::{self, CreateTrigger};
+use braid_sql::ast::{self, CreateTrigger, TriggerChoice};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
+use super::change::set_state_of_copies;
 use super::find::{put_triggers, with_triggers};
 use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined_column};
@@ -77,12 +78,18 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateTrigger) -> Result<
         arguments: create.arguments.clone(),
         state: TriggerState::Origin,
         constraint,
-        comment: replaced.and_then(|old| old.comment),
+        comment: replaced.as_ref().and_then(|old| old.comment.clone()),
     };
     let mut triggers = relation.triggers().to_vec();
     triggers.retain(|other| other.id != id);
     triggers.push(trigger);
-    put_triggers(cx, &relation, triggers)
+    put_triggers(cx, &relation, triggers)?;
+    if replaced.is_some() {
+        // The copies fire as well, even those that were disabled.
+        let choice = TriggerChoice::Named(create.name.clone());
+        set_state_of_copies(cx, owner, &choice, ast::TriggerState::Origin)?;
+    }
+    Ok(())
 }
 
 /// 0A000 for a trigger that a partitioned table cannot have.

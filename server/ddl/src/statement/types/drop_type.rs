@@ -115,10 +115,20 @@ pub(crate) async fn drop_routine(
     routine: &Routine,
     behavior: DropBehavior,
 ) -> Result<()> {
+    drop_routine_of(cx, routine, &BTreeSet::new(), behavior).await
+}
+
+/// The same for one of several objects that go: these are no reason to stay.
+pub(crate) async fn drop_routine_of(
+    cx: &mut DdlContext<'_>,
+    routine: &Routine,
+    going: &BTreeSet<Id>,
+    behavior: DropBehavior,
+) -> Result<()> {
     if routine.is_for_triggers() {
         refuse_drop_of_function(cx, routine, behavior)?;
     }
-    let dependents = routine_dependents(cx, routine, &BTreeSet::new());
+    let dependents = routine_dependents(cx, routine, going);
     let texts = dependents.check(&describe_routine(cx, routine), behavior)?;
     carry_out(cx, routine.id, dependents).await?;
     report(cx, &texts);
@@ -149,13 +159,24 @@ fn add_routine(
         let Some(parts) = &other.aggregate else { continue };
         let is_part = parts.functions().any(|part| part.routine() == Some(routine.id));
         if is_part && !doomed.contains(&other.id) {
-            let text = describe_routine(cx, other);
-            if all.add(Dependent::Routine(other.id), text.clone(), name) {
-                add_routine(cx, catalog, (other, &text), doomed, all);
-            }
+            take_routine(cx, catalog, (other, name), doomed, all);
         }
     }
     add_named(cx, catalog, (routine.id, routine.database, name), doomed, all);
+}
+
+/// Takes a routine along, and what needs it.
+fn take_routine(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    (routine, on): (&Routine, &str),
+    doomed: &BTreeSet<Id>,
+    all: &mut Dependents,
+) {
+    let text = describe_routine(cx, routine);
+    if all.add(Dependent::Routine(routine.id), text.clone(), on) {
+        add_routine(cx, catalog, (routine, &text), doomed, all);
+    }
 }
 
 /// Says what CASCADE has taken along.
@@ -262,8 +283,7 @@ fn add_type(
             || routine.uses_domain(id)
             || arrays.is_some_and(|arrays| routine.uses_domain(arrays));
         if !doomed.contains(&routine.id) && is_used {
-            let text = describe_routine(cx, routine);
-            all.add(Dependent::Routine(routine.id), text, &on);
+            take_routine(cx, catalog, (routine, &on), doomed, all);
         }
     }
     for id in arrays.into_iter().chain([id]) {
@@ -295,7 +315,7 @@ fn add_named(
         let mut defaults = other.parameters.iter().filter_map(|known| known.default.as_ref());
         let names = defaults.any(|expr| enums_named(expr.sql()).contains(&id));
         if names && !doomed.contains(&other.id) {
-            all.add(Dependent::Routine(other.id), describe_routine(cx, other), on);
+            take_routine(cx, catalog, (other, on), doomed, all);
         }
     }
 }

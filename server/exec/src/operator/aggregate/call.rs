@@ -129,9 +129,8 @@ impl Call {
         let kept = match state {
             State::Plain(Fold::User(state)) => {
                 self.args.eval_into(evaluator, row, scratch).await?;
-                let before = state.size_bytes();
                 state.add(scratch, evaluator).await?;
-                return Ok(state.size_bytes().saturating_sub(before));
+                return Ok(state.grown());
             }
             State::Plain(Fold::BuiltIn(state)) => {
                 return match self.args.list.as_slice() {

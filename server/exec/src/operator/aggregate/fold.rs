@@ -24,7 +24,12 @@ pub(crate) struct UserFold {
     state: Option<Datum>,
     /// The state and the arguments, for the step; used again and again.
     scratch: Row,
+    /// The most bytes that it has held.
+    largest: usize,
 }
+
+/// Bytes of a state without a value.
+const EMPTY_BYTES: usize = 64;
 
 impl Fold {
     /// The state over no rows, for arguments of these types.
@@ -33,6 +38,7 @@ impl Fold {
             AggregateKind::BuiltIn(aggregate) => Fold::BuiltIn((aggregate.start)(types, returns)),
             AggregateKind::User(aggregate) => Fold::User(UserFold {
                 aggregate: aggregate.clone(),
+                largest: EMPTY_BYTES,
                 state: None,
                 scratch: Row::new(),
             }),
@@ -115,8 +121,16 @@ impl UserFold {
         cx.eval(finish, &row).await
     }
 
+    /// Bytes by which the state has become larger than it has been so far.
+    pub(crate) fn grown(&mut self) -> usize {
+        let size = self.size_bytes();
+        let grown = size.saturating_sub(self.largest);
+        self.largest += grown;
+        grown
+    }
+
     /// Approximate bytes held.
     pub(crate) fn size_bytes(&self) -> usize {
-        64 + self.state.as_ref().map_or(0, Datum::size_bytes)
+        EMPTY_BYTES + self.state.as_ref().map_or(0, Datum::size_bytes)
     }
 }

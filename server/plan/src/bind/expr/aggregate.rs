@@ -8,9 +8,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{
-    check_equality, check_order, coerce_argument, coerce_bool, compare_exprs, unify,
-};
+use super::operators::{check_equality, coerce_argument, coerce_bool, compare_exprs, unify};
 use super::scalar::bind_expr;
 use crate::aggregate::AggregateKind;
 use crate::bind::Binder;
@@ -158,9 +156,6 @@ fn bind_aggregate(
             return Ok(Some((AggregateCall { filter, ..call }, direct)));
         }
         args.extend(order.iter().map(|key| key.expr.clone()));
-    }
-    for key in &order {
-        check_order(&key.expr.ty())?;
     }
     check_distinct(arguments, &args, &order)?;
     let filter = bind_filter(binder, function, cx)?;

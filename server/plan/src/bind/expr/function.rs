@@ -306,6 +306,7 @@ pub(crate) fn bind_sort_keys(
                 SqlType::Unknown => coerce(binder, expr, &SqlType::Text, CastContext::Implicit)?,
                 _ => expr,
             };
+            check_order(&expr.ty())?;
             Ok(sort_key(expr, key))
         })
         .collect()

@@ -18,38 +18,69 @@ use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, LetExpr, conjunctio
 
 /// 42883 for a type whose values have no order.
 pub(crate) fn check_order(ty: &SqlType) -> Result<()> {
-    let unordered = |ty: &SqlType| matches!(ty, SqlType::Xid | SqlType::Cid | SqlType::Aclitem);
-    let ordered = if unordered(ty.innermost()) {
-        Err(no_operator("an ordering", ty.innermost()))
-    } else {
-        check_class(ty, "an ordering")
-    };
-    ordered.map_err(|e| e.hint("Use an explicit ordering operator or modify the query."))
+    match lacking(ty, true) {
+        None => Ok(()),
+        Some(Lacking::Own(ty)) => Err(unidentified("an ordering operator", ty)
+            .hint("Use an explicit ordering operator or modify the query.")),
+        Some(Lacking::Field(ty)) => Err(unidentified("a comparison function", ty)),
+    }
 }
 
 /// 42883 for a type whose values cannot be compared.
 pub(crate) fn check_equality(ty: &SqlType) -> Result<()> {
-    check_class(ty, "an equality")
-}
-
-fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
-    match ty {
-        SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor | SqlType::Geometry(_) => {
-            Err(no_operator(operator, ty))
-        }
-        SqlType::Array(element) => check_class(element, operator),
-        SqlType::Record(row) if row.name().is_some() => {
-            match row.iter().all(|(_, ty)| check_class(ty, operator).is_ok()) {
-                true => Ok(()),
-                false => Err(no_operator(operator, ty)),
-            }
-        }
-        _ => Ok(()),
+    match lacking(ty, false) {
+        None => Ok(()),
+        Some(Lacking::Own(ty)) => Err(unidentified("an equality operator", ty)),
+        Some(Lacking::Field(ty)) => Err(unidentified("a comparison function", ty)),
     }
 }
 
-fn no_operator(operator: &str, ty: &SqlType) -> Error {
-    let message = format!("could not identify {operator} operator for type {}", ty.plain_name());
+/// The type without an operator that keeps values from being compared.
+enum Lacking<'t> {
+    /// That of the values.
+    Own(&'t SqlType),
+    /// That of a field of an anonymous row. PostgreSQL finds it when it compares two rows.
+    Field(&'t SqlType),
+}
+
+fn lacking(ty: &SqlType, ordering: bool) -> Option<Lacking<'_>> {
+    match ty {
+        SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor | SqlType::Geometry(_) => {
+            Some(Lacking::Own(ty))
+        }
+        SqlType::Xid | SqlType::Cid | SqlType::Aclitem if ordering => Some(Lacking::Own(ty)),
+        SqlType::Array(element) => match lacking(element, ordering)? {
+            Lacking::Own(_) => Some(Lacking::Own(ty)),
+            field => Some(field),
+        },
+        SqlType::Record(row) => {
+            let found = row.iter().find_map(|(_, field)| lacking(field, ordering))?;
+            Some(match found {
+                _ if row.name().is_some() => Lacking::Own(ty),
+                Lacking::Own(field) | Lacking::Field(field) => Lacking::Field(field),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// 42883 for rows as values with a field that has no such operator. NULL needs none.
+fn check_fields(op: CompareOp, operands: [&Expr; 2]) -> Result<()> {
+    if operands.into_iter().any(null_operands::is_null) {
+        return Ok(());
+    }
+    let ordering = !matches!(op, CompareOp::Eq | CompareOp::Ne);
+    let what = if ordering { "a comparison function" } else { "an equality operator" };
+    for operand in operands {
+        if let Some(Lacking::Field(ty)) = lacking(&operand.ty(), ordering) {
+            return Err(unidentified(what, ty));
+        }
+    }
+    Ok(())
+}
+
+fn unidentified(what: &str, ty: &SqlType) -> Error {
+    let message = format!("could not identify {what} for type {}", ty.plain_name());
     Error::new(SqlState::UndefinedFunction, message)
 }
 
@@ -380,6 +411,7 @@ pub(crate) fn compare_exprs(
         right = coerce(binder, right, &b, CastContext::Implicit)?;
         return Ok(fold_compare(op, left, right));
     }
+    check_fields(op, [&left, &right])?;
     call_resolved(binder, resolved, vec![left, right])
 }
 

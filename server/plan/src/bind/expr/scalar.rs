@@ -367,6 +367,19 @@ fn bind_is_distinct(
 ) -> Result<Expr> {
     let a = bind_expr(binder, a, cx)?;
     let b = bind_expr(binder, b, cx)?;
+    distinct(binder, a, b)
+}
+
+/// `IS DISTINCT FROM`, of row constructors field by field.
+fn distinct(binder: &mut Binder<'_>, a: Expr, b: Expr) -> Result<Expr> {
+    let (a, b) = match (a, b) {
+        (Expr::Row(left, SqlType::Record(x)), Expr::Row(right, SqlType::Record(y)))
+            if x.name().is_none() && y.name().is_none() =>
+        {
+            return distinct_rows(binder, left, right);
+        }
+        others => others,
+    };
     let (pair, common) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
     let has_equality = check_equality(&common).is_ok();
     let stripped = pair.into_iter().map(|e| without_blanks(binder, e));
@@ -377,6 +390,17 @@ fn bind_is_distinct(
         return Ok(Expr::IsDistinct(Box::new(a), Box::new(b)));
     }
     once(binder, a, |binder, a| once(binder, b, |binder, b| differ(binder, a, b)))
+}
+
+/// Whether some field is distinct; 42601 for rows of different lengths.
+fn distinct_rows(binder: &mut Binder<'_>, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
+    if left.len() != right.len() {
+        let message = "unequal number of entries in row expressions";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    let fields = left.into_iter().zip(right).map(|(a, b)| distinct(binder, a, b));
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    Ok(if fields.is_empty() { Expr::bool(false) } else { Expr::Or(fields) })
 }
 
 /// `IS DISTINCT FROM` of values that only their type's operator can compare.

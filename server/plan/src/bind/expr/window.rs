@@ -120,6 +120,9 @@ pub(crate) fn bind_window_function(
     if arguments.distinct {
         return Err(Error::unsupported("DISTINCT for window functions"));
     }
+    if !arguments.order.is_empty() {
+        return Err(Error::unsupported("aggregate ORDER BY for window functions"));
+    }
     let base = base_window(binder, function)?;
     let spec = window_parts(function, base.as_deref())?;
     let args = bind_arguments(binder, &arguments.list, &mut cx.within(IN_WINDOW_CALL))?;

@@ -8,7 +8,9 @@ use braid_sql::ast::{Function, FunctionArguments, ObjectName};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::choose::{Candidate, Chosen, Given, Written, choose, element_of, undefined};
+use super::choose::{
+    Candidate, Chosen, Given, Written, choose, element_of, is_same_binary, undefined,
+};
 use super::inline::{inline, place_of_inlined};
 use crate::aggregate::{AggregateKind, UserAggregate};
 use crate::bind::Binder;
@@ -467,6 +469,15 @@ fn parts_of(binder: &mut Binder<'_>, routine: Arc<Routine>) -> Result<UserAggreg
     }
     let caller = Caller { owner: routine.owner, is_variadic: routine.variadic().is_some() };
     let (step, is_step_strict) = bind_part(binder, &parts.step, places.clone(), caller)?;
+    // The function may have become strict after the aggregate was made.
+    let takes_first = routine.inputs().next().is_some_and(|one| is_same_binary(&one.ty, &state));
+    if is_step_strict && parts.initial.is_none() && !takes_first {
+        let message = format!(
+            "aggregate {} needs to have compatible input type and transition type",
+            routine.name
+        );
+        return Err(Error::new(SqlState::InvalidFunctionDefinition, message));
+    }
     let step = match step.ty().same_base(&state) {
         true => step,
         false => coerce(binder, step, &state, CastContext::Implicit)?,

@@ -7,6 +7,12 @@ use braid_catalog::{Routine, RoutineParameter};
 use braid_types::sql_type::AnyType;
 use braid_types::{Error, SqlState, SqlType};
 
+/// Whether values of a type are values of another type as they are.
+pub fn is_same_binary(from: &SqlType, to: &SqlType) -> bool {
+    let is_text = |ty: &SqlType| matches!(ty.bare(), SqlType::Text | SqlType::Varchar(_));
+    from.same_base(to) || (is_text(from) && is_text(to))
+}
+
 /// What a call writes between its parentheses.
 pub(crate) struct Written<'w> {
     /// The types of its arguments.

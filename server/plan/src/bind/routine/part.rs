@@ -4,10 +4,10 @@ use braid_builtins::Returns;
 use braid_catalog::{FunctionRef, Id, Object};
 use braid_sql::ast::ObjectName;
 use braid_types::sql_type::AnyType;
-use braid_types::{Result, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::call::{name_parts, routines_named};
-use super::choose::{Chosen, Written, choose};
+use super::choose::{Chosen, Given, Written, choose};
 use crate::bind::Binder;
 use crate::context::PlanContext;
 
@@ -42,6 +42,14 @@ pub fn find_part(
         let written = Written { types: &sample, names: &[], is_variadic };
         let Chosen::One(chosen) = choose(&found, &written) else { continue };
         let routine = chosen.routine;
+        if chosen.given.iter().any(|given| matches!(given, Given::Default)) {
+            continue;
+        }
+        if routine.inputs().any(|parameter| parameter.domain.is_some()) {
+            let name = parts.join(".");
+            let message = format!("function {name} requires run-time type coercion");
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
         cx.catalog.privileges().check(role_of(cx), Object::Routine(routine), "EXECUTE")?;
         let declared = routine.result_type().clone();
         let (parameters, results) =
