@@ -208,10 +208,6 @@ impl Scanner {
             return batch;
         }
         let merged = merge(&batch, &overlay, self.request.reverse, self.request.keys_only);
-        if merged.is_empty() {
-            // Own deletions hide what there is: larger steps over them, whatever the limit.
-            self.rows = (self.rows * 4).min(ROWS_MAX);
-        }
         self.cut(merged)
     }
 
