@@ -188,6 +188,12 @@ impl RoutineVolatility {
 }
 
 impl Routine {
+    /// Whether it is an aggregate that calls this function.
+    pub fn is_aggregate_of(&self, function: Id) -> bool {
+        let mut parts = self.aggregate.iter().flat_map(|parts| parts.functions());
+        parts.any(|part| part.routine() == Some(function))
+    }
+
     /// Its word in messages.
     pub fn kind(&self) -> &'static str {
         match (&self.aggregate, self.is_procedure) {

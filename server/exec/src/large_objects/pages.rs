@@ -104,7 +104,7 @@ pub async fn large_object(cx: &ExecContext, object: u32) -> Result<Option<LargeO
 
 /// Changes owner, privileges and comment of an object.
 pub fn put_large_object(cx: &ExecContext, object: &LargeObject) -> Result<()> {
-    let value = versioned(&[&object.owner.to_be_bytes()[..], &object.stored()].concat());
+    let value = versioned(&[&object.owner.to_be_bytes()[..], &object.stored()?].concat());
     let key = part(cx, object.id, OWNER);
     cx.txn.put(cx.seq, key, value).map_err(|error| cx.kv_error(error))
 }

@@ -1,5 +1,6 @@
 //! What is known of a large object. It is stored with the object's pages, not in the catalog.
 
+use braid_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::descriptor::{Grant, Id};
@@ -32,11 +33,11 @@ impl LargeObject {
         Some(LargeObject { id, name: id.to_string(), owner, ..known })
     }
 
-    /// What is stored of it beside the owner.
-    pub fn stored(&self) -> Vec<u8> {
+    /// What is stored of it beside the owner. XX000 if it has no such form.
+    pub fn stored(&self) -> Result<Vec<u8>> {
         if self.grants.is_empty() && self.comment.is_none() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        serde_json::to_vec(self).unwrap_or_default()
+        serde_json::to_vec(self).map_err(|error| Error::internal(error.to_string()))
     }
 }

@@ -219,8 +219,7 @@ fn take_aggregates(
         return;
     };
     for other in catalog.names().routines().in_database(database) {
-        let mut parts = other.aggregate.iter().flat_map(|parts| parts.functions());
-        if parts.any(|part| part.routine() == Some(routine)) && doomed.routines.insert(other.id) {
+        if other.is_aggregate_of(routine) && doomed.routines.insert(other.id) {
             let text = describe(cx, catalog, other.id);
             let on = describe(cx, catalog, routine);
             seen.lines.push(Line { text, on, part_of: None });

@@ -200,11 +200,7 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             if let Some((schema, _)) = own(cx, name)?
                 && schema.collations.iter().any(|found| found.name == new)
             {
-                let message = format!(
-                    "collation \"{new}\" for encoding \"UTF8\" already exists in schema \"{}\"",
-                    schema.name
-                );
-                return Err(Error::new(SqlState::DuplicateObject, message));
+                return Err(duplicate(&new, &schema.name));
             }
             changed(cx, name, |found| found.name = new)
         }
@@ -217,6 +213,12 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
     }
 }
 
+fn duplicate(name: &str, schema: &str) -> Error {
+    let message =
+        format!("collation \"{name}\" for encoding \"UTF8\" already exists in schema \"{schema}\"");
+    Error::new(SqlState::DuplicateObject, message)
+}
+
 fn move_to(cx: &mut DdlContext<'_>, name: &ObjectName, to: &str) -> Result<()> {
     let mut target = Schema::clone(&*cx.schema(to)?);
     cx.catalog().privileges().check(cx.user(), Object::Schema(&target), "CREATE")?;
@@ -227,11 +229,7 @@ fn move_to(cx: &mut DdlContext<'_>, name: &ObjectName, to: &str) -> Result<()> {
         return Ok(());
     }
     if target.collations.iter().any(|other| other.name == found.name) {
-        let message = format!(
-            "collation \"{}\" for encoding \"UTF8\" already exists in schema \"{to}\"",
-            found.name
-        );
-        return Err(Error::new(SqlState::DuplicateObject, message));
+        return Err(duplicate(&found.name, to));
     }
     from.collations.retain(|other| other.id != found.id);
     target.collations.push(found);

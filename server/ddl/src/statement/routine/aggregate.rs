@@ -1,22 +1,21 @@
 //! CREATE AGGREGATE: the functions that an aggregate consists of, checked as PostgreSQL does.
 
 use braid_catalog::{
-    AggregateParts, DefaultKind, FunctionRef, Language, ParameterMode, Routine, RoutineParameter,
-    RoutineResult, RoutineVolatility,
+    AggregateParts, FunctionRef, ParameterMode, Routine, RoutineParameter, RoutineResult,
+    RoutineVolatility,
 };
 use braid_plan::{FoundPart, bind_default, find_part, is_same_binary};
 use braid_sql::ast::{AggregateOption, CreateAggregate, DataType, ObjectName};
 use braid_sql::quote_literal;
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::create::replace;
+use super::create::{new_routine, put, replace};
 use super::options::definition;
 use super::signature::{check_polymorphic, plain_type, written_parameters};
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
 use crate::names::temporary::target_of;
 use crate::names::user_types::column_domain;
-use crate::roles::default_privileges::new_grants;
 use crate::table::expr_text::written;
 
 /// The options, each the last of its name.
@@ -61,12 +60,6 @@ pub(crate) fn create_aggregate(cx: &mut DdlContext<'_>, create: &CreateAggregate
     let combine = options.combine.map(|name| combination(cx, name, &state)).transpose()?;
     check_sort_operator(&options, &parameters)?;
     let mut routine = Routine {
-        id: 0,
-        database: schema.database,
-        schema: schema.id,
-        name,
-        owner: cx.user(),
-        is_procedure: false,
         aggregate: Some(Box::new(AggregateParts {
             step: found,
             state,
@@ -80,30 +73,12 @@ pub(crate) fn create_aggregate(cx: &mut DdlContext<'_>, create: &CreateAggregate
         })),
         parameters,
         returns: RoutineResult::Value(returns),
-        result_domain: None,
-        returns_set: false,
-        language: Language::Sql,
-        body: String::new(),
-        standard: None,
-        uses: Vec::new(),
         volatility: RoutineVolatility::Immutable,
-        strict: false,
-        leakproof: false,
         parallel: options.parallel.unwrap_or('u'),
-        cost: None,
-        rows: None,
-        security_definer: false,
-        settings: Vec::new(),
-        is_of_call: false,
-        grants: new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Functions),
-        comment: None,
+        ..new_routine(cx, &schema, name)
     };
     replace(cx, create.or_replace, &mut routine)?;
-    if routine.id == 0 {
-        routine.id = cx.draft()?.allocate_id(schema.id);
-    }
-    cx.draft()?.put(routine);
-    Ok(())
+    put(cx, routine)
 }
 
 fn syntax(message: &str) -> Error {

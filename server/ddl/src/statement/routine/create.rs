@@ -1,7 +1,8 @@
 //! CREATE FUNCTION and CREATE PROCEDURE.
 
 use braid_catalog::{
-    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineVolatility,
+    DefaultKind, Id, Language, Object, Routine, RoutineParameter, RoutineResult, RoutineVolatility,
+    Schema,
 };
 use braid_routines::plpgsql::{ResultKind, parse};
 use braid_sql::ast::{CreateRoutine, RoutineKind};
@@ -37,13 +38,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         return Err(definition(message));
     }
     let mut routine = Routine {
-        id: 0,
-        database: schema.database,
-        schema: schema.id,
-        name,
-        owner: cx.user(),
         is_procedure: create.kind == RoutineKind::Procedure,
-        aggregate: None,
         parameters,
         returns,
         result_domain: result_domain(cx, create)?,
@@ -51,6 +46,38 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         language,
         body,
         standard,
+        ..new_routine(cx, &schema, name)
+    };
+    apply(&mut routine, &options)?;
+    check_leakproof(cx, &options)?;
+    replace(cx, create.or_replace, &mut routine)?;
+    let is_checked = cx.exec.env.setting("check_function_bodies").as_deref() != Some("off");
+    if is_checked || routine.standard.is_some() {
+        let uses = check_body(cx, &routine)?;
+        routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
+    }
+    put(cx, routine)?;
+    Ok(format!("CREATE {}", create.kind.tag()))
+}
+
+/// A routine of the user without parameters, result and body, with the properties that it has
+/// unless a statement says otherwise. It gets its id when it is put.
+pub(super) fn new_routine(cx: &DdlContext<'_>, schema: &Schema, name: String) -> Routine {
+    Routine {
+        id: 0,
+        database: schema.database,
+        schema: schema.id,
+        name,
+        owner: cx.user(),
+        is_procedure: false,
+        aggregate: None,
+        parameters: Vec::new(),
+        returns: RoutineResult::Value(SqlType::Void),
+        result_domain: None,
+        returns_set: false,
+        language: Language::Sql,
+        body: String::new(),
+        standard: None,
         uses: Vec::new(),
         volatility: RoutineVolatility::Volatile,
         strict: false,
@@ -63,20 +90,16 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         is_of_call: false,
         grants: new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Functions),
         comment: None,
-    };
-    apply(&mut routine, &options)?;
-    check_leakproof(cx, &options)?;
-    replace(cx, create.or_replace, &mut routine)?;
-    let is_checked = cx.exec.env.setting("check_function_bodies").as_deref() != Some("off");
-    if is_checked || routine.standard.is_some() {
-        let uses = check_body(cx, &routine)?;
-        routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
     }
+}
+
+/// Stores a routine, which gets an id if it is new.
+pub(super) fn put(cx: &mut DdlContext<'_>, mut routine: Routine) -> Result<()> {
     if routine.id == 0 {
-        routine.id = cx.draft()?.allocate_id(schema.id);
+        routine.id = cx.draft()?.allocate_id(routine.schema);
     }
     cx.draft()?.put(routine);
-    Ok(format!("CREATE {}", create.kind.tag()))
+    Ok(())
 }
 
 /// The language of a routine. 42P13 without one, 42704 for one that does not exist.

@@ -156,9 +156,7 @@ fn add_routine(
     all: &mut Dependents,
 ) {
     for other in catalog.names().routines().in_database(routine.database) {
-        let Some(parts) = &other.aggregate else { continue };
-        let is_part = parts.functions().any(|part| part.routine() == Some(routine.id));
-        if is_part && !doomed.contains(&other.id) {
+        if other.is_aggregate_of(routine.id) && !doomed.contains(&other.id) {
             take_routine(cx, catalog, (other, name), doomed, all);
         }
     }
