@@ -1,15 +1,16 @@
 //! Rows by columns: what scans hand to operators that need no rows.
 //!
 //! A batch has one buffer for each column, used again for the next batch, so a row costs no
-//! allocation: integers, dates and times lie side by side as 64 bits, floats too; other types are
-//! datums. Short texts that come again and again share one allocation.
+//! allocation: integers, dates and times lie side by side as 64 bits, floats too, and so do numerics
+//! of one scale; other types are datums. Short texts that come again and again share one allocation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use braid_codec::value::{cell_i64, cell_str, decode_cell, decode_members};
+use braid_codec::value::{cell_decimal, cell_i64, cell_str, decode_cell, decode_members};
 use braid_types::{Datum, Result, Row, SqlType};
 
+use crate::decimals::Decimals;
 use crate::errors::from_codec;
 
 /// A batch of rows, by columns.
@@ -42,6 +43,8 @@ pub enum Values {
     Ints(IntKind, Vec<i64>),
     /// Floats of both sizes.
     Floats(Vec<f64>),
+    /// Numerics, as long as all of them have one scale and fit.
+    Decimals(Decimals),
     /// Everything else; NULL is a datum here.
     Data(Vec<Datum>),
 }
@@ -96,6 +99,7 @@ impl Columns {
             match &mut column.values {
                 Values::Ints(_, values) => keep(values, marks),
                 Values::Floats(values) => keep(values, marks),
+                Values::Decimals(values) => keep(&mut values.coefficients, marks),
                 Values::Data(values) => keep(values, marks),
             }
             keep(&mut column.nulls, marks);
@@ -118,6 +122,7 @@ impl Column {
             SqlType::Timestamp => ints(IntKind::Timestamp),
             SqlType::Timestamptz => ints(IntKind::Timestamptz),
             SqlType::Float4 | SqlType::Float8 => Values::Floats(Vec::new()),
+            SqlType::Numeric(_) => Values::Decimals(Decimals::default()),
             _ => Values::Data(Vec::new()),
         };
         Self { values, ty, members: None, nulls: Vec::new(), texts: Texts::default() }
@@ -133,6 +138,7 @@ impl Column {
         match &mut self.values {
             Values::Ints(_, values) => values.clear(),
             Values::Floats(values) => values.clear(),
+            Values::Decimals(values) => values.coefficients.clear(),
             Values::Data(values) => values.clear(),
         }
     }
@@ -142,6 +148,7 @@ impl Column {
         match &self.values {
             Values::Ints(_, values) => values.len(),
             Values::Floats(values) => values.len(),
+            Values::Decimals(values) => values.coefficients.len(),
             Values::Data(values) => values.len(),
         }
     }
@@ -172,6 +179,7 @@ impl Column {
             Values::Ints(IntKind::Timestamp, values) => Datum::Timestamp(values[i]),
             Values::Ints(IntKind::Timestamptz, values) => Datum::Timestamptz(values[i]),
             Values::Floats(values) => Datum::Float(values[i]),
+            Values::Decimals(values) => values.datum(i),
             Values::Data(values) => values[i].clone(),
         }
     }
@@ -200,20 +208,34 @@ impl Column {
     #[inline]
     pub fn push_cell(&mut self, cell: &[u8]) -> Result<()> {
         match (&mut self.values, &self.ty) {
-            (Values::Ints(kind, values), _) if *kind != IntKind::Date => {
-                values.push(cell_i64(cell).map_err(from_codec)?);
+            (Values::Ints(kind, values), _) => {
+                let value = cell_i64(cell).map_err(from_codec)?;
+                if *kind != IntKind::Date || i32::try_from(value).is_ok() {
+                    values.push(value);
+                    return Ok(());
+                }
+            }
+            (Values::Decimals(values), _) => {
+                if cell_decimal(cell).is_some_and(|(digits, scale)| values.push(digits, scale)) {
+                    return Ok(());
+                }
             }
             (Values::Data(values), SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_)) => {
                 values.push(Datum::Text(self.texts.find(cell)?));
+                return Ok(());
             }
-            (_, ty) => {
-                let datum = match &self.members {
-                    Some(names) => decode_members(cell, names),
-                    None => decode_cell(cell, ty),
-                };
-                self.push(datum.map_err(from_codec)?);
-            }
+            _ => {}
         }
+        self.push_decoded(cell)
+    }
+
+    /// The same for a cell that has no form of its own in the column.
+    fn push_decoded(&mut self, cell: &[u8]) -> Result<()> {
+        let datum = match &self.members {
+            Some(names) => decode_members(cell, names),
+            None => decode_cell(cell, &self.ty),
+        };
+        self.push(datum.map_err(from_codec)?);
         Ok(())
     }
 
@@ -230,18 +252,39 @@ impl Column {
             ) => values.push(value),
             (Values::Ints(_, values), Datum::Date(value)) => values.push(i64::from(value)),
             (Values::Floats(values), Datum::Float(value)) => values.push(value),
+            (Values::Decimals(values), Datum::Numeric(number)) => {
+                if !values.push_number(&number) {
+                    self.hold_data(Datum::Numeric(number));
+                }
+            }
             (Values::Ints(_, values), _) => {
-                self.nulls.resize(values.len(), false);
-                self.nulls.push(true);
+                push_null(&mut self.nulls, values.len());
                 values.push(0);
             }
             (Values::Floats(values), _) => {
-                self.nulls.resize(values.len(), false);
-                self.nulls.push(true);
+                push_null(&mut self.nulls, values.len());
                 values.push(0.0);
+            }
+            (Values::Decimals(values), _) => {
+                push_null(&mut self.nulls, values.coefficients.len());
+                values.coefficients.push(0);
             }
         }
     }
+
+    /// Holds datums from now on, the first ones those that it has, and then this one.
+    fn hold_data(&mut self, next: Datum) {
+        let mut data: Vec<Datum> = (0..self.len()).map(|i| self.datum(i)).collect();
+        data.push(next);
+        self.values = Values::Data(data);
+        self.nulls.clear();
+    }
+}
+
+/// Marks the row behind so many others as NULL.
+fn push_null(nulls: &mut Vec<bool>, rows: usize) {
+    nulls.resize(rows, false);
+    nulls.push(true);
 }
 
 /// The short texts seen last, by a hash of their bytes.

@@ -333,6 +333,7 @@ fn by_number(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
 }
 
 /// Decodes chosen columns of index entries.
+#[derive(Clone)]
 pub struct IndexDecoder {
     pub(crate) prefix_bytes: usize,
     pub(crate) parts: Vec<KeyPart>,

@@ -23,6 +23,7 @@
 
 mod assembler;
 mod columns;
+mod decimals;
 mod decode_columns;
 mod duplicate;
 mod errors;
@@ -36,6 +37,7 @@ mod violation;
 
 pub use assembler::{RowAssembler, RowKeys};
 pub use columns::{Column, Columns, IntKind, Values};
+pub use decimals::Decimals;
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
 pub use foreign_key::index_on;

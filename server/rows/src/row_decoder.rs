@@ -10,6 +10,7 @@ use crate::errors::from_codec;
 use crate::key_part::{KeyPart, after_prefix};
 
 /// Decodes chosen columns of primary pairs.
+#[derive(Clone)]
 pub struct RowDecoder {
     pub(crate) prefix_bytes: usize,
     pub(crate) parts: Vec<KeyPart>,

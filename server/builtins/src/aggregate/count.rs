@@ -43,6 +43,11 @@ impl Accumulator for NotNull {
         Ok(())
     }
 
+    fn add_decimals(&mut self, values: &[i64], _: u16, _: &dyn Environment) -> Result<()> {
+        self.0 += values.len() as i64;
+        Ok(())
+    }
+
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(Datum::Int(self.0))
     }

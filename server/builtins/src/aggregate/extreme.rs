@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use braid_types::{Datum, Result, SqlType, ignores_blanks};
+use braid_types::{Datum, Numeric, Result, SqlType, ignores_blanks};
 
 use crate::registry::tables::Registry;
 use crate::scalars::classes::check_class;
@@ -39,6 +39,15 @@ impl Accumulator for Extreme {
             _ => values.iter().max(),
         };
         best.map_or(Ok(()), |best| self.add(&[Datum::Int(*best)], env))
+    }
+
+    fn add_decimals(&mut self, values: &[i64], scale: u16, env: &dyn Environment) -> Result<()> {
+        let best = match self.wanted {
+            Ordering::Less => values.iter().min(),
+            _ => values.iter().max(),
+        };
+        let number = |best: &i64| Numeric::from_parts(i128::from(*best), scale);
+        best.map_or(Ok(()), |best| self.add(&[Datum::Numeric(number(best))], env))
     }
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {

@@ -16,7 +16,7 @@ mod statistics;
 mod steps;
 mod sum;
 
-use braid_types::{Datum, Error, Result, SqlType};
+use braid_types::{Datum, Error, Numeric, Result, SqlType};
 
 pub use hypothetical::hypothetical;
 
@@ -37,6 +37,12 @@ pub trait Accumulator: Send {
     /// The same for many rows whose only argument is a float, none of them NULL.
     fn add_floats(&mut self, values: &[f64], env: &dyn Environment) -> Result<()> {
         values.iter().try_for_each(|value| self.add(&[Datum::Float(*value)], env))
+    }
+    /// The same for many rows whose only argument is a numeric of this scale, none of them NULL:
+    /// the numbers without their decimal points.
+    fn add_decimals(&mut self, values: &[i64], scale: u16, env: &dyn Environment) -> Result<()> {
+        let number = |value: &i64| Datum::Numeric(Numeric::from_parts(i128::from(*value), scale));
+        values.iter().try_for_each(|value| self.add(&[number(value)], env))
     }
     /// The same for many rows without arguments.
     fn add_rows(&mut self, rows: usize, env: &dyn Environment) -> Result<()> {

@@ -130,6 +130,15 @@ impl Accumulator for Numerics {
         Ok(())
     }
 
+    fn add_decimals(&mut self, values: &[i64], scale: u16, _: &dyn Environment) -> Result<()> {
+        if !values.is_empty() {
+            let sum = values.iter().map(|value| i128::from(*value)).sum();
+            self.sum = self.sum.add(&Numeric::from_parts(sum, scale))?;
+            self.count += values.len() as i64;
+        }
+        Ok(())
+    }
+
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(match (self.count, self.average) {
             (0, _) => Datum::Null,

@@ -22,5 +22,5 @@ mod row;
 
 pub use cell::encode_cell;
 pub use decode::{cell_bool, cell_f64, decode_cell, decode_members};
-pub use parts::{cell_i64, cell_str};
+pub use parts::{cell_decimal, cell_i64, cell_str};
 pub use row::{Cell, RowReader, encode_columns, encode_row};

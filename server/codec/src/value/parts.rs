@@ -69,13 +69,31 @@ fn put_scale(out: &mut Vec<u8>, scale: u16) {
 /// The integer in a cell: `int2` to `int8`, oids, and the number in a date, time or timestamp.
 #[inline]
 pub fn cell_i64(bytes: &[u8]) -> Result<i64> {
-    let Some((&last, low)) = bytes.split_last() else { return Ok(0) };
-    if bytes.len() > 8 {
-        return Err(Error::corrupt("integer"));
-    }
     // The last byte has the sign.
-    let high = i64::from(last as i8);
-    Ok(low.iter().rev().fold(high, |value, &byte| value << 8 | i64::from(byte)))
+    Ok(match *bytes {
+        [] => 0,
+        [a] => i64::from(a as i8),
+        [a, b] => i64::from(i16::from_le_bytes([a, b])),
+        [a, b, c] => i64::from(i32::from_le_bytes([0, a, b, c]) >> 8),
+        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e] => i64::from_le_bytes([0, 0, 0, a, b, c, d, e]) >> 24,
+        [a, b, c, d, e, f] => i64::from_le_bytes([0, 0, a, b, c, d, e, f]) >> 16,
+        [a, b, c, d, e, f, g] => i64::from_le_bytes([0, a, b, c, d, e, f, g]) >> 8,
+        [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => return Err(Error::corrupt("integer")),
+    })
+}
+
+/// The digits and the scale in a cell of `numeric`; `None` if the digits do not fit 64 bits, or the
+/// cell needs a closer look.
+#[inline]
+pub fn cell_decimal(bytes: &[u8]) -> Option<(i64, u16)> {
+    match bytes {
+        [scale @ 0..NUMERIC_LONG_SCALE, digits @ ..] => {
+            cell_i64(digits).ok().map(|digits| (digits, u16::from(*scale)))
+        }
+        _ => None,
+    }
 }
 
 /// The text in a cell of a string type or of `json`.

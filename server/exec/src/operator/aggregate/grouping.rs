@@ -9,6 +9,7 @@
 //! groups are put off ([`Overflow`]), and this operator is run over each partition of them.
 
 mod columns;
+mod decimals;
 mod plain_rows;
 
 use std::sync::Arc;

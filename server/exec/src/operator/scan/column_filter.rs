@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{CompareOp, Expr};
-use braid_rows::{Column, Columns, IntKind, Values};
-use braid_types::{Datum, Error, Result, Row, SqlType, compare_floats};
+use braid_rows::{Column, Columns, Decimals, IntKind, Values};
+use braid_types::{Datum, Error, Numeric, Result, Row, SqlType, compare_floats};
 
 /// Sets of more values are looked into by hash.
 const LISTED_VALUES_MAX: usize = 8;
@@ -22,6 +22,13 @@ pub struct ColumnFilter {
 }
 
 impl ColumnFilter {
+    /// The marks of so many rows, all of them set.
+    pub fn all_of(&mut self, rows: usize) -> &mut [bool] {
+        self.marks.clear();
+        self.marks.resize(rows, true);
+        &mut self.marks
+    }
+
     /// Marks the rows on which all conditions hold.
     pub fn mark(
         &mut self,
@@ -29,8 +36,7 @@ impl ColumnFilter {
         columns: &Columns,
         cx: &EvalContext<'_>,
     ) -> Result<&mut [bool]> {
-        self.marks.clear();
-        self.marks.resize(columns.rows, true);
+        self.all_of(columns.rows);
         for condition in conditions {
             if narrow(condition, columns, cx, &mut self.marks) {
                 continue;
@@ -180,9 +186,12 @@ fn with_value(op: CompareOp, column: &Column, value: &Datum, marks: &mut [bool])
     }
     match (&column.values, value) {
         (Values::Ints(kind, values), value) if let Some(wanted) = int_of(*kind, value) => {
-            for (mark, value) in marks.iter_mut().zip(values) {
-                *mark &= op.holds(value.cmp(&wanted));
-            }
+            mark_ints(op, values, wanted, marks);
+            without_nulls(column, marks);
+        }
+        (Values::Decimals(values), Datum::Numeric(wanted))
+            if mark_decimals(op, values, wanted, marks) =>
+        {
             without_nulls(column, marks);
         }
         (Values::Floats(values), Datum::Float(wanted)) => {
@@ -198,6 +207,44 @@ fn with_value(op: CompareOp, column: &Column, value: &Datum, marks: &mut [bool])
             }
         }
     }
+}
+
+/// Compares integers with one value, by a loop for each operator.
+fn mark_ints<T: Copy + PartialOrd>(op: CompareOp, values: &[T], wanted: T, marks: &mut [bool]) {
+    fn each<T: Copy>(values: &[T], marks: &mut [bool], holds: impl Fn(T) -> bool) {
+        for (mark, value) in marks.iter_mut().zip(values) {
+            *mark &= holds(*value);
+        }
+    }
+    match op {
+        CompareOp::Eq => each(values, marks, |value| value == wanted),
+        CompareOp::Ne => each(values, marks, |value| value != wanted),
+        CompareOp::Lt => each(values, marks, |value| value < wanted),
+        CompareOp::Le => each(values, marks, |value| value <= wanted),
+        CompareOp::Gt => each(values, marks, |value| value > wanted),
+        CompareOp::Ge => each(values, marks, |value| value >= wanted),
+    }
+}
+
+/// Compares numerics with one number at the larger of both scales. False, and nothing done, if that
+/// needs more than 64 bits.
+fn mark_decimals(op: CompareOp, values: &Decimals, wanted: &Numeric, marks: &mut [bool]) -> bool {
+    let Some((digits, scale)) = wanted.small_parts() else { return false };
+    let power = |scale: u16| 10_i64.checked_pow(u32::from(scale));
+    let (own, coefficients) = (values.scale(), &values.coefficients);
+    if scale <= own {
+        let at_own = power(own - scale).and_then(|power| digits.checked_mul(i128::from(power)));
+        let Some(wanted) = at_own.and_then(|wanted| i64::try_from(wanted).ok()) else {
+            return false;
+        };
+        mark_ints(op, coefficients, wanted, marks);
+        return true;
+    }
+    let Some(power) = power(scale - own) else { return false };
+    for (mark, value) in marks.iter_mut().zip(coefficients) {
+        *mark &= op.holds((i128::from(*value) * i128::from(power)).cmp(&digits));
+    }
+    true
 }
 
 /// Compares a column of `char(n)` with a text that has no blanks of such a column.
@@ -219,6 +266,13 @@ fn with_column(op: CompareOp, left: &Column, right: &Column, marks: &mut [bool])
     match (&left.values, &right.values) {
         (Values::Ints(kind, a), Values::Ints(other, b)) if kind == other => {
             for ((mark, a), b) in marks.iter_mut().zip(a).zip(b) {
+                *mark &= op.holds(a.cmp(b));
+            }
+            without_nulls(left, marks);
+            without_nulls(right, marks);
+        }
+        (Values::Decimals(a), Values::Decimals(b)) if a.scale() == b.scale() => {
+            for ((mark, a), b) in marks.iter_mut().zip(&a.coefficients).zip(&b.coefficients) {
                 *mark &= op.holds(a.cmp(b));
             }
             without_nulls(left, marks);
@@ -257,6 +311,29 @@ fn without_nulls(column: &Column, marks: &mut [bool]) {
             *mark &= !column.is_null(i);
         }
     }
+}
+
+/// Whether a condition only compares columns and values that are given, so that it cannot fail.
+pub fn is_simple(condition: &Expr) -> bool {
+    match condition {
+        Expr::Compare(_, left, right) => is_operand(left) && is_operand(right),
+        Expr::InSet(e, ..) => matches!(**e, Expr::Input(..)),
+        Expr::And(list) | Expr::Or(list) => list.iter().all(is_simple),
+        _ => false,
+    }
+}
+
+fn is_operand(e: &Expr) -> bool {
+    match e {
+        Expr::Cast(cast) => {
+            cast.to == SqlType::Text && is_char(&cast.from) && matches!(cast.expr, Expr::Input(..))
+        }
+        other => is_given(other),
+    }
+}
+
+fn is_given(e: &Expr) -> bool {
+    matches!(e, Expr::Input(..) | Expr::Const(..) | Expr::Param(..) | Expr::Outer(..))
 }
 
 /// The places of the columns that a condition reads.

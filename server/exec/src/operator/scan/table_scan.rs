@@ -13,6 +13,7 @@ mod first_of_each;
 mod key_parts;
 mod merged;
 mod read_options;
+mod stages;
 mod terms;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 
 use braid_builtins::{Accumulator, Environment};
 use braid_plan::Expr;
-use braid_plan::eval::eval;
+use braid_plan::eval::{EvalContext, eval};
 use braid_rows::{Column, Columns, IntKind, Values};
 use braid_types::{Datum, Result, Row};
 
@@ -15,6 +15,7 @@ use crate::memory::row_bytes;
 use crate::operator::aggregate::call::{Call, State};
 use crate::operator::aggregate::fold::Fold;
 use crate::operator::aggregate::grouping::AggregateOperator;
+use crate::operator::aggregate::grouping::decimals;
 use crate::operator::aggregate::grouping::plain_rows::Argument;
 use crate::operator::scan::column_filter::places_of;
 
@@ -27,7 +28,7 @@ pub(crate) struct Scratch {
     ints: Vec<i64>,
     floats: Vec<f64>,
     /// Of each call whose argument is an expression: its value for each row.
-    computed: Vec<Vec<Datum>>,
+    computed: Vec<Computed>,
     /// For each group ever seen: the last batch that had it, and its place among that one's.
     seen: Vec<(u32, u32)>,
     batch: u32,
@@ -64,6 +65,13 @@ impl Call {
                 None if !column.has_nulls() => state.add_floats(values, env),
                 rows => state.add_floats(gather(column, values, rows, floats), env),
             },
+            Values::Decimals(values) => {
+                let (scale, values) = (values.scale(), &values.coefficients);
+                match rows {
+                    None if !column.has_nulls() => state.add_decimals(values, scale, env),
+                    rows => state.add_decimals(gather(column, values, rows, ints), scale, env),
+                }
+            }
             Values::Data(values) => add_data(state, values, rows, env),
             Values::Ints(..) => match rows {
                 None => (0..count).try_for_each(|i| state.add(&[column.datum(i)], env)),
@@ -71,6 +79,62 @@ impl Call {
                     rows.iter().try_for_each(|i| state.add(&[column.datum(*i as usize)], env))
                 }
             },
+        }
+    }
+}
+
+/// The values of an expression for the rows of a batch.
+enum Computed {
+    Data(Vec<Datum>),
+    /// Numerics of one scale.
+    Decimals(Vec<i64>, u16),
+}
+
+impl Default for Computed {
+    fn default() -> Self {
+        Computed::Data(Vec::new())
+    }
+}
+
+impl Computed {
+    /// Computes an expression of numerics by columns. If that cannot be done: where the values are
+    /// to be put, row by row.
+    fn begin(
+        &mut self,
+        e: &Expr,
+        columns: &Columns,
+        cx: &EvalContext<'_>,
+    ) -> Option<&mut Vec<Datum>> {
+        if let Some((values, scale)) = decimals::evaluate(e, columns, cx) {
+            *self = Computed::Decimals(values, scale);
+            return None;
+        }
+        match self {
+            Computed::Data(values) => values.clear(),
+            Computed::Decimals(..) => *self = Computed::default(),
+        }
+        match self {
+            Computed::Data(values) => Some(values),
+            Computed::Decimals(..) => None,
+        }
+    }
+
+    /// Takes the values of these rows, or of all, into a state.
+    fn add_to(
+        &self,
+        state: &mut dyn Accumulator,
+        rows: Option<&[u32]>,
+        env: &dyn Environment,
+        buffer: &mut Vec<i64>,
+    ) -> Result<()> {
+        match (self, rows) {
+            (Computed::Data(values), rows) => add_data(state, values, rows, env),
+            (Computed::Decimals(values, scale), None) => state.add_decimals(values, *scale, env),
+            (Computed::Decimals(values, scale), Some(rows)) => {
+                buffer.clear();
+                buffer.extend(rows.iter().map(|i| values[*i as usize]));
+                state.add_decimals(buffer, *scale, env)
+            }
         }
     }
 }
@@ -145,12 +209,14 @@ impl AggregateOperator {
     /// Computes the arguments that are expressions.
     fn compute(&self, columns: &Columns, scratch: &mut Scratch) -> Result<()> {
         let Scratch { row, computed, .. } = scratch;
-        computed.resize(self.calls.len(), Vec::new());
-        computed.iter_mut().for_each(Vec::clear);
+        computed.resize_with(self.calls.len(), Computed::default);
+        let cx = self.evaluator.context();
         let mut places = Vec::new();
         let mut wanted: Vec<(&Expr, &mut Vec<Datum>)> = Vec::new();
         for (call, values) in self.calls.iter().zip(computed) {
-            if let Some(Argument::Computed(e)) = call.argument() {
+            if let Some(Argument::Computed(e)) = call.argument()
+                && let Some(values) = values.begin(e, columns, &cx)
+            {
                 places_of(e, &mut places);
                 wanted.push((e, values));
             }
@@ -162,7 +228,6 @@ impl AggregateOperator {
         places.dedup();
         row.clear();
         row.resize(columns.list.len(), Datum::Null);
-        let cx = self.evaluator.context();
         for i in 0..columns.rows {
             for place in &places {
                 row[*place] = columns.list[*place].datum(i);
@@ -234,7 +299,7 @@ impl AggregateOperator {
             for ((call, state), values) in states.zip(&scratch.computed) {
                 let State::Plain(Fold::BuiltIn(state)) = state else { continue };
                 if let Some(Argument::Computed(_)) = call.argument() {
-                    add_data(&mut **state, values, rows, env)?;
+                    values.add_to(&mut **state, rows, env, &mut scratch.ints)?;
                 } else {
                     let buffers = (&mut scratch.ints, &mut scratch.floats);
                     call.add_columns(&mut **state, columns, rows, env, buffers)?;

@@ -1,8 +1,7 @@
 //! A scan by columns: of the primary index, or of a secondary one that has all columns.
 //!
-//! Conditions come first: the columns that they read are decoded for the whole batch, the others
-//! only of the rows that are left. The test of a join comes after the conditions, in the same way.
-//! Where rows are wanted, only those that are left are made.
+//! Columns are decoded in steps ([`Stages`]): those of conditions first, all others only of the
+//! rows that are left. Where rows are wanted, only those that are left are made.
 
 use braid_kv::{Key, ScanBatch};
 use braid_plan::Expr;
@@ -11,7 +10,7 @@ use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::column_source::{ColumnSource, RowTest};
-use crate::operator::scan::column_filter::{ColumnFilter, places_of};
+use crate::operator::scan::table_scan::stages::Stages;
 use crate::operator::scan::table_scan::{Layout, ScanOperator};
 
 /// Fewer rows than this are looked at one by one.
@@ -19,23 +18,41 @@ const ROWS_MIN: usize = 16;
 
 /// What a scan by columns uses again for each batch.
 pub(crate) struct ByColumns {
-    filter: ColumnFilter,
-    /// Decodes the columns that the conditions read.
-    first: Decoder,
-    /// Decodes the others.
-    rest: Decoder,
+    stages: Stages,
     /// The conditions' columns, where rows are wanted.
     columns: Columns,
 }
 
 /// Decodes pairs by columns.
-enum Decoder {
+pub(super) enum Decoder {
     Rows(RowDecoder),
     Entries(IndexDecoder),
 }
 
 impl Decoder {
-    fn read_columns<'e>(
+    /// What decodes all columns.
+    pub(super) fn of(layout: &Layout) -> Self {
+        match layout.covering() {
+            Some(decoder) => Decoder::Entries(decoder.clone()),
+            None => Decoder::Rows(layout.reader.decoder.clone()),
+        }
+    }
+
+    /// Two decoders: of the columns at places that are wanted first, and of the others.
+    pub(super) fn split(&self, first: impl Fn(usize) -> bool) -> (Self, Self) {
+        match self {
+            Decoder::Rows(decoder) => {
+                let (first, rest) = decoder.split(first);
+                (Decoder::Rows(first), Decoder::Rows(rest))
+            }
+            Decoder::Entries(decoder) => {
+                let (first, rest) = decoder.split(first);
+                (Decoder::Entries(first), Decoder::Entries(rest))
+            }
+        }
+    }
+
+    pub(super) fn read_columns<'e>(
         &self,
         entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
         columns: &mut Columns,
@@ -49,7 +66,7 @@ impl Decoder {
 
 impl Layout {
     /// Empty columns of the types that are decoded.
-    fn columns(&self) -> Columns {
+    pub(super) fn columns(&self) -> Columns {
         match self.covering() {
             Some(decoder) => decoder.columns(),
             None => self.reader.decoder.columns(),
@@ -65,21 +82,8 @@ impl Layout {
 impl ByColumns {
     /// For conditions, and a test that reads columns at these places.
     fn new(layout: &Layout, filter: &[Expr], tested: &[usize]) -> Box<Self> {
-        let mut places = tested.to_vec();
-        filter.iter().for_each(|condition| places_of(condition, &mut places));
-        let is_first = |place| places.contains(&place);
-        let (first, rest) = match layout.covering() {
-            Some(decoder) => {
-                let (first, rest) = decoder.split(is_first);
-                (Decoder::Entries(first), Decoder::Entries(rest))
-            }
-            None => {
-                let (first, rest) = layout.reader.decoder.split(is_first);
-                (Decoder::Rows(first), Decoder::Rows(rest))
-            }
-        };
-        let (filter, columns) = (ColumnFilter::default(), Columns::default());
-        Box::new(Self { filter, first, rest, columns })
+        let (stages, columns) = (Stages::new(layout, filter, tested), Columns::default());
+        Box::new(Self { stages, columns })
     }
 }
 
@@ -116,24 +120,15 @@ impl ScanOperator {
             let tested = test.as_ref().map_or(&[][..], |test| test.places());
             let make = || ByColumns::new(&self.layout, &self.filter, tested);
             let by = self.by_columns.get_or_insert_with(make);
-            columns.start(batch.len());
-            by.first.read_columns(batch.iter(), columns)?;
-            if self.filter.is_empty() && test.is_none() {
-                by.rest.read_columns(batch.iter(), columns)?;
-                return Ok(true);
-            }
-            let cx = self.evaluator.context();
-            let (marks, error) = by.filter.mark_up_to_error(&self.filter, columns, &cx);
+            let error = by.stages.narrow(&batch, columns, &self.evaluator.context())?;
             if let Some(error) = error {
-                self.failed.keep(error, marks.contains(&true))?;
+                self.failed.keep(error, columns.rows > 0)?;
             }
             if let Some(test) = &mut test {
-                test.mark(columns, marks);
+                by.stages.test(&batch, columns, &mut **test)?;
             }
-            columns.keep(marks);
             if columns.rows > 0 {
-                let left = batch.iter().zip(&*marks).filter(|(_, mark)| **mark);
-                by.rest.read_columns(left.map(|(entry, _)| entry), columns)?;
+                by.stages.complete(&batch, columns)?;
                 return Ok(true);
             }
         }
@@ -153,15 +148,10 @@ impl ScanOperator {
         if by.columns.list.is_empty() {
             by.columns = self.layout.columns();
         }
-        by.columns.start(batch.len());
-        by.first.read_columns(batch.iter(), &mut by.columns)?;
-        let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context());
-        let result = match marks {
-            Ok(marks) => {
-                let left = batch.iter().zip(&*marks).filter(|(_, mark)| **mark);
-                self.rows_of_entries(left.map(|(entry, _)| entry))
-            }
-            Err(_) => self.rows_one_by_one(batch),
+        let cx = self.evaluator.context();
+        let result = match by.stages.narrow(batch, &mut by.columns, &cx)? {
+            None => self.rows_of_entries(by.stages.left(batch)),
+            Some(_) => self.rows_one_by_one(batch),
         };
         self.by_columns = Some(by);
         result
