@@ -7,7 +7,7 @@ use braid_sql::quote_ident;
 use braid_types::sql_type::row_type_oid;
 use braid_types::{Result, SqlType};
 
-use crate::names::{qualified, searched};
+use crate::names::{names_built_in_type, qualified, searched};
 use crate::{
     Catalog, CatalogNames, Column, Domain, DomainCheck, Id, SearchPath, StoredExpr, Table,
     enums_named,
@@ -100,7 +100,7 @@ impl<'c> Domains<'c> {
             }
             None => self.catalog.schema_name(found.schema) == "public",
         };
-        match is_visible {
+        match is_visible && !names_built_in_type(&found.name) {
             true => quote_ident(&found.name),
             false => qualified(&self.catalog.schema_name(found.schema), &found.name),
         }

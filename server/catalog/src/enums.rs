@@ -6,7 +6,7 @@ use braid_sql::quote_ident;
 use braid_types::sql_type::refresh_types;
 use braid_types::{Result, SqlType};
 
-use crate::names::{qualified, searched};
+use crate::names::{names_built_in_type, qualified, searched};
 use crate::{Catalog, Enum, Id, SearchPath};
 
 /// The enums of a catalog.
@@ -91,7 +91,7 @@ impl<'c> Enums<'c> {
             }
             None => self.catalog.schema_name(found.schema) == "public",
         };
-        match is_visible {
+        match is_visible && !names_built_in_type(&found.name) {
             true => quote_ident(&found.name),
             false => qualified(&self.catalog.schema_name(found.schema), &found.name),
         }

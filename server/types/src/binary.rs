@@ -25,6 +25,27 @@ fn malformed() -> Error {
     Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
 }
 
+/// Numbers of types from here on differ from database to database.
+const BUILT_IN_END: u32 = 10_000;
+
+/// Whether a value says that it has another type than the one expected. Only the numbers of
+/// built-in types are sure, so a domain may be sent for its base type and the other way round.
+fn is_mismatch(sent: u32, expected: u32) -> bool {
+    sent != expected && sent < BUILT_IN_END && expected < BUILT_IN_END
+}
+
+/// 42804 for such a value; `what` names the number that was sent.
+fn mismatch(what: &str, sent: u32, expected: &SqlType) -> Error {
+    let sent_type = SqlType::from_oid(sent);
+    let none = if sent == 0 { "-" } else { "???" };
+    let sent_name = sent_type.as_ref().map_or(none, |ty| ty.plain_name());
+    let (oid, name) = (expected.oid(), expected.plain_name());
+    Error::new(
+        SqlState::DatatypeMismatch,
+        format!("binary data has {what} {sent} ({sent_name}) instead of expected {oid} ({name})"),
+    )
+}
+
 /// Reads big-endian fields from the front.
 struct Reader<'a>(&'a [u8]);
 
@@ -240,17 +261,8 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
     let dimensions = reader.i32()?;
     let _has_nulls = reader.i32()?;
     let oid = u32::from_be_bytes(reader.fixed()?);
-    if oid != element.oid() {
-        return Err(Error::new(
-            SqlState::DatatypeMismatch,
-            format!(
-                "binary data has array element type {oid} ({}) instead of expected {} ({})",
-                SqlType::from_oid(oid)
-                    .map_or_else(|| "unknown".to_owned(), |ty| ty.plain_name().to_owned()),
-                element.oid(),
-                element.plain_name()
-            ),
-        ));
+    if is_mismatch(oid, element.oid()) {
+        return Err(mismatch("array element type", oid, element));
     }
     let count = usize::try_from(dimensions).map_err(|_| {
         let message = format!("invalid number of dimensions: {dimensions}");
@@ -389,8 +401,10 @@ fn decode_record(fields: &RowType, reader: &mut Reader<'_>) -> Result<Datum> {
     let mut values = Vec::with_capacity(fields.len());
     for (place, (_, ty)) in fields.iter().enumerate() {
         let oid = u32::from_be_bytes(reader.fixed()?);
-        if oid != fields.type_oid(place) && oid != ty.oid() {
-            return Err(malformed());
+        if is_mismatch(oid, fields.type_oid(place)) && is_mismatch(oid, ty.oid()) {
+            let error = mismatch("type", oid, ty);
+            let message = format!("{} in record column {}", error.message(), place + 1);
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
         }
         values.push(decode_field(ty, reader)?);
     }

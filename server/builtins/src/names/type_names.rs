@@ -177,6 +177,15 @@ fn catalog_type(name: &str) -> Option<u32> {
     known.map(|ty| ty.oid()).or_else(|| PseudoType::by_name(name).map(|ty| ty.oid))
 }
 
+/// The number of a type of an extension by its name. PostgreSQL has them in the schema `public`,
+/// and `information_schema.columns` says the same.
+fn extension_type(name: &str) -> Option<u32> {
+    let is_of_extension =
+        |ty: &SqlType| matches!(ty.innermost(), SqlType::Citext | SqlType::Hstore);
+    let mut known = sql_type::all().into_iter().filter(is_of_extension);
+    known.find(|ty| ty.short_name() == name).map(|ty| ty.oid())
+}
+
 /// The number of a type of users: an enum, a domain, or the rows of a relation.
 fn own_type(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
     lookup.type_by_name(parts).or_else(|| row_type_named(parts, lookup))
@@ -250,8 +259,12 @@ pub(crate) fn type_oid(text: &str, lookup: &dyn Lookup) -> Result<Option<u32>> {
             return Err(Error::new(SqlState::InvalidSchemaName, message));
         }
         [.., schema, last] => {
-            let catalog = if schema == "pg_catalog" { catalog_type(last) } else { None };
-            catalog.or_else(|| own_type(&name.parts, lookup))
+            let known = match schema.as_str() {
+                "pg_catalog" => catalog_type(last),
+                "public" => extension_type(last),
+                _ => None,
+            };
+            known.or_else(|| own_type(&name.parts, lookup))
         }
         [] => None,
     };

@@ -1,7 +1,7 @@
 //! Names as PostgreSQL reads and prints them: quoting, splitting, and names it chooses itself.
 
 use braid_sql::quote_ident;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 /// The most bytes of a name.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -9,6 +9,12 @@ pub const NAME_BYTES_MAX: usize = 63;
 /// `schema.name`, each part quoted where it has to be.
 pub fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", quote_ident(schema), quote_ident(name))
+}
+
+/// Whether `pg_catalog` has a type of that name. Without a schema the name always means that one,
+/// so a type of users with the same name is shown with its schema.
+pub(crate) fn names_built_in_type(name: &str) -> bool {
+    SqlType::from_name(name).is_some_and(|ty| ty.short_name() == name)
 }
 
 /// Splits a dotted name as `regclass` reads it: folded to lower case unless quoted.

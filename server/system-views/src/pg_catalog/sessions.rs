@@ -1,6 +1,7 @@
 //! The running server: sessions, locks, settings, prepared statements, cursors.
 
 use braid_codec::key::AdvisoryKey;
+use braid_kv::{LockStrength, Span, key_after};
 use braid_types::datetime::Abbreviation;
 use braid_types::net::Inet;
 use braid_types::{Datum, Interval, Result, Row, SqlType};
@@ -10,7 +11,7 @@ use crate::cell::{flag, int, ints, optional, text, texts};
 use crate::cell::{instant, time};
 use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
-use braid_catalog::CatalogKeyNames;
+use braid_catalog::{CatalogKeyNames, Table};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -85,6 +86,16 @@ fn address(shown: Option<String>) -> Datum {
     parsed.map_or(Datum::Null, |address| address.to_datum())
 }
 
+/// The mode of LOCK TABLE that locks one of the two keys before a table's rows; see `lock_table`
+/// in the crate `exec`.
+fn table_lock(table: &Table, key: &Span) -> Option<&'static str> {
+    let rows = table.index_span(&table.primary);
+    if key.start == rows.start {
+        return Some("ShareUpdateExclusiveLock");
+    }
+    (key.start == key_after(&rows.start)).then_some("RowExclusiveLock")
+}
+
 fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = [
         "locktype",
@@ -103,15 +114,16 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let now = std::time::SystemTime::now();
     let mut builder = RowBuilder::new("pg_locks", &columns);
     for entry in cx.runtime.locks() {
-        let table =
-            braid_catalog::owner_of(cx.catalog, &entry.info.span.start).map(|(table, _)| table);
-        let mode = match entry.info.strength {
-            braid_kv::LockStrength::Shared => "ShareLock",
-            braid_kv::LockStrength::Exclusive => "ExclusiveLock",
-        };
-        let advisory = AdvisoryKey::decode(&entry.info.span.start);
+        let span = &entry.info.span;
+        let table = braid_catalog::owner_of(cx.catalog, &span.start).map(|(table, _)| table);
+        let advisory = AdvisoryKey::decode(&span.start);
         let database = advisory.map(|key| key.database).or(table.map(|table| table.database));
-        let kind = match (advisory, entry.info.span.is_key()) {
+        let of_table = table.filter(|_| span.is_key()).and_then(|table| table_lock(table, span));
+        let mode = of_table.unwrap_or(match entry.info.strength {
+            LockStrength::Shared => "ShareLock",
+            LockStrength::Exclusive => "ExclusiveLock",
+        });
+        let kind = match (advisory, span.is_key() && of_table.is_none()) {
             (Some(_), _) => "advisory",
             (None, true) => "tuple",
             (None, false) => "relation",
@@ -242,7 +254,7 @@ fn pg_timezone_abbrevs(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 /// The key of a lock for a human.
-pub(crate) fn lock_key(cx: &VirtualContext<'_>, span: &braid_kv::Span) -> String {
+pub(crate) fn lock_key(cx: &VirtualContext<'_>, span: &Span) -> String {
     let names = CatalogKeyNames(cx.catalog.clone());
     let start = braid_codec::key::print(&span.start, &names);
     if span.is_key() {

@@ -96,7 +96,8 @@ fn from_options(options: &[(Ident, Option<Expr>)]) -> Result<(Option<String>, bo
                 let message = "nondeterministic collations not supported with this provider";
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
-            let is_c = |name: &String| matches!(name.as_str(), "C" | "POSIX" | "C.UTF-8");
+            let is_c =
+                |name: &String| matches!(name.as_str(), "C" | "POSIX" | "C.UTF-8" | "C.utf8");
             match [&collate, &ctype].into_iter().flatten().all(is_c) {
                 true => Ok((None, true)),
                 false => Err(Error::unsupported("a collation of the operating system")

@@ -257,8 +257,11 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
 pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
     let name = fold(&create.name);
     if EXTENSIONS.iter().any(|known| known.name == name) {
-        let message = format!("extension \"{name}\" is built in, skipping");
-        cx.notice(SqlState::SuccessfulCompletion, message);
+        let (state, what) = match create.if_not_exists {
+            true => (SqlState::DuplicateObject, "already exists"),
+            false => (SqlState::SuccessfulCompletion, "is built in"),
+        };
+        cx.notice(state, format!("extension \"{name}\" {what}, skipping"));
         return Ok(());
     }
     let message = format!("extension \"{name}\" is not available");
