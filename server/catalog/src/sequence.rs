@@ -96,9 +96,11 @@ impl SequenceValues {
         })
     }
 
-    /// `lastval` and its sequence: 55000 before the first `nextval` of this session.
-    pub fn lastval(&self) -> Result<(Id, i64)> {
-        let value = self.last.and_then(|id| self.values.get(&id).map(|value| (id, *value)));
+    /// `lastval` and its sequence: 55000 before the first `nextval` of this session, and when the
+    /// sequence has been dropped.
+    pub fn lastval(&self, is_there: impl Fn(Id) -> bool) -> Result<(Id, i64)> {
+        let last = self.last.filter(|id| is_there(*id));
+        let value = last.and_then(|id| self.values.get(&id).map(|value| (id, *value)));
         value.ok_or_else(|| {
             let message = "lastval is not yet defined in this session";
             Error::new(SqlState::ObjectNotInPrerequisiteState, message)

@@ -70,7 +70,7 @@ fn to_lock(
             Relation::Table(table) => tables.push(table),
             Relation::View(view) if !seen.contains(&view.id) => {
                 seen.push(view.id);
-                open.extend(read_by(cx, &view));
+                open.extend(read_by(cx, &view, role));
             }
             _ => {}
         }
@@ -78,12 +78,14 @@ fn to_lock(
     Ok(tables)
 }
 
-/// The tables and views that a view reads, with its owner.
-fn read_by(cx: &ExecContext, view: &View) -> Vec<(Relation, Id)> {
+/// The tables and views that a view reads, with the role whose privileges count: its owner, or with
+/// `security_invoker` its user.
+fn read_by(cx: &ExecContext, view: &View, user: Id) -> Vec<(Relation, Id)> {
+    let role = if view.options.invoker == Some(true) { user } else { view.owner };
     let relations = view.depends_on.iter().rev().filter_map(|id| cx.catalog.relation(*id));
     relations
         .filter(|relation| matches!(relation.kind(), "table" | "view"))
-        .map(|relation| (relation, view.owner))
+        .map(|relation| (relation, role))
         .collect()
 }
 

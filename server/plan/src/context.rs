@@ -100,6 +100,8 @@ pub struct OutputColumn {
     pub modifier: Option<i32>,
     /// Its collation as columns keep it, if it is not that of the database.
     pub collation: Option<String>,
+    /// It has two collations, so that nothing can keep one for it.
+    pub is_undecided: bool,
 }
 
 impl OutputColumn {
@@ -107,7 +109,8 @@ impl OutputColumn {
     pub fn computed(name: impl Into<String>, ty: SqlType) -> Self {
         let (table_oid, column_number) = (0, 0);
         let (name, modifier, collation) = (name.into(), None, None);
-        OutputColumn { name, ty, table_oid, column_number, modifier, collation }
+        let is_undecided = false;
+        OutputColumn { name, ty, table_oid, column_number, modifier, collation, is_undecided }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution};
 use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
-use braid_sql::ast::{Expr as Ast, Statement};
+use braid_sql::ast::{Expr as Ast, ShowTarget, Statement};
+use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
@@ -45,7 +46,9 @@ impl BodyStatement {
     pub(crate) fn parse(text: &Arc<str>) -> Result<Self> {
         let mut parsed = braid_sql::parse(text)?;
         match (parsed.pop(), parsed.is_empty()) {
-            (Some(parsed), true) => Ok(Self::of(text.clone(), parsed.statement, parsed.parameters)),
+            (Some(parsed), true) => {
+                Ok(Self::of(text.clone(), shown(parsed.statement)?, parsed.parameters))
+            }
             (Some(_), false) => {
                 let message = "cannot run several statements at once";
                 Err(Error::new(SqlState::SyntaxError, message))
@@ -80,9 +83,9 @@ impl BodyStatement {
         &self.text
     }
 
-    /// Whether it reads or changes rows, so that it has a plan.
+    /// Whether it has a plan: it reads or changes rows, or explains how.
     pub(crate) fn is_planned(&self) -> bool {
-        self.statement.is_of_rows()
+        self.statement.is_of_rows() || matches!(self.statement, Statement::Explain(_))
     }
 
     /// Its plan for these parameters.
@@ -118,6 +121,20 @@ impl BodyStatement {
         *self.plan.lock() = Some(Arc::new(kept));
         Ok(plan)
     }
+}
+
+/// SHOW as the query that gives the same row, so that a body can read it.
+fn shown(statement: Statement) -> Result<Statement> {
+    let Statement::Show(ShowTarget::Variable(name)) = &statement else { return Ok(statement) };
+    let shown = match name.as_str() {
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        "timezone" => "TimeZone",
+        name => name,
+    };
+    let (literal, column) = (quote_literal(name), quote_ident(shown));
+    let text = format!("SELECT pg_catalog.current_setting({literal}) AS {column}");
+    braid_sql::parse_query(&text).map(Statement::Query)
 }
 
 /// The value of a plan that is one expression which waits for nothing.

@@ -90,13 +90,13 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
     let mut last = None;
     for statement in &body.statements {
         last = None;
-        if routine.standard.is_some() && !statement.is_planned() {
+        if routine.standard.is_some() && !statement.statement().is_of_rows() {
             let mut words = statement.text().split_whitespace().take(2);
             let word = words.by_ref().collect::<Vec<_>>().join(" ").to_uppercase();
             let message = format!("{word} is not yet supported in unquoted SQL function body");
             return Err(Error::new(SqlState::FeatureNotSupported, message));
         }
-        if statement.is_planned() {
+        if statement.statement().is_of_rows() {
             let plan = statement.plan(cx, &body.given(&[]))?;
             uses.extend(plan.tables.iter().copied());
             last = Some(plan);
@@ -221,7 +221,7 @@ async fn run_statement(
         let cx = host.next().await?;
         return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
     }
-    if !statement.is_planned() {
+    if !statement.statement().is_of_rows() {
         host.command(statement.statement(), statement.text()).await?;
         return Ok(Datum::Null);
     }

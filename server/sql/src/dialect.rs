@@ -9,8 +9,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, Interval,
-    ObjectName, TypedString, UnaryOperator, Value,
+    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName,
+    TypedString, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -132,31 +132,6 @@ fn bare_function(name: Ident) -> Expr {
     })
 }
 
-/// `interval(2) '…'`, whose digits the library's parser forgets.
-fn interval_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-    let at = |n: usize| &parser.peek_nth_token_ref(n).token;
-    let is_interval = matches!(at(0), Token::Word(word) if word.keyword == Keyword::INTERVAL);
-    if !is_interval || *at(1) != Token::LParen || *at(3) != Token::RParen {
-        return None;
-    }
-    let (Token::Number(digits, _), Token::SingleQuotedString(text)) = (at(2), at(4)) else {
-        return None;
-    };
-    let digits = digits.parse().ok()?;
-    let value = Value::SingleQuotedString(text.clone());
-    let value = Expr::Value(value.with_span(parser.peek_nth_token_ref(4).span));
-    for _ in 0..5 {
-        parser.advance_token();
-    }
-    Some(Ok(Expr::Interval(Interval {
-        value: Box::new(value),
-        leading_field: None,
-        leading_precision: Some(digits),
-        last_field: None,
-        fractional_seconds_precision: None,
-    })))
-}
-
 /// `type 'text'` for a type that sqlparser does not know.
 fn typed_string(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     let data_type: DataType = parser.parse_data_type()?;
@@ -275,7 +250,11 @@ impl Dialect for BraidDialect {
             Token::Number(number, long) => Value::Number(number.clone(), *long),
             Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
             Token::Placeholder(name) => Value::Placeholder(name.clone()),
-            Token::Word(_) => return interval_prefix(parser).or_else(|| self.word_prefix(parser)),
+            Token::Word(_) => {
+                return prefix_operators::interval(parser)
+                    .or_else(|| parenthesized::values_prefix(parser))
+                    .or_else(|| self.word_prefix(parser));
+            }
             Token::CustomBinaryOperator(_) | Token::Sharp | Token::AtAt | Token::QuestionPipe => {
                 return prefix_operators::parse(parser);
             }
@@ -313,6 +292,7 @@ impl Dialect for BraidDialect {
             return Some(collation.map(|collation| Expr::Collate { expr, collation }));
         }
         between_symmetric(parser, expr)
+            .or_else(|| parenthesized::in_list(parser, expr))
             .or_else(|| like_all(parser, expr))
             .or_else(|| named_operator_any(parser, expr))
     }

@@ -1,11 +1,13 @@
 //! Operators before their operand that the parser of the library does not know. Those of
-//! extensions become calls of the functions below them. `COLLATION FOR (…)` and `ISNULL` beside.
+//! extensions become calls of the functions below them. `COLLATION FOR (…)`, `ISNULL` and
+//! `interval(2) '…'` beside.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, UnaryOperator,
+    Interval, ObjectName, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
@@ -85,4 +87,29 @@ pub(crate) fn collation_for(parser: &mut Parser<'_>) -> Option<Result<Expr, Pars
     parser.advance_token();
     parser.advance_token();
     Some(parser.parse_function(ObjectName::from(vec![name])))
+}
+
+/// `interval(2) '…'`, whose digits the library's parser forgets.
+pub(crate) fn interval(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let at = |n: usize| &parser.peek_nth_token_ref(n).token;
+    let is_interval = matches!(at(0), Token::Word(word) if word.keyword == Keyword::INTERVAL);
+    if !is_interval || *at(1) != Token::LParen || *at(3) != Token::RParen {
+        return None;
+    }
+    let (Token::Number(digits, _), Token::SingleQuotedString(text)) = (at(2), at(4)) else {
+        return None;
+    };
+    let digits = digits.parse().ok()?;
+    let value = Value::SingleQuotedString(text.clone());
+    let value = Expr::Value(value.with_span(parser.peek_nth_token_ref(4).span));
+    for _ in 0..5 {
+        parser.advance_token();
+    }
+    Some(Ok(Expr::Interval(Interval {
+        value: Box::new(value),
+        leading_field: None,
+        leading_precision: Some(digits),
+        last_field: None,
+        fractional_seconds_precision: None,
+    })))
 }

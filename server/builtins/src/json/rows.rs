@@ -9,6 +9,7 @@ use crate::{Call, Rows};
 
 fn members(call: &Call<'_>, function: &str) -> Result<Vec<(String, Json)>> {
     let value = call.json(0)?;
+    value.check_escapes()?;
     value.members().ok_or_else(|| {
         // The text form complains about the shape it met, the binary form about the function.
         if matches!(value, Json::Raw(_)) {
@@ -36,6 +37,9 @@ fn each(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
 
 fn elements(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
     let value = call.json(0)?;
+    if as_text {
+        value.check_escapes()?;
+    }
     let items = value.elements().ok_or_else(|| {
         let object = value.type_name() == "object";
         if matches!(value, Json::Raw(_)) {
@@ -61,6 +65,7 @@ fn elements(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
 
 fn keys(call: &Call<'_>, function: &str) -> Result<Rows> {
     let value = call.json(0)?;
+    value.check_escapes()?;
     let members = value.members().ok_or_else(|| {
         let what = if value.type_name() == "array" { "an array" } else { "a scalar" };
         invalid(format!("cannot call {function} on {what}"))

@@ -398,6 +398,10 @@ pub trait Lookup: Send + Sync {
     ) -> Result<Option<bool>> {
         self.has_table_privilege(role, relation, privilege).map(Some)
     }
+    /// Whether a relation is a sequence.
+    fn is_sequence(&self, _relation: u32) -> bool {
+        false
+    }
     /// The number of a relation's column.
     fn column_number(&self, _relation: u32, _name: &str) -> Option<i16> {
         None

@@ -100,6 +100,28 @@ fn table(call: &Call<'_>) -> Result<Datum> {
     on_relation(call, &role, relation(call, at)?, call.text(at + 1)?)
 }
 
+/// 42809 for a relation that is no sequence, 22023 for a privilege that sequences do not have.
+fn sequence(call: &Call<'_>) -> Result<Datum> {
+    let Some((role, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    let (oid, privileges) = (relation(call, at)?, call.text(at + 1)?);
+    let lookup = call.env.lookup();
+    for written in privileges.split(',').map(str::trim) {
+        let upper = written.to_uppercase();
+        let plain = upper.strip_suffix(" WITH GRANT OPTION").unwrap_or(&upper);
+        if !["SELECT", "UPDATE", "USAGE"].contains(&plain) {
+            let message = format!("unrecognized privilege type: \"{written}\"");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    }
+    if let Some(name) = lookup.relation_name(oid)
+        && !lookup.is_sequence(oid)
+    {
+        let message = format!("\"{name}\" is not a sequence");
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    on_relation(call, &role, oid, privileges)
+}
+
 fn column(call: &Call<'_>) -> Result<Datum> {
     let Some((role, at)) = role(call, 3)? else { return Ok(Datum::Null) };
     let column = Some(call.datum(at + 1));
@@ -188,7 +210,8 @@ pub(super) fn register(registry: &mut Registry) {
             )*
         };
     }
-    privilege!("has_table_privilege|has_sequence_privilege", table, "text", "oid");
+    privilege!("has_table_privilege", table, "text", "oid");
+    privilege!("has_sequence_privilege", sequence, "text", "oid");
     privilege!("has_any_column_privilege", any_column, "text", "oid");
     privilege!(
         "has_column_privilege",

@@ -310,6 +310,6 @@ async fn sequences_never_give_a_value_twice() {
 #[test]
 fn currval_wants_a_value_of_this_session() {
     let values = SequenceValues::default();
-    let error = values.lastval().unwrap_err();
+    let error = values.lastval(|_| true).unwrap_err();
     assert_eq!(error.message(), "lastval is not yet defined in this session");
 }

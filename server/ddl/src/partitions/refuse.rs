@@ -62,6 +62,12 @@ fn check_only(action: &AlterAction) -> Result<()> {
             "type of inherited column \"{}\" must be changed in child tables too",
             fold(name)
         ),
+        AlterAction::AlterColumn { action: AlterColumnAction::DropNotNull, .. }
+        | AlterAction::DropConstraint { .. } => {
+            let message =
+                "cannot remove constraint from only the partitioned table when partitions exist";
+            return Err(invalid(message.to_owned()).hint("Do not specify the ONLY keyword."));
+        }
         AlterAction::AlterColumn { action: AlterColumnAction::SetNotNull, .. } => {
             "constraint must be added to child tables too".to_owned()
         }

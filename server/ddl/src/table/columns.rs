@@ -107,6 +107,12 @@ pub(crate) fn refuse_icu(cx: &DdlContext<'_>, collation: Option<&str>, what: &st
     }
 }
 
+/// 22023 for a type that an identity column cannot have.
+pub(crate) fn no_identity_type() -> Error {
+    let message = "identity column type must be smallint, integer, or bigint";
+    Error::new(SqlState::InvalidParameterValue, message)
+}
+
 fn identity_of(mode: IdentityMode) -> Identity {
     match mode {
         IdentityMode::Always => Identity::Always,
@@ -137,6 +143,11 @@ pub(crate) fn read_behind<'s>(
             behind.nullable = nullable;
         }
         read_one(&mut behind, name, &constraint.kind, column, table)?;
+    }
+    if behind.identity.is_some() && behind.nullable == Some(true) {
+        return Err(syntax(format!(
+            "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
+        )));
     }
     if behind.default.is_some() && behind.identity.is_some() {
         return Err(syntax(format!(
@@ -240,6 +251,12 @@ pub(crate) fn add_column<'s>(
             table.name
         )));
     }
+    if behind.serial && behind.identity.is_some() {
+        return Err(syntax(format!(
+            "both default and identity specified for column \"{name}\" of table \"{}\"",
+            table.name
+        )));
+    }
     if behind.serial && behind.default.is_some() {
         return Err(syntax(format!(
             "multiple default values specified for column \"{name}\" of table \"{}\"",
@@ -248,8 +265,7 @@ pub(crate) fn add_column<'s>(
     }
     let domain = if serial.is_some() { None } else { column_domain(cx, &def.data_type)? };
     if behind.identity.is_some() && (!ty.is_integer() || domain.is_some()) {
-        let message = "identity column type must be smallint, integer, or bigint";
-        return Err(Error::new(SqlState::InvalidParameterValue, message));
+        return Err(no_identity_type());
     }
     let not_null = behind.nullable == Some(false)
         || behind.serial

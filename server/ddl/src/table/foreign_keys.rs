@@ -112,7 +112,7 @@ fn check_collations(cx: &DdlContext<'_>, pairs: &[(&Column, &Column)]) -> Result
     }
 }
 
-fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
+pub(crate) fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
     for (child, parent) in pairs {
         if !comparable(&child.ty, &parent.ty) {
             let message = format!("foreign key constraint \"{name}\" cannot be implemented");

@@ -201,7 +201,8 @@ impl Evaluator {
                 cx.services.sequence_values().lock().currval(&sequence).map(Datum::Int)
             }
             Special::Lastval => {
-                let (id, value) = cx.services.sequence_values().lock().lastval()?;
+                let is_there = |id| cx.catalog.sequences().get(id).is_some();
+                let (id, value) = cx.services.sequence_values().lock().lastval(is_there)?;
                 if let Some(sequence) = cx.catalog.sequences().get(id) {
                     self.check_sequence(sequence, &["USAGE", "SELECT"])?;
                 }

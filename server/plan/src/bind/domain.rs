@@ -122,6 +122,34 @@ pub(crate) fn check_parts(binder: &mut Binder<'_>, value: Expr, ty: &SqlType) ->
     Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
 }
 
+/// A row that a function of this name fills from an object, with the checks of the domains that
+/// the type of its first argument is, or is made of.
+pub(crate) fn check_filled(
+    binder: &mut Binder<'_>,
+    (function, base): (&str, Option<&Expr>),
+    value: Expr,
+) -> Result<Expr> {
+    let Some(base) = base.filter(|_| fills_rows(function)) else { return Ok(value) };
+    match base {
+        Expr::Domain(domain) => {
+            let rules = domain.rules.clone();
+            Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
+        }
+        base => check_parts(binder, value, &base.ty()),
+    }
+}
+
+fn fills_rows(function: &str) -> bool {
+    matches!(
+        function,
+        "json_populate_record"
+            | "jsonb_populate_record"
+            | "json_populate_recordset"
+            | "jsonb_populate_recordset"
+            | "populate_record"
+    )
+}
+
 /// The rules of a type that is no domain itself.
 fn type_rules(ty: &SqlType, parts: Vec<(DomainPart, DomainRules)>) -> DomainRules {
     DomainRules {

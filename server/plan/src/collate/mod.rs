@@ -52,6 +52,8 @@ pub(crate) struct Settler<'b, 'a> {
     slots: HashMap<Slot, Derived>,
     /// What stands for a column from here on up.
     replaced: HashMap<Slot, Expr>,
+    /// The columns of select lists that are written with `COLLATE`, for set operations over them.
+    explicit: HashMap<Slot, Derived>,
     /// The collations of [`Expr::Input`], inside of a comparison with an array or a subquery.
     inputs: Vec<Derived>,
     /// The collations of local values.
@@ -74,6 +76,7 @@ pub(crate) fn settle_plan(
     for (slot, column) in root.slots().into_iter().zip(columns) {
         let derived = settler.slots.get(&slot);
         column.collation = derived.and_then(Derived::stored_name);
+        column.is_undecided = matches!(derived, Some(Derived::Conflict(..)));
     }
     Ok(())
 }
@@ -157,6 +160,7 @@ impl<'b, 'a> Settler<'b, 'a> {
             binder,
             slots: HashMap::new(),
             replaced: HashMap::new(),
+            explicit: HashMap::new(),
             inputs: Vec::new(),
             locals: HashMap::new(),
             ctes: HashMap::new(),

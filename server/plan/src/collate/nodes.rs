@@ -119,8 +119,11 @@ fn settle_bounds(
 /// The columns of a projection.
 fn settle_columns(settler: &mut Settler<'_, '_>, columns: &mut [(Slot, Expr)]) -> Result<()> {
     for (slot, e) in columns {
-        let derived = settler.expr(e)?.of_column();
-        settler.slots.insert(*slot, derived);
+        let derived = settler.expr(e)?;
+        if matches!(derived, Derived::Explicit(_)) {
+            settler.explicit.insert(*slot, derived.clone());
+        }
+        settler.slots.insert(*slot, derived.of_column());
     }
     Ok(())
 }
@@ -276,12 +279,19 @@ fn settle_set_op(settler: &mut Settler<'_, '_>, node: &mut Node) -> Result<()> {
     let sides = op.left.slots().into_iter().zip(op.right.slots());
     let mut is_nondeterministic = false;
     for ((left, right), slot) in sides.zip(&op.slots) {
-        let derived = settler.output(left).join(settler.output(right))?;
+        // `COLLATE` in one branch decides for the column.
+        let side = |slot: Slot| {
+            settler.explicit.get(&slot).cloned().unwrap_or_else(|| settler.output(slot))
+        };
+        let derived = side(left).join(side(right))?;
         if !is_union_all {
             derived.check_decided()?;
             is_nondeterministic |= derived.is_nondeterministic();
         }
-        settler.slots.insert(*slot, derived);
+        if matches!(derived, Derived::Explicit(_)) {
+            settler.explicit.insert(*slot, derived.clone());
+        }
+        settler.slots.insert(*slot, derived.of_column());
     }
     if !is_nondeterministic {
         return Ok(());

@@ -10,7 +10,7 @@ use super::literals::null;
 use super::{Identifier, unstorable};
 use crate::bind::{
     Binder, ConditionReads, TriggerRows, bind_policy_to_store, bind_to_store, check_policy,
-    condition_reads, stored_type,
+    condition_reads, defining, stored_type,
 };
 use crate::context::PlanContext;
 
@@ -97,7 +97,7 @@ pub fn identify_policy(ast: &Ast, table: &Table, cx: &PlanContext<'_>) -> Result
         let expr =
             StoredExpr::Identified(IdentifiedExpr { sql, columns, relations, is_cast: false });
         let expr = PolicyExpr { expr, uses };
-        check_policy(&mut Binder::of_stored(cx, Some(ROOT)), table, &expr.expr)?;
+        check_policy(&mut defining(Binder::of_stored(cx, Some(ROOT))), table, &expr.expr)?;
         Ok(expr)
     })
 }

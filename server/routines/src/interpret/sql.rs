@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use braid_exec::ExecContext;
 use braid_plan::{StatementKind, TransitionTable};
-use braid_sql::ast::Statement;
+use braid_sql::ast::{Set, SetScope, SetValue, Statement};
+use braid_sql::quote_literal;
 use braid_types::{Datum, Error, Result, SqlState, text};
 
 use super::cursors::at_cursor;
@@ -182,6 +183,15 @@ impl Run<'_> {
             let message = "INTO used with a command that cannot return data";
             return Err(Error::new(SqlState::SyntaxError, message));
         }
+        if let Some(query) = plain_setting(statement.statement())? {
+            if !self.host.is_volatile() {
+                let message = "SET is not allowed in a non-volatile function";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            let query = statement.with(query, 0);
+            let result = self.planned(&query, given, Rows::Discard).await;
+            return result.map_err(|error| in_statement(error, statement.text()));
+        }
         match statement.statement() {
             Statement::Call(call) => {
                 let cx = self.host.next().await?;
@@ -202,6 +212,26 @@ impl Run<'_> {
         self.cx = self.host.current().await?;
         Ok(())
     }
+}
+
+/// SET of a setting that no running statement has taken its own copy of, as a call of
+/// `set_config`; `None` for any other statement.
+fn plain_setting(statement: &Statement) -> Result<Option<Statement>> {
+    let Statement::Set(Set { scope, name, value, .. }) = statement else { return Ok(None) };
+    let is_plain = name.contains('.') || name.starts_with("enable_") || {
+        let known = ["lock_timeout", "statement_timeout", "work_mem", "application_name"];
+        known.contains(&name.as_str()) || name == "client_min_messages"
+    };
+    let value = match value {
+        SetValue::Default => "NULL".to_owned(),
+        SetValue::Values(values) => quote_literal(&values.join(", ")),
+    };
+    if !is_plain {
+        return Ok(None);
+    }
+    let (name, is_local) = (quote_literal(name), *scope == SetScope::Local);
+    let text = format!("SELECT pg_catalog.set_config({name}, {value}, {is_local})");
+    braid_sql::parse_query(&text).map(|query| Some(Statement::Query(query)))
 }
 
 /// Runs to the end and counts the rows.

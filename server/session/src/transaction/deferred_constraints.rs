@@ -143,10 +143,23 @@ fn named(
             let message = format!("constraint \"{wanted}\" is not deferrable");
             return Err(Error::new(SqlState::WrongObjectType, message));
         }
-        return Ok(keys);
+        return Ok(with_parts(catalog, keys));
     }
     let message = format!("constraint \"{}\" does not exist", parts.join("."));
     Err(Error::new(SqlState::UndefinedObject, message))
+}
+
+/// Constraints with those that partitions have of them: rows are checked by the partition's own.
+fn with_parts(catalog: &Catalog, mut ids: Vec<Id>) -> Vec<Id> {
+    let mut next = 0;
+    while let Some(id) = ids.get(next).copied() {
+        next += 1;
+        let indexes = catalog.tables().iter().flat_map(|table| &table.indexes);
+        let parts: Vec<Id> =
+            indexes.filter(|index| index.part_of == Some(id)).map(|index| index.id).collect();
+        ids.extend(parts);
+    }
+    ids
 }
 
 /// The deferrable constraints of this name that a table has.

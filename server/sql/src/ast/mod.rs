@@ -56,8 +56,8 @@ pub use session::{
     AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,
     CreateUser, CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat,
     FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
-    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, Reindex, ReindexTarget, RoleGrant,
-    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
+    MaintainedTable, ObjectKind, OwnedBy, Privilege, PrivilegeGrant, Reindex, ReindexTarget,
+    RoleGrant, SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
 };
 pub use settings::{Reset, Set, SetScope, SetValue};
 pub use statement::{

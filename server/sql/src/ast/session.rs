@@ -455,6 +455,15 @@ pub enum ReindexTarget {
     System,
 }
 
+/// A table of `ANALYZE` or `VACUUM`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaintainedTable {
+    /// The table.
+    pub name: ObjectName,
+    /// The columns named, which change nothing.
+    pub columns: Vec<Ident>,
+}
+
 /// `REINDEX`, which has nothing to do: names and rights are checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reindex {

@@ -8,9 +8,9 @@ use super::{
     CreateExtension, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateTable,
     CreateTrigger, CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType,
     DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr,
-    FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable, ObjectName, OwnedBy, Query,
-    RefreshView, Reindex, Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias,
-    TableWithJoins, TransactionModes, Truncate,
+    FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable, MaintainedTable, ObjectName, OwnedBy,
+    Query, RefreshView, Reindex, Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span,
+    TableAlias, TableWithJoins, TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -199,13 +199,13 @@ pub enum Statement {
     /// `REVOKE role FROM role`.
     RevokeRole(RoleGrant),
     /// `ANALYZE`, with the tables named (all when empty).
-    Analyze(Vec<ObjectName>),
+    Analyze(Vec<MaintainedTable>),
     /// `VACUUM`: accepted, does nothing. With `ANALYZE` inside it means that as well.
     Vacuum {
         /// `VACUUM ANALYZE`.
         analyze: bool,
         /// The tables named; all when empty.
-        tables: Vec<ObjectName>,
+        tables: Vec<MaintainedTable>,
     },
     /// `REINDEX`.
     Reindex(Reindex),

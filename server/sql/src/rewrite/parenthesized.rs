@@ -4,6 +4,8 @@
 //!   ((SELECT 1) UNION (SELECT 2))           a query: sqlparser takes the inner one for a value
 //!   = ANY ((SELECT 1) UNION (SELECT 2))     a query that begins behind the parenthesis of ANY
 //!   ((SELECT 1) + 1)                        a value
+//!   (VALUES (1))                            a query without SELECT
+//!   IN ((SELECT 1), (SELECT 2))             a list, although a query is its first element
 //! ```
 //!
 //! What follows the innermost query decides, so the tokens are looked at before they are parsed.
@@ -11,6 +13,10 @@
 use sqlparser::ast::Expr;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+
+/// Words behind a query in parentheses that make it part of a longer one.
+const GOES_ON: [&str; 8] =
+    ["union", "intersect", "except", "order", "limit", "offset", "fetch", "for"];
 
 /// What is behind the innermost query of several parentheses.
 #[derive(Default)]
@@ -25,6 +31,9 @@ struct Behind {
 /// it to sqlparser.
 pub(crate) fn query_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     let at = parser.index();
+    if is_word(token(parser, at + 1), &["values", "table"]) {
+        return Some(subquery(parser));
+    }
     if !matches!(token(parser, at + 1), Token::LParen) && !follows_any(parser, at) {
         return None;
     }
@@ -33,6 +42,39 @@ pub(crate) fn query_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, Parse
         return Some(parser.parse_query().map(Expr::Subquery));
     }
     behind.inside.then(|| subquery(parser))
+}
+
+/// `VALUES` as the first word inside the parenthesis of ANY, SOME or ALL.
+pub(crate) fn values_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let at = parser.index();
+    let is_query = is_word(token(parser, at), &["values", "table"]) && follows_any(parser, at);
+    is_query.then(|| parser.parse_query().map(Expr::Subquery))
+}
+
+/// `IN` of a list whose first element begins with a query; `None` leaves it to sqlparser, which
+/// would take that query for the whole list.
+pub(crate) fn in_list(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let negated = is_word(token(parser, parser.index()), &["not"]);
+    let word = parser.index() + usize::from(negated);
+    let first = word + 2;
+    let opens = [first - 1, first].iter().all(|at| *token(parser, *at) == Token::LParen);
+    if !is_word(token(parser, word), &["in"]) || !opens {
+        return None;
+    }
+    behind_query(parser, first)?;
+    let next = token(parser, closing(parser, first + 1)? + 1);
+    if *next == Token::RParen || is_word(next, &GOES_ON) {
+        return None;
+    }
+    for _ in parser.index()..first {
+        parser.advance_token();
+    }
+    let expr = Box::new(expr.clone());
+    let list = parser.parse_comma_separated(Parser::parse_expr);
+    Some(list.and_then(|list| {
+        parser.expect_token(&Token::RParen)?;
+        Ok(Expr::InList { expr, list, negated })
+    }))
 }
 
 fn subquery(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
@@ -74,10 +116,7 @@ fn behind_query(parser: &Parser<'_>, at: usize) -> Option<Behind> {
         end = closing(parser, end)? + 1;
         depth -= 1;
         let next = token(parser, end);
-        let goes_on = is_word(
-            next,
-            &["union", "intersect", "except", "order", "limit", "offset", "fetch", "for"],
-        );
+        let goes_on = is_word(next, &GOES_ON);
         match (goes_on, depth) {
             (_, 0) => behind.outside = goes_on,
             (true, _) => behind.inside = true,

@@ -243,6 +243,10 @@ impl Lookup for CatalogLookup {
         Ok(object_privileges::has_on_column(&self.catalog, role, column, privilege))
     }
 
+    fn is_sequence(&self, relation: u32) -> bool {
+        self.catalog.sequences().get(relation).is_some()
+    }
+
     fn column_number(&self, relation: u32, name: &str) -> Option<i16> {
         let relation = self.catalog.relation(relation)?;
         let mut columns = object_privileges::columns(&relation).into_iter();

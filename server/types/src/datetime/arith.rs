@@ -30,8 +30,9 @@ fn shift_days(local: i64, months: i32, days: i32) -> Result<i64> {
         local = checked(timestamp(days_from_civil(year, month, day), at.micros))?;
     }
     if days != 0 {
-        let shift = i64::from(days).checked_mul(DAY_MICROS);
-        local = checked(shift.and_then(|shift| local.checked_add(shift)))?;
+        // The shift alone may be longer than all of the time between two timestamps.
+        let shifted = i128::from(local) + i128::from(days) * i128::from(DAY_MICROS);
+        local = checked(i64::try_from(shifted).ok())?;
     }
     Ok(local)
 }

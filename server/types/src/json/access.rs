@@ -3,10 +3,18 @@
 use std::borrow::Cow;
 
 use super::Json;
-use super::parse::{raw_elements, raw_members};
+use super::parse::{check_escapes, raw_elements, raw_members};
 use super::value::compare_keys;
 
 impl Json {
+    /// Refuses a `json` with an escape that means no character. A `jsonb` has none.
+    pub fn check_escapes(&self) -> crate::Result<()> {
+        match self {
+            Json::Raw(text) => check_escapes(text),
+            _ => Ok(()),
+        }
+    }
+
     /// The member of a `jsonb` object; `None` if it is no object or has no such key.
     pub fn member(&self, key: &str) -> Option<&Json> {
         let Json::Object(members) = self else { return None };

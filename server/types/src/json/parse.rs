@@ -12,6 +12,8 @@ struct JsonParser<'a> {
     at: usize,
     /// Whether values are built; `json` only checks its text.
     build: bool,
+    /// Whether escapes become characters; `json` only checks their form.
+    unescape: bool,
     /// Counts the values that are built.
     scratch: Scratch,
 }
@@ -27,6 +29,15 @@ impl Json {
         JsonParser::new(text, 0, false).document()?;
         Ok(Json::Raw(text.into()))
     }
+}
+
+/// 22P02 or 22P05 if an escape in a text of type `json` means no character.
+pub(super) fn check_escapes(text: &str) -> Result<()> {
+    if !text.contains("\\u") {
+        return Ok(());
+    }
+    let parser = JsonParser::new(text, 0, false);
+    JsonParser { unescape: true, ..parser }.document().map(|_| ())
 }
 
 /// The members of an object in the text's order, with the texts of their values.
@@ -75,15 +86,16 @@ pub(super) fn raw_elements(text: &str) -> Result<Vec<String>> {
 
 impl<'a> JsonParser<'a> {
     fn new(text: &'a str, at: usize, build: bool) -> Self {
-        JsonParser { text, at, build, scratch: Scratch::default() }
+        JsonParser { text, at, build, unescape: build, scratch: Scratch::default() }
     }
 
     fn raw_value(&mut self) -> Result<String> {
         self.skip_blanks();
         let start = self.at;
-        let build = std::mem::replace(&mut self.build, false);
+        let (build, unescape) = (self.build, self.unescape);
+        (self.build, self.unescape) = (false, false);
         self.value(0)?;
-        self.build = build;
+        (self.build, self.unescape) = (build, unescape);
         Ok(self.text[start..self.at].to_owned())
     }
 
@@ -345,7 +357,7 @@ impl<'a> JsonParser<'a> {
 
     fn unicode(&mut self, out: &mut String) -> Result<()> {
         let high = self.hex4()?;
-        if !self.build {
+        if !self.unescape {
             // json keeps the text: only the form of the escape matters.
             return Ok(());
         }

@@ -7,6 +7,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::context::DdlContext;
 use crate::names::lookup::{last, parts};
 use crate::names::owner::{check_new_owner, check_schema_name};
+use crate::names::temporary::not_temporary;
 use crate::roles::default_privileges::new_grants;
 
 /// The elements in the order in which they are created. 42P15 for one of another schema.
@@ -39,8 +40,17 @@ fn rank(element: &Statement) -> usize {
     }
 }
 
-/// 42P15 for an element whose name has another schema.
+/// 42P15 for an element whose name has another schema, 42P16 for a temporary one.
 fn check_place(element: &Statement, schema: &str) -> Result<()> {
+    let is_temporary = match element {
+        Statement::CreateSequence(create) => create.temporary,
+        Statement::CreateTable(create) => create.temporary,
+        Statement::CreateView(create) => create.temporary,
+        _ => false,
+    };
+    if is_temporary {
+        return Err(not_temporary());
+    }
     let name: &ObjectName = match element {
         Statement::CreateSequence(create) => &create.name,
         Statement::CreateTable(create) => &create.name,

@@ -197,8 +197,24 @@ fn within(sequence: &Sequence, word: &str, value: i64) -> Result<()> {
     Ok(())
 }
 
+/// 0A000 for another owner of the sequence of an identity column.
+fn refuse_identity(cx: &DdlContext<'_>, sequence: &Sequence) -> Result<()> {
+    let Some((table, column)) = sequence.owned_by else { return Ok(()) };
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(table) else { return Ok(()) };
+    let column = table.column(column).filter(|column| column.identity.is_some());
+    if column.is_none_or(|column| column.owned_sequence != Some(sequence.id)) {
+        return Ok(());
+    }
+    let message = "cannot change ownership of identity sequence";
+    let (name, table) = (&sequence.name, &table.name);
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .detail(format!("Sequence \"{name}\" is linked to table \"{table}\".")))
+}
+
 /// OWNED BY table.column, or NONE.
 fn own(cx: &mut DdlContext<'_>, sequence: &mut Sequence, owner: Option<&ObjectName>) -> Result<()> {
+    refuse_identity(cx, sequence)?;
     let Some(owner) = owner else {
         sequence.owned_by = None;
         return Ok(());

@@ -242,6 +242,12 @@ fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, Sql
             let message = format!("column \"{name}\" specified more than once");
             return Err(Error::new(SqlState::DuplicateColumn, message));
         }
+        if column.is_undecided {
+            let message =
+                format!("could not determine which collation to use for view column \"{name}\"");
+            return Err(Error::new(SqlState::IndeterminateCollation, message)
+                .hint("Use the COLLATE clause to set the collation explicitly."));
+        }
         // A literal of no type is text, as in PostgreSQL.
         let ty = match &column.ty {
             SqlType::Unknown => SqlType::Text,

@@ -22,14 +22,16 @@ use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
+use crate::statement::table::keys_of_column::{check_key_types, check_keys_again};
 use crate::statement::trigger::triggers_reading;
 use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
 };
-use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
-use crate::table::descriptor::child_of;
+use crate::table::columns::{
+    add_owned_sequence, check_column_type, collation_of, no_identity_type,
+};
 use crate::table::expr_text::expr_reads;
-use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, restate_conditions};
+use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, evaluator, restate_conditions};
 use crate::table::interleave::refuse_new_type;
 use crate::table::key_classes::{restate, restate_terms};
 
@@ -95,7 +97,12 @@ pub(crate) async fn run(
         AlterColumnAction::Tuning => return Ok(()),
     }
     cx.draft()?.put(changed);
-    Ok(())
+    match action {
+        AlterColumnAction::SetType { using, .. } => {
+            check_keys_again(cx, &table, &table.columns[place], using.is_some()).await
+        }
+        _ => Ok(()),
+    }
 }
 
 fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
@@ -117,6 +124,9 @@ fn identity(mode: IdentityMode) -> Identity {
 fn check_identity_fits(table: &Table, place: usize) -> Result<()> {
     let column = &table.columns[place];
     let problem = match column {
+        column if !column.ty.is_integer() || column.domain.is_some() => {
+            return Err(no_identity_type());
+        }
         column if column.identity.is_some() => "is already an identity column",
         column if column.default.is_some() => "already has a default value",
         column if column.nullable => "must be declared NOT NULL before identity can be added",
@@ -188,6 +198,9 @@ async fn set_type(
 ) -> Result<()> {
     let ty = column_type(cx, new.data_type)?;
     let domain = column_domain(cx, new.data_type)?;
+    if old.columns[place].identity.is_some() && (!ty.is_integer() || domain.is_some()) {
+        return Err(no_identity_type());
+    }
     let check = domain_check(cx, domain.as_deref())?;
     let collation = collation_of(cx, new.collation, &ty)?;
     let name = old.columns[place].name.clone();
@@ -287,7 +300,12 @@ fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
 }
 
 /// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
-fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlType) -> Result<()> {
+fn refuse_dependents(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    place: usize,
+    ty: &SqlType,
+) -> Result<()> {
     let column = &table.columns[place];
     let catalog = cx.catalog();
     let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
@@ -321,20 +339,7 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
     if generated {
         return unsupported("cannot alter type of a column used by a generated column");
     }
-    let in_key = table.foreign_keys.iter().any(|key| {
-        key.columns.contains(&column.id)
-            || (key.parent == table.id && key.parent_columns.contains(&column.id))
-    });
-    let mut referenced = false;
-    for id in &table.referenced_by {
-        let keys = child_of(&catalog, table, *id)?.foreign_keys.iter();
-        let mut keys = keys.filter(|key| key.parent == table.id);
-        referenced |= keys.any(|key| key.parent_columns.contains(&column.id));
-    }
-    if (in_key || referenced) && !column.ty.same_base(ty) {
-        return unsupported("cannot alter type of a column used by a foreign key");
-    }
-    Ok(())
+    check_key_types(cx, table, column, ty)
 }
 
 /// Rewrites the rows with the value of one column computed: its default, the next value of its
@@ -372,14 +377,19 @@ pub(crate) async fn compute_column(
     let clause = if is_generated { "column generation expressions" } else { "DEFAULT expressions" };
     let check = column_check(cx, &column)?;
     let bound = bind_expr(cx, &shape, expr, Some(&column.ty), clause)?;
-    if bound.waits() {
-        return Err(Error::unsupported("a default of a new column that has to wait"));
-    }
+    let mut computed = match bound.waits() {
+        true => Some(computed_ahead(cx, old, place, &bound).await?.into_iter()),
+        false => None,
+    };
     let column = column.clone();
     let nullable = column.nullable;
     rewrite_rows(cx, old, changed, |cx, row| {
         let row = with(row, place, Datum::Null);
-        let value = column.modified(evaluate(cx, &bound, &row)?);
+        let value = match &mut computed {
+            Some(values) => values.next().unwrap_or(Datum::Null),
+            None => evaluate(cx, &bound, &row)?,
+        };
+        let value = column.modified(value);
         let value = checked(cx, check.as_ref(), value)?;
         if value.is_null() && !nullable {
             return Err(contains_nulls(&shape, place));
@@ -389,6 +399,27 @@ pub(crate) async fn compute_column(
         Ok(row)
     })
     .await
+}
+
+/// The values of a new column whose expression calls functions of users: one for each row, in the
+/// order in which the rows are rewritten.
+async fn computed_ahead(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    place: usize,
+    expr: &braid_plan::Expr,
+) -> Result<Vec<Datum>> {
+    block_writers(cx, table).await?;
+    let evaluator = evaluator(cx);
+    let mut values = Vec::new();
+    let mut reader = table_reader(cx, table)?;
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in rows {
+            values.push(evaluator.eval(expr, &with(&row, place, Datum::Null)).await?);
+        }
+    }
+    Ok(values)
 }
 
 fn with(row: &[Datum], place: usize, value: Datum) -> Vec<Datum> {

@@ -27,6 +27,7 @@ use crate::statement::object::view::{alter_default, store_views};
 use crate::statement::policy::set_security;
 use crate::statement::table::alter_column;
 use crate::statement::table::drop_column::drop_column;
+use crate::statement::table::grouped_views::settle_grouped_views;
 use crate::statement::table::index_marks::{cluster_on, set_replica_identity};
 use crate::statement::table::key_from_index::{become_key, usable_index, use_index};
 use crate::statement::table::primary_key::{
@@ -230,7 +231,7 @@ async fn add(
     if changed.column(id).is_some_and(has_value) {
         refuse_users(cx, table.id, "table")?;
     }
-    fill_column(cx, &table, &mut changed, id, &behind).await?;
+    fill_column(cx, &table, &mut changed, id).await?;
     cx.draft()?.put(changed);
     constraints_behind(cx, &table, &name, &behind).await
 }
@@ -242,7 +243,6 @@ async fn fill_column(
     old: &Arc<Table>,
     changed: &mut Table,
     id: ColumnId,
-    behind: &Behind<'_>,
 ) -> Result<()> {
     let Some(place) = changed.position_of(id) else {
         return Ok(());
@@ -257,11 +257,7 @@ async fn fill_column(
         _ => None,
     };
     if let Some(value) = constant {
-        if value.is_null()
-            && !column.nullable
-            && behind.primary.is_none()
-            && !is_table_empty(cx, old).await?
-        {
+        if value.is_null() && !column.nullable && !is_table_empty(cx, old).await? {
             return Err(contains_nulls(changed, place));
         }
         let value = column.modified(value);
@@ -472,7 +468,8 @@ async fn drop_constraint(
     } else if table.primary.name == name && !table.is_hidden_key(&table.primary) {
         let index = table.primary.clone();
         free_index(cx, &mut changed, &index, behavior)?;
-        return drop_primary_key(cx, &table, changed).await;
+        drop_primary_key(cx, &table, changed).await?;
+        return settle_grouped_views(cx, &table, name, behavior);
     } else if table.triggers.iter().any(|t| t.constraint.is_some() && t.name == name) {
         return Err(required_by_trigger(&table, name));
     } else {

@@ -280,6 +280,13 @@ async fn create_as(
         let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
         check_column_name(&table, name)?;
         check_column_type(name, &ty)?;
+        if column.is_undecided {
+            let ty = ty.display_name();
+            let message =
+                format!("no collation was derived for column \"{name}\" with collatable type {ty}");
+            return Err(Error::new(SqlState::IndeterminateCollation, message)
+                .hint("Use the COLLATE clause to set the collation explicitly."));
+        }
         let id = push_column(&mut table, name, ty, true)?;
         if let Some(made) = table.columns.iter_mut().find(|made| made.id == id) {
             made.modifier = column.modifier;

@@ -486,7 +486,8 @@ fn bind_on_conflict(
     excluded.sources.clear();
     enter_range(binder, &excluded);
     scope.merge(excluded)?;
-    let (assignments, filter) = guarding(binder, table, existing_slots, |this| {
+    let read = [existing_slots, row_slots].concat();
+    let (assignments, filter) = guarding(binder, table, &read, |this| {
         let assignments = bind_set(this, assignments, target, &scope)?;
         let Some(ast) = selection else { return Ok((assignments, None)) };
         let scopes = Scopes { scope: &scope, parent: None };

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use braid_catalog::{Object, PolicyCommand, Table, TriggerEvent, is_temporary};
 use braid_sql::ast::{
-    Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen, ObjectName, Overriding,
+    AssignmentTarget, Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen,
+    ObjectName, Overriding, TargetColumn,
 };
 use braid_types::{Error, Result, SqlState};
 
@@ -28,7 +29,7 @@ use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{bind_from, find_relation, join_node, table_scan};
-use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::from::privileges::{check_column, check_select, check_some_column, guarding};
 use crate::bind::from::security::{Secured, secure_scan};
 use crate::bind::partitions::changes::{PolicyChecks, routed_insert};
 use crate::bind::partitions::condition::row_checks;
@@ -46,13 +47,10 @@ use crate::tree::row_change::TableTriggers;
 pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<BoundStatement> {
     let table = merge_target(binder, &merge.table)?;
     for when in &merge.whens {
-        let privilege = match &when.action {
-            AstAction::Update(_) => "UPDATE",
-            AstAction::Delete => "DELETE",
-            AstAction::Insert { .. } => "INSERT",
-            AstAction::Nothing => continue,
-        };
-        check_select(binder, Object::Table(&table), privilege)?;
+        check_action(binder, &table, &when.action)?;
+    }
+    if merge.whens.iter().all(|when| matches!(when.action, AstAction::Nothing)) {
+        check_some_column(binder, Object::Table(&table), "SELECT")?;
     }
     let secured = Secured::of(binder, &table, binder.view_owner)?;
     let root = match table.partitioning {
@@ -74,6 +72,36 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
         is_write: !is_temporary(table.id),
         returning_nothing: false,
     })
+}
+
+/// 42501 unless the role may do what a clause does to the target, or to the columns that it names.
+fn check_action(binder: &Binder<'_>, table: &Table, action: &AstAction) -> Result<()> {
+    let object = Object::Table(table);
+    let names = |columns: &[TargetColumn]| -> Vec<String> {
+        columns.iter().map(|column| braid_sql::fold(&column.name)).collect()
+    };
+    let (privilege, named) = match action {
+        AstAction::Nothing => return Ok(()),
+        AstAction::Delete => return check_select(binder, object, "DELETE"),
+        AstAction::Update(assignments) => {
+            let targets = assignments.iter().flat_map(|assignment| match &assignment.target {
+                AssignmentTarget::Column(column) => names(std::slice::from_ref(column)),
+                AssignmentTarget::Columns(columns) => names(columns),
+            });
+            ("UPDATE", targets.collect())
+        }
+        AstAction::Insert { columns, values: Some(values), .. } if columns.is_empty() => {
+            let all = table.visible_columns().take(values.len());
+            ("INSERT", all.map(|column| column.name.clone()).collect())
+        }
+        AstAction::Insert { columns, .. } => ("INSERT", names(columns)),
+    };
+    if named.is_empty() {
+        return check_some_column(binder, object, privilege);
+    }
+    // A name that means no column is an error of its own.
+    let mut columns = table.visible_columns().filter(|column| named.contains(&column.name));
+    columns.try_for_each(|column| check_column(binder, object, column.id, privilege))
 }
 
 /// The table whose rows a MERGE changes.

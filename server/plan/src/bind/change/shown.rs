@@ -1,12 +1,11 @@
 //! The rows and columns of a view that a statement changes: those that it shows.
 
-use braid_catalog::View;
 use braid_sql::ast::{Assignment, AssignmentTarget, Ident, TargetColumn};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result};
 
 use super::assignment::bind_assignments;
 use super::target::{locked, settle, target_scan};
-use super::view::ChangeTarget;
+use super::view::{ChangeTarget, computed_column};
 use crate::bind::Binder;
 use crate::bind::from::items::expand_view;
 use crate::bind::from::range_table::enter_range;
@@ -77,13 +76,6 @@ fn instead_scan(
     let scope = scope.of_relation(&schema, &view.name, alias.is_some());
     enter_range(binder, &scope);
     Ok((Node::Project(Box::new(Project { input, exprs })), scope))
-}
-
-/// 0A000 for a computed column of a view that is to get a value.
-fn computed_column(view: &View, name: &str, action: &str) -> Error {
-    let message = format!("cannot {action} column \"{name}\" of view \"{}\"", view.name);
-    Error::new(SqlState::FeatureNotSupported, message)
-        .detail("View columns that are not columns of their base relation are not updatable.")
 }
 
 /// 0A000 for a name among those that get values that is a computed column of the view.

@@ -106,6 +106,9 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
         let message = format!("changing view \"{name}\" over \"{lower}\", which has triggers,");
         return Err(Error::unsupported(message));
     }
+    if action == "insert into" {
+        check_defaults(view, &found)?;
+    }
     binder.tables.extend(found.layers.iter().map(|layer| layer.view.id));
     let mut shown = Table::clone(&found.table);
     for column in &mut shown.columns {
@@ -133,6 +136,25 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
         return Err(Error::unsupported(message).hint("Change the table itself."));
     }
     Ok(ChangeTarget::new(table, Arc::new(shown), columns, layers))
+}
+
+/// 0A000 for a computed column of a view that is to get a value.
+pub(super) fn computed_column(view: &View, name: &str, action: &str) -> Error {
+    let message = format!("cannot {action} column \"{name}\" of view \"{}\"", view.name);
+    Error::new(SqlState::FeatureNotSupported, message)
+        .detail("View columns that are not columns of their base relation are not updatable.")
+}
+
+/// 0A000 for a view's own default of a column that is no column of its table.
+fn check_defaults(view: &View, found: &WritableView) -> Result<()> {
+    let columns = (1..).zip(found.columns.iter().zip(&view.columns));
+    let has_default = |number: ColumnId| view.defaults.iter().any(|(known, _)| *known == number);
+    for (number, (place, (name, _))) in columns {
+        if place.is_none() && has_default(number) {
+            return Err(computed_column(view, name, "insert into"));
+        }
+    }
+    Ok(())
 }
 
 /// 55000 with PostgreSQL's advice.

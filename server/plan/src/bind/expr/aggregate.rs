@@ -118,6 +118,25 @@ fn collect(
     Ok(Expr::Column(slot, returns))
 }
 
+/// 42809 for an aggregate without arguments that is called without `*`.
+pub(super) fn check_star(name: &str, arguments: &Arguments<'_>) -> Result<()> {
+    if arguments.star || !arguments.list.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{name}(*) must be used to call a parameterless aggregate function");
+    Err(Error::new(SqlState::WrongObjectType, message))
+}
+
+/// 42601 for what the arguments of an aggregate with WITHIN GROUP cannot have.
+fn check_only_within(arguments: &Arguments<'_>) -> Result<()> {
+    let message = match (arguments.distinct, arguments.order.is_empty()) {
+        (_, false) => "cannot use multiple ORDER BY clauses with WITHIN GROUP",
+        (true, _) => "cannot use DISTINCT with WITHIN GROUP",
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::SyntaxError, message))
+}
+
 /// 42809 for WITHIN GROUP where an aggregate has none, or none where it needs one.
 fn check_within_group(name: &str, function: &Function) -> Result<()> {
     let message = match (function.within_group.is_empty(), braid_builtins::is_ordered_set(name)) {
@@ -140,6 +159,9 @@ fn bind_aggregate(
     cx: &ExprCx<'_, '_>,
 ) -> Result<Option<(AggregateCall, Vec<Expr>)>> {
     let mut inner = ExprCx::plain(cx.scopes, IN_AGGREGATE);
+    if !function.within_group.is_empty() {
+        check_only_within(arguments)?;
+    }
     let mut args = bind_arguments(binder, &arguments.list, &mut inner)?;
     let mut order = bind_sort_keys(binder, &arguments.order, &mut inner)?;
     let direct = match function.within_group.is_empty() {
@@ -170,6 +192,9 @@ fn bind_aggregate(
         ));
     }
     check_within_group(name, function)?;
+    if function.within_group.is_empty() {
+        check_star(name, arguments)?;
+    }
     let call = aggregate_call(binder, resolved, args, arguments.distinct, filter, order)?;
     Ok(Some((call, direct)))
 }

@@ -16,7 +16,7 @@ use super::scalar::{bind_expr, bind_row, call_function};
 use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
 use crate::bind::Binder;
-use crate::bind::domain::typeof_domain;
+use crate::bind::domain::{check_filled, typeof_domain};
 use crate::bind::refusals::NoStoredForm;
 use crate::bind::routine::bind_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
@@ -66,13 +66,10 @@ pub(crate) fn bind_function(
         ));
     }
     if function.filter.is_some() || arguments.distinct || !arguments.order.is_empty() {
-        return Err(Error::new(
-            SqlState::WrongObjectType,
-            format!(
-                "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate \
-                     function"
-            ),
-        ));
+        let message = format!(
+            "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
+        );
+        return Err(Error::new(SqlState::WrongObjectType, message));
     }
     let args = bind_arguments(binder, &arguments.list, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
@@ -91,7 +88,9 @@ pub(crate) fn bind_function(
             return Ok(shown);
         }
     }
-    scalar_call(binder, &name, args, types)
+    let base = args.first().cloned();
+    let value = scalar_call(binder, &name, args, types)?;
+    check_filled(binder, (&name, base.as_ref()), value)
 }
 
 /// A call whose last argument is written `VARIADIC a`.
@@ -248,6 +247,7 @@ fn bind_set_function(
         .hint("Call the function in the FROM clause using a column definition list."));
     }
     let names: Vec<String> = resolved.columns.iter().map(|(name, _)| name.clone()).collect();
+    let (name, base) = (resolved.function.name, args.first().cloned());
     let mut call = set_call(binder, resolved, args)?;
     // The same call is made once, so that ORDER BY and DISTINCT ON find it in the select list.
     let known = cx.collector.iter().flat_map(|c| &c.sets).find(|set| same_set(set, &call));
@@ -265,7 +265,7 @@ fn bind_set_function(
     if let (true, Some(collector)) = (is_new, cx.collector.as_deref_mut()) {
         collector.sets.push(call);
     }
-    Ok(expr)
+    check_filled(binder, (name, base.as_ref()), expr)
 }
 
 pub(crate) fn set_call(

@@ -435,6 +435,10 @@ fn compare_rows(
             "unequal number of entries in row expressions",
         ));
     }
+    if a.is_empty() {
+        let message = "cannot compare rows of zero length";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
     match op {
         CompareOp::Eq | CompareOp::Ne => {
             let equal = a

@@ -21,7 +21,7 @@ use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
 };
 use crate::bind::from::system_columns::{
-    note_system_column, source_named, system_column, system_column_of,
+    note_system_column, refuse_own_row, source_named, system_column, system_column_of,
 };
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::ScopeColumn;
@@ -173,7 +173,7 @@ fn bind_identifier(
             refuse_ambiguous(binder, &name)?;
             return read_column(binder, column);
         }
-        if let Some(expr) = system_column(binder, ast, &name, level.scope)? {
+        if let Some(expr) = system_column(binder, ast, &name, (level.scope, cx.clause))? {
             return Ok(expr);
         }
         scopes = level.parent;
@@ -185,6 +185,7 @@ fn bind_identifier(
             if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
                 binder.note_name(ast, Reference::Row(column.item.0));
             }
+            refuse_own_row(cx.clause)?;
             return whole_row(binder, level.scope, (None, &name));
         }
         scopes = level.parent;
@@ -226,7 +227,8 @@ fn bind_compound_identifier(
             binder.note_name(ast, Reference::Column(column.item));
             return read_column(binder, column);
         }
-        if let Some(expr) = system_column_of(binder, schema, table, name, level.scope)? {
+        if let Some(expr) = system_column_of(binder, schema, table, name, (level.scope, cx.clause))?
+        {
             if let Some(source) = source_named(schema, table, level.scope) {
                 note_system_column(binder, ast, name, source);
             }

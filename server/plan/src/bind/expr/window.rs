@@ -10,7 +10,7 @@ use braid_sql::ast::{
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::aggregate::aggregate_call;
+use super::aggregate::{aggregate_call, check_star};
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
 use super::operators::{coerce, coerce_argument, coerce_bool};
@@ -55,7 +55,13 @@ pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindo
                 windows.get(&braid_sql::fold(other)).cloned().ok_or_else(|| missing(other))?
             }
         };
-        windows.insert(braid_sql::fold(name), spec);
+        let folded = braid_sql::fold(name);
+        if windows.contains_key(&folded) {
+            let message = format!("window \"{folded}\" is already defined");
+            let place = braid_sql::offset_of(name.span);
+            return Err(Error::new(SqlState::WindowingError, message).position(place));
+        }
+        windows.insert(folded, spec);
     }
     Ok(windows)
 }
@@ -153,6 +159,7 @@ pub(crate) fn bind_window_function(
                 .collect::<Result<Vec<_>>>()?;
             (WindowFunction::Named(window.kind), args, window.returns)
         } else if let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? {
+            check_star(name, arguments)?;
             let call = aggregate_call(binder, resolved, args, false, None, Vec::new())?;
             (WindowFunction::Aggregate(call.aggregate, call.types), call.args, call.returns)
         } else {

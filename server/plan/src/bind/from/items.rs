@@ -178,7 +178,8 @@ fn bind_factor_form(
             let (node, scope, item) = bound;
             return Ok((bind_sample(binder, sample, (node, &scope), parent)?, scope, item));
         }
-        TableFactor::Table { sample: Some(_), .. } => {
+        TableFactor::Table { sample: Some(_), .. }
+        | TableFactor::Derived { sample: Some(_), .. } => {
             return Err(Error::new(
                 SqlState::SyntaxError,
                 "syntax error at or near \"TABLESAMPLE\"",

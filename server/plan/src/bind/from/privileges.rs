@@ -10,7 +10,7 @@ use crate::bind::scope::columns::Scope;
 use crate::tree::expr::Slot;
 
 /// Binds expressions that a change's client wrote; one that reads these slots of the target
-/// needs SELECT on it.
+/// needs SELECT on it. The slots are those of its columns, and then those of EXCLUDED.
 pub(crate) fn guarding<T>(
     binder: &mut Binder<'_>,
     table: &Arc<Table>,
@@ -36,7 +36,12 @@ pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
     }
     let Some((table, slots)) = &binder.guarded else { return Ok(()) };
     let Some(place) = slots.iter().position(|known| *known == slot) else { return Ok(()) };
-    binder.reads_target.set(true);
+    // The slots of EXCLUDED come after those of the target's own row.
+    let width = table.columns.len().max(1);
+    if place < width {
+        binder.reads_target.set(true);
+    }
+    let place = place % width;
     match binder.cx.catalog.views().get(table.id) {
         Some(view) => {
             let column = table.columns.get(place);

@@ -54,7 +54,7 @@ pub(super) fn bind_sample(
     check_constants(binder, &checked, &args)?;
     let mut predicate = checked;
     if seed.is_some() {
-        let place = system_column_of(binder, None, &alias, "ctid", scope)?;
+        let place = system_column_of(binder, None, &alias, "ctid", (scope, "FROM"))?;
         args.push(place.ok_or_else(|| Error::internal("a table without places of rows"))?);
         predicate = call_function(binder, "braid_sample", args)?;
     }

@@ -44,6 +44,36 @@ pub(crate) fn is_system_column(name: &str) -> bool {
     [TABLE_OID, PLACE, VERSION, DELETED_BY].contains(&name) || COMMANDS.contains(&name)
 }
 
+/// 42P10 for a system column where a row has none yet; `tableoid` is known there.
+fn refuse_system_column(name: &str, clause: &str) -> Result<()> {
+    let message = match clause {
+        "check constraints" => {
+            format!("system column \"{name}\" reference in check constraint is invalid")
+        }
+        "column generation expressions" => {
+            format!("cannot use system column \"{name}\" in column generation expression")
+        }
+        "MERGE WHEN AND" => {
+            format!("cannot use system column \"{name}\" in MERGE WHEN condition")
+        }
+        _ => return Ok(()),
+    };
+    if name == TABLE_OID {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::InvalidColumnReference, message))
+}
+
+/// 42P17 for the whole row in the expression of one of its columns.
+pub(crate) fn refuse_own_row(clause: &str) -> Result<()> {
+    if clause != "column generation expressions" {
+        return Ok(());
+    }
+    let message = "cannot use whole-row variable in column generation expression";
+    Err(Error::new(SqlState::InvalidObjectDefinition, message)
+        .detail("This would cause the generated column to depend on its own value."))
+}
+
 /// The system columns of a table whose columns have these slots.
 pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> Result<RowSource> {
     debug_assert_eq!(slots.len(), table.columns.len(), "each column has a slot");
@@ -96,7 +126,7 @@ pub(crate) fn system_column(
     binder: &mut Binder<'_>,
     ast: &Ast,
     name: &str,
-    scope: &Scope,
+    (scope, clause): (&Scope, &str),
 ) -> Result<Option<Expr>> {
     if !is_system_column(name) {
         return Ok(None);
@@ -105,6 +135,7 @@ pub(crate) fn system_column(
     match (sources.next(), sources.next()) {
         (None, _) => Ok(None),
         (Some(only), None) => {
+            refuse_system_column(name, clause)?;
             note_system_column(binder, ast, name, only);
             column_of_source(binder, name, only).map(Some)
         }
@@ -163,11 +194,12 @@ pub(crate) fn system_column_of(
     schema: Option<&str>,
     table: &str,
     name: &str,
-    scope: &Scope,
+    (scope, clause): (&Scope, &str),
 ) -> Result<Option<Expr>> {
     if !is_system_column(name) {
         return Ok(None);
     }
+    refuse_system_column(name, clause)?;
     let found = source_named(schema, table, scope);
     found.map(|found| column_of_source(binder, name, found)).transpose()
 }

@@ -15,17 +15,18 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::aliases::{rename_item_columns, shown_name};
 use crate::bind::Binder;
+use crate::bind::domain::check_filled;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments, place_arguments};
 use crate::bind::expr::data_type::{TypeNames, sql_type_of};
 use crate::bind::expr::function::{function_name, keyword_value, set_call};
-use crate::bind::expr::scalar::call_function;
+use crate::bind::expr::scalar::{bind_row, call_function};
 use crate::bind::query::lock::refuse_lock;
 use crate::bind::query::ordered::plain_column;
 use crate::bind::routine::{FoundCall, find_call};
 use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
-use crate::tree::expr::Expr;
+use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{FunctionCall, FunctionScan, Node, Project};
 
 /// A function in FROM and its default column names.
@@ -89,7 +90,12 @@ pub(crate) fn bind_table_function(
     }
     let expr = match keyword_value(binder, &function)? {
         Some(expr) if bound.is_empty() => expr,
-        _ => call_function(binder, &function, bound).map_err(|error| error.position(place))?,
+        _ => {
+            let base = bound.first().cloned();
+            let value = call_function(binder, &function, bound);
+            let value = value.map_err(|error| error.position(place))?;
+            check_filled(binder, (&function, base.as_ref()), value)?
+        }
     };
     let (call, names) = single_value(binder, expr, function);
     Ok(spread_row(binder, call, names))
@@ -328,7 +334,43 @@ pub(crate) fn function_factor(
     if let Some(alias) = alias {
         rename_item_columns(binder, &mut scope, alias)?;
     }
-    Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
+    check_rows(binder, FunctionScan { functions, ordinality }, scope)
+}
+
+/// The rows of functions, with the checks of domains on those that are filled from objects.
+fn check_rows(
+    binder: &mut Binder<'_>,
+    scan: FunctionScan,
+    mut scope: Scope,
+) -> Result<(Node, Scope)> {
+    let mut checked = Vec::new();
+    for call in scan.functions.iter().filter(|call| call.row.is_some()) {
+        let Some(function) = call.function else { continue };
+        let items = call.columns.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone()));
+        let row = bind_row(items.collect())?;
+        let row = check_filled(binder, (function.name, call.args.first()), row)?;
+        if !matches!(row, Expr::Domain(_)) {
+            continue;
+        }
+        for (place, (slot, ty)) in call.columns.iter().enumerate() {
+            checked.push((*slot, Expr::Field(Box::new(row.clone()), place, ty.clone())));
+        }
+    }
+    let input = Node::Function(scan);
+    if checked.is_empty() {
+        return Ok((input, scope));
+    }
+    let mut exprs: Vec<(Slot, Expr)> = Vec::new();
+    for column in &mut scope.columns {
+        let found = checked.iter().find(|(slot, _)| *slot == column.slot);
+        let value = match found {
+            Some((_, value)) => value.clone(),
+            None => Expr::Column(column.slot, column.ty.clone()),
+        };
+        column.slot = binder.slot();
+        exprs.push((column.slot, value));
+    }
+    Ok((Node::Project(Box::new(Project { input, exprs })), scope))
 }
 
 /// The columns of `AS t (a int, b text)`, which a function that returns `record` needs and no other

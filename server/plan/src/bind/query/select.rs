@@ -63,6 +63,10 @@ fn bind_select_body(
     locks: SelectLocks,
     parent: Option<&Scopes<'_>>,
 ) -> Result<BoundQuery> {
+    if select.distinct.is_some() && select.projection.is_empty() {
+        let at = if select.from.is_empty() { "end of input" } else { "or near \"from\"" };
+        return Err(Error::new(SqlState::SyntaxError, format!("syntax error at {at}")));
+    }
     let untyped = std::mem::take(&mut binder.untyped);
     for clause in &locks.clauses {
         clause.check_select(select)?;
@@ -307,6 +311,7 @@ fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
             column_number: column.origin.1,
             modifier: column_modifier(binder, column.origin),
             collation: None,
+            is_undecided: false,
         },
         expr: Expr::Column(column.slot, column.ty.clone()),
         slot: binder.slot(),
@@ -327,6 +332,7 @@ fn bind_item(binder: &mut Binder<'_>, name: String, expr: Expr, scope: &Scope) -
         column_number: origin.1,
         modifier: column_modifier(binder, origin),
         collation: None,
+        is_undecided: false,
     };
     Item { column, expr, slot: binder.slot() }
 }

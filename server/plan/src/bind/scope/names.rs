@@ -1,6 +1,8 @@
 //! Aliases, the length of FROM, and the names of result columns whose expressions have no alias.
 
-use braid_sql::ast::{BinaryOperator, Expr as Ast, Ident, SelectItem, TableFactor, TableWithJoins};
+use braid_sql::ast::{
+    BinaryOperator, Expr as Ast, Ident, SelectItem, SetExpr, TableFactor, TableWithJoins,
+};
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::binder::FROM_ITEMS_MAX;
@@ -107,14 +109,22 @@ pub fn column_name(ast: &Ast) -> String {
             });
             field.unwrap_or_else(|| column_name(root))
         }
-        Ast::Subquery(query) => match &*query.body {
-            braid_sql::ast::SetExpr::Select(select) => match select.projection.first() {
-                Some(SelectItem::UnnamedExpr(e)) => column_name(e),
-                Some(SelectItem::ExprWithAlias { alias, .. }) => braid_sql::fold(alias),
-                _ => "?column?".to_owned(),
-            },
+        Ast::Subquery(query) => first_name(&query.body),
+        _ => "?column?".to_owned(),
+    }
+}
+
+/// The name of a query's first column.
+fn first_name(body: &SetExpr) -> String {
+    match body {
+        SetExpr::Select(select) => match select.projection.first() {
+            Some(SelectItem::UnnamedExpr(e)) => column_name(e),
+            Some(SelectItem::ExprWithAlias { alias, .. }) => braid_sql::fold(alias),
             _ => "?column?".to_owned(),
         },
+        SetExpr::Values(_) => "column1".to_owned(),
+        SetExpr::SetOperation { left, .. } => first_name(left),
+        SetExpr::Query(query) => first_name(&query.body),
         _ => "?column?".to_owned(),
     }
 }

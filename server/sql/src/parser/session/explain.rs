@@ -6,12 +6,10 @@ use braid_types::{Error, Result, SqlState};
 
 use super::prepared::{parse_declare_cursor, parse_execute};
 use super::set::parse_setting_value;
-use crate::ast::{Explain, ExplainFormat, ObjectName, Reindex, ReindexTarget, Statement};
+use crate::ast::{Explain, ExplainFormat, Reindex, ReindexTarget, Statement};
 use crate::parser::Cursor;
 use crate::parser::definition::create_objects::parse_create;
-use crate::parser::names::{
-    parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
-};
+use crate::parser::names::{parse_ident, parse_label, parse_object_name, parse_string};
 use crate::parser::row_statement::{at_row_statement, parse_top_statement};
 
 /// `EXPLAIN …`.
@@ -107,64 +105,6 @@ fn parse_explain_switch(
         }
     }
     Ok(())
-}
-
-/// Tables, each perhaps with a list of columns, which changes nothing.
-fn parse_tables_with_columns(cursor: &mut Cursor<'_>) -> Result<Vec<ObjectName>> {
-    if cursor.at_end() {
-        return Ok(Vec::new());
-    }
-    cursor.list(|cursor| {
-        let name = parse_object_name(cursor)?;
-        if *cursor.peek() == Token::LParen {
-            parse_columns(cursor)?;
-        }
-        Ok(name)
-    })
-}
-
-/// `(option [value], …)` of `ANALYZE` and `VACUUM`; true if `ANALYZE` is among them.
-fn parse_maintenance_options(cursor: &mut Cursor<'_>) -> Result<bool> {
-    let mut analyze = false;
-    let options = cursor.parens(|cursor| {
-        let name = parse_label(cursor)?.value;
-        let value = match cursor.peek() {
-            Token::Comma | Token::RParen => None,
-            _ => Some(parse_setting_value(cursor)?),
-        };
-        Ok((name, value))
-    })?;
-    for (name, value) in options {
-        let off = matches!(value.as_deref(), Some("false" | "off" | "0"));
-        analyze |= name == "analyze" && !off;
-    }
-    Ok(analyze)
-}
-
-/// `ANALYZE`.
-pub(crate) fn parse_analyze(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    cursor.advance();
-    if *cursor.peek() == Token::LParen {
-        parse_maintenance_options(cursor)?;
-    } else {
-        cursor.take("verbose");
-    }
-    Ok(Statement::Analyze(parse_tables_with_columns(cursor)?))
-}
-
-/// `VACUUM`.
-pub(crate) fn parse_vacuum(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    cursor.advance();
-    let mut analyze = false;
-    if *cursor.peek() == Token::LParen {
-        analyze = parse_maintenance_options(cursor)?;
-    } else {
-        cursor.take("full");
-        cursor.take("freeze");
-        cursor.take("verbose");
-        analyze |= cursor.take("analyze") || cursor.take("analyse");
-    }
-    Ok(Statement::Vacuum { analyze, tables: parse_tables_with_columns(cursor)? })
 }
 
 /// `REINDEX`.

@@ -435,6 +435,11 @@ pub fn parse_time(text: &str, settings: &FormatSettings, now_micros: i64) -> Res
     }
     if !decoder.time_only {
         decoder.days().map_err(fault)?;
+    } else if let Some(named) = &decoder.zone
+        && named.at_local(0).to_fixed_offset().is_err()
+    {
+        // The offset of such a zone is that of a date.
+        return Err(fault(Fault::Format));
     }
     decoder.time().map_err(fault)?.ok_or_else(|| fault(Fault::Format))
 }

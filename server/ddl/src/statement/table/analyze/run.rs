@@ -10,7 +10,7 @@ use braid_catalog::{
 };
 use braid_exec::from_kv;
 use braid_kv::TxnOptions;
-use braid_sql::ast::ObjectName;
+use braid_sql::ast::{Ident, MaintainedTable};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::context::DdlContext;
@@ -31,11 +31,13 @@ const PREFIX_COLUMNS_MAX: usize = 8;
 const PREFIXES_MAX: usize = 64;
 
 /// The tables of these names; other relations are left out. 42P01 for a name that means nothing.
-pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec<Arc<Table>>> {
+/// 42703 and 42701 for columns that it does not have, or that are named twice.
+pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> Result<Vec<Arc<Table>>> {
     let mut tables = Vec::new();
-    for name in names {
+    for MaintainedTable { name, columns } in names {
         match cx.find(name)? {
             Some(Relation::Table(table)) => {
+                check_columns(&table, columns)?;
                 // The rows are those of the partitions.
                 if table.partitioning.is_some() {
                     tables.extend(leaves(&cx.catalog(), &table)?);
@@ -49,7 +51,24 @@ pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec
     Ok(tables)
 }
 
-pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<()> {
+fn check_columns(table: &Table, columns: &[Ident]) -> Result<()> {
+    let columns: Vec<String> = columns.iter().map(braid_sql::fold).collect();
+    for (place, name) in columns.iter().enumerate() {
+        let relation = &table.name;
+        if !table.columns.iter().any(|column| column.name == *name) {
+            let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        }
+        if columns[..place].contains(name) {
+            let message =
+                format!("column \"{name}\" of relation \"{relation}\" appears more than once");
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> Result<()> {
     let catalog = cx.catalog();
     let mut tables = named(cx, names)?;
     let user = cx.user();
