@@ -27,7 +27,6 @@ use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
 };
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
-use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, restate_conditions};
 use crate::table::interleave::refuse_new_type;
@@ -196,7 +195,7 @@ async fn set_type(
     check_no_temporary_rows(old.id, &ty)?;
     refuse_users(cx, old.id, "table")?;
     refuse_keys(cx, old.id, "table")?;
-    refuse_dependents(cx, old, place, &ty)?;
+    refuse_dependents(cx, old, place)?;
     let collates = domain.as_deref().and_then(|domain| domain.collation.clone());
     refuse_other_order(cx, old, place, collation.as_deref().or(collates.as_deref()))?;
     refuse_new_type(old, place)?;
@@ -286,11 +285,10 @@ fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
         .hint(format!("You might need to specify \"USING {column}::{shown}\"."))
 }
 
-/// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
-fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlType) -> Result<()> {
+/// 0A000 for a column that a view, a trigger, a policy or a generated column uses.
+fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize) -> Result<()> {
     let column = &table.columns[place];
     let catalog = cx.catalog();
-    let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
     let mut views = Queries::of(&catalog).in_database(table.database);
     if let Some(view) = views.find(|view| view_reads(view, table.id, column)) {
         let message = "cannot alter type of a column used by a view or rule";
@@ -314,25 +312,16 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
         return Err(Error::new(SqlState::FeatureNotSupported, message)
             .detail(format!("{policy} depends on column \"{}\"", column.name)));
     }
-    let generated = table.columns.iter().any(|other| {
+    let mut generated = table.columns.iter().filter(|other| {
         let is_other = other.id != column.id && !other.is_key_expr;
         is_other && expr_reads(table, other.generated.as_ref(), column.id)
     });
-    if generated {
-        return unsupported("cannot alter type of a column used by a generated column");
-    }
-    let in_key = table.foreign_keys.iter().any(|key| {
-        key.columns.contains(&column.id)
-            || (key.parent == table.id && key.parent_columns.contains(&column.id))
-    });
-    let mut referenced = false;
-    for id in &table.referenced_by {
-        let keys = child_of(&catalog, table, *id)?.foreign_keys.iter();
-        let mut keys = keys.filter(|key| key.parent == table.id);
-        referenced |= keys.any(|key| key.parent_columns.contains(&column.id));
-    }
-    if (in_key || referenced) && !column.ty.same_base(ty) {
-        return unsupported("cannot alter type of a column used by a foreign key");
+    if let Some(generated) = generated.next() {
+        let message = "cannot alter type of a column used by a generated column";
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+            "Column \"{}\" is used by generated column \"{}\".",
+            column.name, generated.name
+        )));
     }
     Ok(())
 }
