@@ -33,7 +33,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
-use crate::online::steps::{BatchLocks, batch_options, batch_retries, change, note};
+use crate::online::steps::{ATTEMPTS_MAX, batch_options, batch_retries, change, locks_rows, note};
 use crate::online::vacate::vacate;
 use crate::online::{left_over, validate_rows};
 use crate::rows::reader::{CHECKED, locked_rows, whole_rows};
@@ -294,16 +294,17 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) ->
         validate_rows::validate(cx, kv, table, key).await?;
     }
     let mut next = Next { span: rest, pairs_max: BATCH_PAIRS, is_done: false };
-    let mut locks = BatchLocks::default();
+    let mut attempt = 0;
     while !next.is_done {
         cx.exec.breathe().await?;
-        match batch(cx, kv, table, &mut next, locks.locks()).await {
+        match batch(cx, kv, table, &mut next, locks_rows(attempt)).await {
             Ok(()) => {
-                locks.succeed();
+                attempt = 0;
                 next.pairs_max = BATCH_PAIRS.min(next.pairs_max * 2);
             }
             // Fewer rows meet fewer writers.
-            Err(error) if batch_retries(&error) && locks.fail() => {
+            Err(error) if batch_retries(&error) && attempt < ATTEMPTS_MAX => {
+                attempt += 1;
                 next.pairs_max = (next.pairs_max / 2).max(1);
             }
             Err(error) => return Err(error),

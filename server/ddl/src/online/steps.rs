@@ -66,46 +66,10 @@ pub(crate) fn is_retry(error: &Error) -> bool {
     error.cause::<Kv>().is_some_and(Kv::is_retryable)
 }
 
-/// Batches that begin with locks after one that has lost to writers.
-const LOCKED_BATCHES: usize = 8;
-
-/// Whether batches lock their rows. One that has lost to writers runs again with locks, and the
-/// next ones begin with them: where writers were, there are more. After an attempt with locks
-/// comes one without, since a lock may be held by somebody who never ends.
-#[derive(Default)]
-pub(crate) struct BatchLocks {
-    /// Attempts at this batch that have failed.
-    failed: usize,
-    /// Batches from here on that begin with locks.
-    locked_batches: usize,
-}
-
-impl BatchLocks {
-    /// Whether the next attempt locks its rows.
-    pub(crate) fn locks(&self) -> bool {
-        (self.failed % 2 == 1) != (self.locked_batches > 0)
-    }
-
-    /// Attempts at this batch that have failed.
-    pub(crate) fn failed(&self) -> usize {
-        self.failed
-    }
-
-    /// The attempt has failed; whether there is to be another one.
-    pub(crate) fn fail(&mut self) -> bool {
-        self.failed += 1;
-        self.failed < ATTEMPTS_MAX
-    }
-
-    /// The batch is done.
-    pub(crate) fn succeed(&mut self) {
-        self.locked_batches = match (self.locks(), self.failed) {
-            (true, 0) => self.locked_batches - 1,
-            (true, _) => LOCKED_BATCHES,
-            (false, _) => 0,
-        };
-        self.failed = 0;
-    }
+/// Whether this attempt at a batch locks its rows: one that has lost to writers does. The next one
+/// does not again, since a lock may be held by somebody who never ends.
+pub(crate) fn locks_rows(attempt: usize) -> bool {
+    attempt % 2 == 1
 }
 
 /// How the transaction of a batch is to run.
@@ -131,32 +95,5 @@ pub(crate) fn note(
     match (left, cx.cache.gateway()) {
         (Some(left), Some(_)) => backfill.note(txn, seq, left).map_err(from_kv),
         (None, _) | (_, None) => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn batches_after_a_lost_one_begin_with_locks() {
-        let mut locks = BatchLocks::default();
-        assert!(!locks.locks());
-        assert!(locks.fail() && locks.locks());
-        locks.succeed();
-        for _ in 0..LOCKED_BATCHES {
-            assert!(locks.locks());
-            locks.succeed();
-        }
-        assert!(!locks.locks(), "whether writers are still there is tried now");
-    }
-
-    #[test]
-    fn a_batch_whose_locks_are_refused_goes_on_without() {
-        let mut locks = BatchLocks { failed: 0, locked_batches: 3 };
-        assert!(locks.locks());
-        assert!(locks.fail() && !locks.locks());
-        locks.succeed();
-        assert!(!locks.locks());
     }
 }

@@ -25,7 +25,7 @@ use crate::context::DdlContext;
 use crate::online::index::builder::{Builder, duplicate, is_mine, vanished};
 use crate::online::index::bulk_fill;
 use crate::online::replace_index::take_part;
-use crate::online::steps::{BatchLocks, batch_options, batch_retries, change, note};
+use crate::online::steps::{ATTEMPTS_MAX, batch_options, batch_retries, change, locks_rows, note};
 use crate::rows::delete::delete_index_entries;
 use crate::rows::reader::{CHECKED, locked_rows, whole_rows};
 use crate::table::exprs::index_row;
@@ -126,10 +126,10 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
     if rest.is_none() && bulk_fill::fill(cx, kv, &builder).await? {
         return Ok(());
     }
-    let (mut next, mut locks) = (Some(rest.unwrap_or(whole)), BatchLocks::default());
+    let mut next = Some(rest.unwrap_or(whole));
     while let Some(span) = next {
         cx.exec.breathe().await?;
-        next = batch(cx, kv, &builder, span, &mut locks).await?;
+        next = batch(cx, kv, &builder, span).await?;
     }
     Ok(())
 }
@@ -140,18 +140,16 @@ async fn batch(
     kv: &Database,
     builder: &Builder,
     span: Span,
-    locks: &mut BatchLocks,
 ) -> Result<Option<Span>> {
+    let mut attempt = 0;
     loop {
         // Fewer rows meet fewer writers.
-        let pairs_max = (BATCH_PAIRS >> (locks.failed() / 2).min(BATCH_HALVINGS)).max(1);
-        let how = (pairs_max, locks.locks());
-        match batch_once(cx, kv, builder, span.clone(), how).await {
-            Err(error) if batch_retries(&error) && locks.fail() => {}
-            Ok(left) => {
-                locks.succeed();
-                return Ok(left);
-            }
+        let pairs_max = (BATCH_PAIRS >> (attempt / 2).min(BATCH_HALVINGS)).max(1);
+        let locks = locks_rows(attempt);
+        let outcome = batch_once(cx, kv, builder, span.clone(), (pairs_max, locks)).await;
+        attempt += 1;
+        match outcome {
+            Err(error) if batch_retries(&error) && attempt < ATTEMPTS_MAX => {}
             other => return other,
         }
     }
