@@ -9,6 +9,7 @@
 //! 8  notification  /8/1/number  notifications of a transaction, in the order of commits
 //!                  /8/2         a lock: its holder has the next number
 //! 10 advisory lock /10/1/lock   the sessions that hold an advisory lock, as JSON
+//!                  /10/2/id     what a gateway says of waits for rows, as JSON
 //! ```
 //!
 //! The other numbers below 100 belong to the crate `catalog`.
@@ -108,18 +109,35 @@ pub(crate) fn lock_records_span() -> Span {
     Span::prefix(key::index_prefix(ADVISORY_LOCKS, 1))
 }
 
-fn of_gateway(index: u16, gateway: u64) -> Key {
-    let mut out = key::index_prefix(GATEWAYS, index);
+/// What all gateways say of waits for locks of rows.
+pub(crate) fn row_waits_span() -> Span {
+    Span::prefix(key::index_prefix(ADVISORY_LOCKS, 2))
+}
+
+/// Where a gateway says which of its transactions wait for locks of rows.
+pub(crate) fn row_waits_key(gateway: u64) -> Key {
+    numbered(ADVISORY_LOCKS, 2, gateway)
+}
+
+/// The gateway in a key of [`row_waits_key`].
+pub(crate) fn gateway_of_row_waits(key: &[u8]) -> Option<u64> {
+    let mut column = key.strip_prefix(key::index_prefix(ADVISORY_LOCKS, 2).as_slice())?;
+    let gateway = key::decode(&mut column, &SqlType::Int8, false).ok()?.as_int()?;
+    Some(gateway.cast_unsigned())
+}
+
+fn numbered(table: u32, index: u16, gateway: u64) -> Key {
+    let mut out = key::index_prefix(table, index);
     key::encode(&mut out, &Datum::Int(gateway.cast_signed()), &SqlType::Int8, false);
     out
 }
 
 pub(crate) fn record_key(gateway: u64) -> Key {
-    of_gateway(1, gateway)
+    numbered(GATEWAYS, 1, gateway)
 }
 
 pub(crate) fn mark_key(gateway: u64) -> Key {
-    of_gateway(2, gateway)
+    numbered(GATEWAYS, 2, gateway)
 }
 
 pub(crate) fn duty_key(duty: &str) -> Key {

@@ -83,7 +83,7 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     }
     if let Statement::AlterIndex(alter) = statement
         && cx.implicit
-        && !matches!(alter.action, AlterIndexAction::Options | AlterIndexAction::Attach(_))
+        && matches!(alter.action, AlterIndexAction::Interleave(_) | AlterIndexAction::Uninterleave)
         && !names_temporary(cx, &alter.name)
     {
         return move_index::run(cx, alter).await.map(|()| "ALTER INDEX".to_owned());

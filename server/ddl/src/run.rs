@@ -124,7 +124,8 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             if let AlterIndexAction::Attach(index) = &alter.action {
                 attach_index(cx, &alter.name, index)?;
             }
-            move_index::in_transaction(&alter.action)?
+            move_index::in_transaction(cx, alter)?;
+            "ALTER INDEX"
         }
         Statement::CreateView(create) if create.materialized => {
             return materialized::create(cx, create).await;

@@ -241,6 +241,10 @@ impl Store for EmbeddedStore {
         self.shared.locks.list()
     }
 
+    fn awaited_locks(&self) -> Vec<LockInfo> {
+        self.shared.locks.awaited()
+    }
+
     fn metrics(&self) -> StoreMetrics {
         let counters = &self.shared.counters;
         let locks = &self.shared.locks;

@@ -17,8 +17,8 @@ use crate::{
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, Error,
     Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait, ReadSegment,
-    Result, RetryReason, Snapshot, Store, StoreClock, StoreMetric, StoreMetrics, StoreValue,
-    TIME_BOUNDS, TxnId, Value,
+    Result, RetryReason, SharedWait, Snapshot, Store, StoreClock, StoreMetric, StoreMetrics,
+    StoreValue, TIME_BOUNDS, Timestamp, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -457,6 +457,16 @@ impl Store for TikvStore {
 
     fn locks(&self) -> Vec<LockInfo> {
         self.parts.lock_manager.registry.list(|key| self.parts.keyspace().contract_key(key))
+    }
+
+    fn shared_waits(&self) -> Vec<SharedWait> {
+        self.parts.lock_manager.registry.waits(|key| self.parts.keyspace().contract_key(key))
+    }
+
+    fn shared_number(&self, txn: TxnId) -> Option<Timestamp> {
+        let transaction = self.parts.lock_manager.registry.get(txn)?;
+        let start = transaction.locks.lock().start?;
+        Some(Timestamp(start.ts))
     }
 
     fn metrics(&self) -> StoreMetrics {

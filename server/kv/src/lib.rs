@@ -75,7 +75,7 @@ pub use options::{
 pub use session::{LocalKeyspace, SessionLock, SessionLocks};
 pub use store::{
     Answer, BulkLoad, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, Loaded,
-    LockGrant, LockInfo, NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
+    LockGrant, LockInfo, NewKey, ReadSegment, SharedWait, Snapshot, Store, StoreMetrics, Write,
 };
 pub use transaction::{
     CommitTerms, DeferredWork, LockResult, Locks, Reads, Restarts, RoundTrips, SavepointId,

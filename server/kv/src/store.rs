@@ -213,6 +213,19 @@ pub struct LockInfo {
     pub waited: Duration,
 }
 
+/// A wait for a lock whose holder another process over the same store may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedWait {
+    /// The transaction that waits, by the number that all processes know it by.
+    pub waiter: Timestamp,
+    /// The transaction that holds the lock, likewise.
+    pub holder: Timestamp,
+    /// What is locked.
+    pub key: Key,
+    /// How long it has been waited for.
+    pub waited: Duration,
+}
+
 /// Counters of a store, as plain numbers. Sums since the start unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StoreMetrics {
@@ -362,6 +375,23 @@ pub trait Store: Send + Sync + 'static {
 
     /// Locks held and awaited now, in key order.
     fn locks(&self) -> Vec<LockInfo>;
+
+    /// Locks awaited now, in key order.
+    fn awaited_locks(&self) -> Vec<LockInfo> {
+        self.locks().into_iter().filter(|lock| !lock.granted).collect()
+    }
+
+    /// The waits of this process for locks of other transactions, as far as the holder is known.
+    /// Empty where the store finds every deadlock by itself.
+    fn shared_waits(&self) -> Vec<SharedWait> {
+        Vec::new()
+    }
+
+    /// The number by which all processes over the store know a transaction that has asked for
+    /// locks; `None` where only this process knows it.
+    fn shared_number(&self, _txn: TxnId) -> Option<Timestamp> {
+        None
+    }
 
     /// The store's counters.
     fn metrics(&self) -> StoreMetrics;

@@ -201,7 +201,6 @@ impl SessionEntry {
             state_change: activity.state_change,
             state: activity.state.to_owned(),
             query: activity.query.to_string(),
-            wait: None,
             transaction: activity.transaction,
         }
     }

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use braid_kv::TxnId;
+use braid_codec::key::AdvisoryKey;
+use braid_kv::{LockInfo, TxnId};
+use braid_system_views::LockEntry;
 use braid_types::{Error, SqlState};
 use parking_lot::Mutex;
 
@@ -34,6 +36,34 @@ impl SessionRegistry {
 
     pub(crate) fn remove(&self, pid: i32) {
         self.sessions.lock().remove(&pid);
+    }
+
+    /// Locks with the sessions that hold them or wait for them.
+    pub(crate) fn with_holders(&self, locks: impl Iterator<Item = LockInfo>) -> Vec<LockEntry> {
+        let entries = self.entries();
+        let pid_of = |number: u64| {
+            let holds =
+                |entry: &&Arc<SessionEntry>| entry.activity.lock().transaction == Some(number);
+            entries.iter().find(holds).map(|entry| entry.pid)
+        };
+        let views: Vec<_> =
+            entries.iter().filter_map(|entry| Some((entry.pid, entry.view()?))).collect();
+        let mut shown = Vec::new();
+        for info in locks {
+            let Some(key) = AdvisoryKey::decode(&info.span.start) else {
+                shown.push(LockEntry { pid: pid_of(info.txn.0), info });
+                continue;
+            };
+            let of_session = views.iter().find(|(_, view)| view.advisory().session() == info.txn);
+            let Some((pid, view)) = of_session else { continue };
+            // The store knows the strongest mode only.
+            let modes = if info.granted { view.advisory().modes(key) } else { vec![info.strength] };
+            shown.extend(modes.into_iter().map(|strength| {
+                let info = LockInfo { strength, ..info.clone() };
+                LockEntry { pid: Some(*pid), info }
+            }));
+        }
+        shown
     }
 
     /// How many sessions there are.

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use braid_builtins::Special;
 use braid_catalog::{Catalog, Id, Routine, SIGNAL_BACKEND, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
-use braid_codec::key::AdvisoryKey;
 use braid_exec::{
     AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
     TempSpace, TriggerCall, from_kv,
 };
-use braid_kv::{LockInfo, SharedSnapshot, TxnId};
+use braid_kv::SharedSnapshot;
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
 use braid_system_views::{
@@ -301,10 +300,6 @@ fn blocking_pids(locks: &[LockEntry], args: &[Datum]) -> Datum {
     Datum::array(braid_types::SqlType::Int4, pids)
 }
 
-fn holds_locks_of(view: &Arc<dyn SessionView>, txn: TxnId) -> bool {
-    view.advisory().session() == txn
-}
-
 impl SessionView for Shared {
     fn role_with_token(&self, token: Token) -> Option<Id> {
         let has_it = self.state.lock().settings.commit_token() == Some(token);
@@ -463,33 +458,16 @@ impl RuntimeInfo for Shared {
     }
 
     fn locks(&self) -> Vec<LockEntry> {
-        let entries = self.engine.sessions.entries();
-        let pid_of = |number: u64| {
-            let holds =
-                |entry: &&Arc<SessionEntry>| entry.activity.lock().transaction == Some(number);
-            entries.iter().find(holds).map(|entry| entry.pid)
-        };
-        let views: Vec<_> =
-            entries.iter().filter_map(|entry| Some((entry.pid, entry.view()?))).collect();
-        let mut shown = Vec::new();
         let kv = &self.engine.kv;
         let of_sessions = kv.session_locks().map_or_else(Vec::new, |locks| locks.shown());
-        for info in kv.store().locks().into_iter().chain(of_sessions) {
-            let Some(key) = AdvisoryKey::decode(&info.span.start) else {
-                shown.push(LockEntry { pid: pid_of(info.txn.0), info });
-                continue;
-            };
-            let is_holder = |(_, view): &&(i32, _)| holds_locks_of(view, info.txn);
-            let Some((pid, view)) = views.iter().find(is_holder) else { continue };
-            let pid = Some(*pid);
-            // The store knows the strongest mode only.
-            let modes = if info.granted { view.advisory().modes(key) } else { vec![info.strength] };
-            shown.extend(modes.into_iter().map(|strength| {
-                let info = LockInfo { strength, ..info.clone() };
-                LockEntry { pid, info }
-            }));
-        }
-        shown
+        self.engine.sessions.with_holders(kv.store().locks().into_iter().chain(of_sessions))
+    }
+
+    fn awaited_locks(&self) -> Vec<LockEntry> {
+        let kv = &self.engine.kv;
+        let of_sessions = kv.session_locks().map_or_else(Vec::new, |locks| locks.shown());
+        let of_sessions = of_sessions.into_iter().filter(|lock| !lock.granted);
+        self.engine.sessions.with_holders(kv.store().awaited_locks().into_iter().chain(of_sessions))
     }
 
     fn metrics(&self) -> Vec<MetricEntry> {

@@ -15,6 +15,8 @@ pub trait RuntimeInfo: Send + Sync {
     fn terminate_session(&self, pid: i32) -> Result<bool>;
     /// Locks held and awaited.
     fn locks(&self) -> Vec<LockEntry>;
+    /// Locks awaited.
+    fn awaited_locks(&self) -> Vec<LockEntry>;
     /// Counters and gauges, as `/metrics` shows them.
     fn metrics(&self) -> Vec<MetricEntry>;
     /// This session's settings.
@@ -182,8 +184,6 @@ pub struct SessionInfo {
     pub state: String,
     /// Its last statement.
     pub query: String,
-    /// Kind and name of what it waits for.
-    pub wait: Option<(String, String)>,
     /// Its transaction's number in this process.
     pub transaction: Option<u64>,
 }

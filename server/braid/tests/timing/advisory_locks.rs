@@ -167,3 +167,89 @@ fn a_circle_through_two_gateways_is_broken() {
         assert!(one == deadlock || other == deadlock, "{one:?} {other:?}");
     });
 }
+
+/// Two tables of one row each.
+async fn rows(cluster: &Cluster) {
+    let table = "CREATE TABLE one (id int PRIMARY KEY, v int); INSERT INTO one VALUES (1, 0); \
+                 CREATE TABLE other (id int PRIMARY KEY, v int); INSERT INTO other VALUES (1, 0)";
+    cluster.connect(0).await.batch_execute(table).await.expect("tables");
+}
+
+type Outcome = Result<(), Option<SqlState>>;
+
+/// Runs a statement, then ends the block: who is refused lets the others go on.
+async fn end_after(client: &Client, sql: &str) -> Outcome {
+    let run = tokio::time::timeout(PATIENCE, client.batch_execute(sql)).await;
+    let result = run.unwrap_or_else(|_| panic!("{sql}: nobody breaks the circle"));
+    client.batch_execute("ROLLBACK; SELECT pg_advisory_unlock_all()").await.expect("ends");
+    result.map_err(|error| error.code().cloned())
+}
+
+const TAKE_ROW: &str = "BEGIN; SELECT v FROM one WHERE id = 1 FOR UPDATE";
+const DEADLOCK: Outcome = Err(Some(SqlState::T_R_DEADLOCK_DETECTED));
+
+/// One holds a row and waits for an advisory lock; who holds that waits for the row.
+#[test]
+fn a_circle_through_a_row_is_broken() {
+    run(async {
+        let cluster = Cluster::start(2);
+        rows(&cluster).await;
+        for (first, second) in [(0, 0), (0, 1), (1, 0)] {
+            let (a, b) = (cluster.connect(first).await, cluster.connect(second).await);
+            a.batch_execute(TAKE_ROW).await.expect("is free");
+            lock(&b, 9).await;
+            let (waits, goes_on) = tokio::join!(
+                end_after(&a, "SELECT pg_advisory_xact_lock(9)"),
+                end_after(&b, "UPDATE one SET v = v + 1 WHERE id = 1"),
+            );
+            assert_eq!(waits, DEADLOCK, "who waits for the advisory lock gives way");
+            assert_eq!(goes_on, Ok(()));
+        }
+    });
+}
+
+/// A transaction without advisory locks is one step of the circle.
+#[test]
+fn a_circle_through_two_rows_and_two_gateways_is_broken() {
+    run(async {
+        let cluster = Cluster::start(2);
+        rows(&cluster).await;
+        let (a, b) = (cluster.connect(0).await, cluster.connect(0).await);
+        let plain = cluster.connect(1).await;
+        a.batch_execute(TAKE_ROW).await.expect("is free");
+        let other = "BEGIN; SELECT v FROM other WHERE id = 1 FOR UPDATE";
+        plain.batch_execute(other).await.expect("is free");
+        b.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(9)").await.expect("is free");
+        let (waits, between, goes_on) = tokio::join!(
+            end_after(&a, "SELECT pg_advisory_lock(9)"),
+            end_after(&plain, "UPDATE one SET v = 1 WHERE id = 1"),
+            end_after(&b, "UPDATE other SET v = 1 WHERE id = 1"),
+        );
+        assert_eq!(waits, DEADLOCK);
+        assert_eq!((between, goes_on), (Ok(()), Ok(())));
+    });
+}
+
+/// A request for a row that has given up is no step of a circle any more.
+#[test]
+fn a_wait_that_has_ended_closes_no_circle() {
+    run(async {
+        let cluster = Cluster::start(2);
+        rows(&cluster).await;
+        let (a, b) = (cluster.connect(0).await, cluster.connect(1).await);
+        a.batch_execute(TAKE_ROW).await.expect("is free");
+        lock(&b, 9).await;
+        let gives_up = async {
+            // It begins later, so that its wait ends before the circle is certain.
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            b.batch_execute("SET lock_timeout = '1300ms'").await.expect("is set");
+            let update = b.batch_execute("UPDATE one SET v = 1 WHERE id = 1").await;
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            unlock(&b, 9).await;
+            update.map_err(|error| error.code().cloned())
+        };
+        let (waits, gave_up) = tokio::join!(end_after(&a, "SELECT pg_advisory_lock(9)"), gives_up);
+        assert_eq!(gave_up, Err(Some(SqlState::LOCK_NOT_AVAILABLE)));
+        assert_eq!(waits, Ok(()));
+    });
+}

@@ -10,4 +10,5 @@ mod gateways;
 mod left_over;
 mod several_gateways;
 mod taken_over;
+mod three_gateways;
 mod unreachable;

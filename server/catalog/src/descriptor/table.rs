@@ -135,8 +135,16 @@ pub struct Check {
     pub expr: StoredExpr,
     /// The columns it names.
     pub columns: Vec<ColumnId>,
+    /// Existing rows were checked.
+    #[serde(default = "is_checked")]
+    pub validated: bool,
     /// COMMENT ON CONSTRAINT.
     pub comment: Option<String>,
+}
+
+/// Descriptors that do not say otherwise are of constraints whose rows were checked.
+fn is_checked() -> bool {
+    true
 }
 
 /// What a replica would find changed rows by.

@@ -86,6 +86,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         families: vec![Family { id: 0, name: "primary".to_owned() }],
         next_family: 1,
         checks: vec![Check {
+            validated: true,
             id: check,
             name: format!("{name}_a_check"),
             expr: StoredExpr::Written("a > 0".to_owned()),

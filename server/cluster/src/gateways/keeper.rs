@@ -18,7 +18,7 @@ use super::gateway::{Gateways, LEASE, SharedStore};
 use super::lease::{Epoch, Lease};
 use super::record::{GatewayMode, GatewayRecord, Roster};
 use crate::records::{parse, scan_all, to_json};
-use crate::system_keys::{duty_key, mark_key, marks_span, record_key};
+use crate::system_keys::{duty_key, mark_key, marks_span, record_key, row_waits_key};
 
 /// Pause between renewals of the record.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
@@ -316,6 +316,7 @@ async fn forget_dead(gateways: &Gateways, shared: &SharedStore, roster: &Roster)
     }
     txn.delete(seq, record_key(dead.id))?;
     txn.delete(seq, mark_key(dead.id))?;
+    txn.delete(seq, row_waits_key(dead.id))?;
     // If others were faster it is gone as well.
     txn.commit().await.map(drop)
 }

@@ -20,17 +20,20 @@
 //!   for is given back after it was granted.
 //!
 //! Limits: who waits looks again after at most [`LOOK_EVERY`], unless the lock is given back here.
-//! Circles of waits for these locks are found, those that go through locks of rows are not.
+//! A circle of waits is found after some seconds, whether or not it goes through locks of rows
+//! (`deadlocks`).
 
+mod deadlocks;
 mod record;
+mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use braid_kv::{
-    Answer, CommitFence, DeadlockEdge, Error, Key, LockInfo, LockStrength, LockWait, Record,
-    Result as KvResult, SessionLock, SessionLocks, Span, TxnId, TxnOptions,
+    Answer, CommitFence, Error, Key, LockInfo, LockStrength, LockWait, Result as KvResult,
+    SessionLock, SessionLocks, Span, TxnId, TxnOptions,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -38,17 +41,19 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use crate::gateways::{Gateways, Lease};
-use crate::records::{parse, scan_all, to_json};
-use crate::system_keys::{lock_of_record_key, lock_record_key, lock_records_span};
-use record::{Entry, LockRecord, Owner, circle};
+use crate::records::{parse, to_json};
+use crate::system_keys::lock_record_key;
+use deadlocks::{LONG_WAIT, Publisher, Search};
+use record::{Entry, LockRecord, Owner};
 
 /// The longest pause between two looks at a lock that others hold.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The first pause.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
-/// After this wait a session is noted in the record. From then on it looks for circles at this
-/// interval.
-const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
+/// The longest pause once a session has waited long, is noted in the record and looks for circles.
+const LOOK_LATE: Duration = Duration::from_secs(1);
+/// How often the gateway's own waits for rows are looked at.
+const PUBLISH_EVERY: Duration = Duration::from_millis(500);
 /// Between two attempts to change a record that others change, or after a failure.
 const AGAIN_AFTER: Duration = Duration::from_millis(3);
 /// The longest pause between attempts to give a lock back while the store fails.
@@ -67,6 +72,17 @@ struct Local {
     keys: HashMap<Key, Arc<LocalKey>>,
     sessions: HashMap<TxnId, Holder>,
     waiting: HashMap<TxnId, (Key, LockStrength, Instant)>,
+}
+
+impl Local {
+    /// Forgets a session that neither holds a lock nor waits for one.
+    fn forget_idle(&mut self, session: TxnId) {
+        let is_idle = |holder: &Holder| holder.keys.is_empty();
+        if !self.waiting.contains_key(&session) && self.sessions.get(&session).is_some_and(is_idle)
+        {
+            self.sessions.remove(&session);
+        }
+    }
 }
 
 /// A lock that sessions of this gateway have to do with.
@@ -111,13 +127,8 @@ struct Holder {
     /// The lease in which all of them were granted.
     lease: Arc<Lease>,
     keys: BTreeMap<Key, LockStrength>,
-}
-
-/// What an attempt to take a lock has come to.
-enum Attempt {
-    Granted,
-    InTheWay,
-    Deadlock(Arc<[DeadlockEdge]>),
+    /// The last transaction that runs in it.
+    txn: TxnId,
 }
 
 fn stopped() -> Error {
@@ -139,6 +150,7 @@ impl SharedLocks {
             local: Arc::default(),
         });
         shared.kv.set_session_locks(locks.clone());
+        tokio::spawn(publish_waits(Arc::downgrade(&locks)));
         Some(locks)
     }
 
@@ -159,15 +171,12 @@ impl SharedLocks {
     /// The lease in which the session's locks are granted.
     fn lease_of(&self, session: TxnId) -> KvResult<Arc<Lease>> {
         let gateways = self.gateways.upgrade().ok_or_else(stopped)?;
-        let mut local = self.local.lock();
+        let local = self.local.lock();
         if let Some(holder) = local.sessions.get(&session).filter(|one| !one.keys.is_empty()) {
             let is_kept = gateways.keeps(&holder.lease);
             return if is_kept { Ok(holder.lease.clone()) } else { Err(lost()) };
         }
-        let lease = gateways.lease().ok_or_else(lost)?;
-        let holder = Holder { lease: lease.clone(), keys: BTreeMap::new() };
-        local.sessions.insert(session, holder);
-        Ok(lease)
+        gateways.lease().ok_or_else(lost)
     }
 
     async fn take_or_wait(
@@ -179,18 +188,23 @@ impl SharedLocks {
         let lease = self.lease_of(session)?;
         let began = Instant::now();
         let used = Used::new(&self.local, key);
-        let mut waiting = None;
+        let (mut waiting, mut search) = (None, Search::default());
         let mut pause = LOOK_FIRST;
         loop {
             let change = self.change(session, key)?;
             let mut freed = std::pin::pin!(used.of_key.freed.notified());
             freed.as_mut().enable();
-            let is_long = began.elapsed() >= DEADLOCK_AFTER;
-            match change.take(strength, lease.clone(), is_long, &self.runtime).await? {
-                Attempt::Granted => return Ok(true),
-                Attempt::Deadlock(cycle) => return Err(Error::Deadlock { cycle }),
-                Attempt::InTheWay if wait != LockWait::Block => return Ok(false),
-                Attempt::InTheWay => {}
+            let is_long = began.elapsed() >= LONG_WAIT;
+            let (gateways, owner) = (change.gateways.clone(), change.owner);
+            if change.take(strength, lease.clone(), is_long, &self.runtime).await? {
+                return Ok(true);
+            }
+            if wait != LockWait::Block {
+                return Ok(false);
+            }
+            if is_long && let Some(circle) = search.look(&gateways, owner).await? {
+                let cycle = circle.edges(|of| self.shown_number(of, owner.gateway));
+                return Err(Error::Deadlock { cycle });
             }
             waiting.get_or_insert_with(|| Waiting::note(&self.local, lock, began));
             let left = timeout.map(|limit| limit.saturating_sub(began.elapsed()));
@@ -198,16 +212,60 @@ impl SharedLocks {
                 return Err(Error::LockTimeout { key: key.to_vec() });
             }
             let _ = tokio::time::timeout(left.map_or(pause, |left| left.min(pause)), freed).await;
-            pause = (pause * 2).min(if is_long { DEADLOCK_AFTER } else { LOOK_EVERY });
+            pause = (pause * 2).min(if is_long { LOOK_LATE } else { LOOK_EVERY });
+        }
+    }
+
+    /// The number of a session's transaction, by which a message names the session. A session of
+    /// another gateway has its own number only.
+    fn shown_number(&self, of: Owner, gateway: u64) -> TxnId {
+        let session = TxnId(of.session);
+        let local = self.local.lock();
+        let holder = local.sessions.get(&session).filter(|_| of.gateway == gateway);
+        holder.map_or(session, |holder| holder.txn)
+    }
+
+    /// Writes down for the other gateways which transactions here wait for rows.
+    async fn publish(&self, publisher: &mut Publisher) -> KvResult<()> {
+        let Some(gateways) = self.gateways.upgrade() else { return Ok(()) };
+        let (sessions, waits_here) = {
+            let local = self.local.lock();
+            let owner = |session: &TxnId| Owner { gateway: gateways.id(), session: session.0 };
+            let sessions = local.sessions.iter().map(|(id, holder)| (owner(id), holder.txn));
+            let mut sessions: Vec<(Owner, TxnId)> = sessions.collect();
+            sessions.sort_unstable();
+            let is_long =
+                |(_, _, since): &(Key, LockStrength, Instant)| since.elapsed() >= LONG_WAIT;
+            (sessions, local.waiting.values().any(is_long))
+        };
+        publisher.publish(&gateways, &sessions, waits_here).await
+    }
+}
+
+/// Works for as long as somebody has the locks.
+async fn publish_waits(locks: Weak<SharedLocks>) {
+    let mut publisher = Publisher::default();
+    loop {
+        tokio::time::sleep(PUBLISH_EVERY).await;
+        let Some(locks) = locks.upgrade() else { return };
+        if let Err(error) = locks.publish(&mut publisher).await {
+            tracing::debug!(%error, "waits for rows could not be published");
         }
     }
 }
 
 impl SessionLocks for SharedLocks {
-    fn join(&self, session: TxnId, _txn: TxnId) -> Option<Arc<dyn CommitFence>> {
+    fn join(&self, session: TxnId, txn: TxnId) -> Option<Arc<dyn CommitFence>> {
+        let gateways = self.gateways.upgrade()?;
+        let mut local = self.local.lock();
         // A session that has lost its locks stays bound to the lease that has ended.
-        let held = self.local.lock().sessions.get(&session).map(|holder| holder.lease.clone());
-        let lease = held.or_else(|| self.gateways.upgrade()?.lease())?;
+        if let Some(holder) = local.sessions.get_mut(&session).filter(|one| !one.keys.is_empty()) {
+            holder.txn = txn;
+            return Some(holder.lease.clone());
+        }
+        let lease = gateways.lease()?;
+        let holder = Holder { lease: lease.clone(), keys: BTreeMap::new(), txn };
+        local.sessions.insert(session, holder);
         Some(lease)
     }
 
@@ -216,7 +274,14 @@ impl SessionLocks for SharedLocks {
         lock: SessionLock<'a>,
         timeout: Option<Duration>,
     ) -> Answer<'a, KvResult<bool>> {
-        Answer::wait(self.take_or_wait(lock, timeout))
+        Answer::wait(async move {
+            let taken = self.take_or_wait(lock, timeout).await;
+            if !matches!(taken, Ok(true)) {
+                // A session without locks is not kept in mind.
+                self.local.lock().forget_idle(lock.session);
+            }
+            taken
+        })
     }
 
     fn keep(
@@ -292,7 +357,7 @@ impl Change {
         lease: Arc<Lease>,
         is_long: bool,
         runtime: &Handle,
-    ) -> KvResult<Attempt> {
+    ) -> KvResult<bool> {
         let turn = self.used.turn().await;
         let attempt = self.attempt(strength, lease, is_long, turn);
         runtime.spawn(attempt).await.unwrap_or_else(|_| Err(stopped()))
@@ -303,8 +368,8 @@ impl Change {
         strength: LockStrength,
         lease: Arc<Lease>,
         is_long: bool,
-        turn: OwnedMutexGuard<()>,
-    ) -> KvResult<Attempt> {
+        _turn: OwnedMutexGuard<()>,
+    ) -> KvResult<bool> {
         let request = Entry::new(self.owner, strength);
         let grant = |record: &mut LockRecord| {
             let is_granted = record.grant(request);
@@ -313,19 +378,18 @@ impl Change {
             }
             is_granted
         };
-        if self.transact(Some(&lease), grant).await? {
+        let is_granted = self.transact(Some(&lease), grant).await?;
+        if is_granted {
             let mut local = self.used.local.lock();
-            let holder = Holder { lease, keys: BTreeMap::new() };
-            let holder = local.sessions.entry(self.session).or_insert(holder);
+            let new = || Holder { lease: lease.clone(), keys: BTreeMap::new(), txn: self.session };
+            let holder = local.sessions.entry(self.session).or_insert_with(new);
+            if holder.keys.is_empty() {
+                holder.lease = lease;
+            }
             let held = holder.keys.entry(self.used.key.clone()).or_insert(strength);
             *held = strength.max(*held);
-            return Ok(Attempt::Granted);
         }
-        drop(turn);
-        Ok(match is_long {
-            true => self.circle().await?.map_or(Attempt::InTheWay, Attempt::Deadlock),
-            false => Attempt::InTheWay,
-        })
+        Ok(is_granted)
     }
 
     /// Leaves the session with a lock of this strength or with none, however long the store fails.
@@ -347,10 +411,8 @@ impl Change {
                 Some(strength) => holder.keys.insert(self.used.key.clone(), strength),
                 None => holder.keys.remove(&self.used.key),
             };
-            if holder.keys.is_empty() {
-                local.sessions.remove(&self.session);
-            }
         }
+        local.forget_idle(self.session);
         drop(local);
         self.used.of_key.freed.notify_waiters();
     }
@@ -402,26 +464,5 @@ impl Change {
             true => Ok(record),
             false => Ok(record.without(&self.gateways.gone(&others).await?)),
         }
-    }
-
-    /// A circle of waits through this session, if it is the one to give way.
-    async fn circle(&self) -> KvResult<Option<Arc<[DeadlockEdge]>>> {
-        let shared = self.gateways.shared.as_ref().ok_or_else(stopped)?;
-        let txn = shared.kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
-        let pairs = scan_all(&txn, txn.next_statement(), lock_records_span(), Record::Never).await;
-        txn.rollback().await;
-        let (mut keys, mut records) = (Vec::new(), Vec::new());
-        for (key, value) in pairs? {
-            keys.push(lock_of_record_key(&key).unwrap_or_default());
-            records.push(self.without_dead(parse(&value)?).await?);
-        }
-        let Some(steps) = circle(&records, self.owner) else { return Ok(None) };
-        let edge = |step: &record::Wait| DeadlockEdge {
-            waiter: TxnId(step.waiter.owner.session),
-            holder: TxnId(step.holder.session),
-            key: keys.get(step.lock).cloned().unwrap_or_default(),
-            strength: step.waiter.strength(),
-        };
-        Ok(Some(steps.iter().map(edge).collect()))
     }
 }

@@ -1,7 +1,7 @@
 //! Who holds a lock and who waits for it: what stands in the store, and the rules by which it
 //! changes. Pure functions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use braid_kv::LockStrength;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl LockRecord {
 
     /// Whom this request has to wait for. Who holds nothing also waits for exclusive requests that
     /// came before, so that these are not passed for ever.
-    fn ahead_of(&self, request: Entry) -> impl Iterator<Item = Owner> {
+    pub(super) fn ahead_of(&self, request: Entry) -> impl Iterator<Item = Owner> {
         let holders = self.holders.iter().filter(move |held| held.conflicts(request));
         let is_new = self.place(request.owner).is_none();
         let before = self.waiters.iter().take_while(move |one| one.owner != request.owner);
@@ -104,47 +104,6 @@ impl LockRecord {
             None => drop(self.holders.remove(place)),
         }
     }
-}
-
-/// One step of a circle: who waits, for whom, for which of the locks, and how strong a one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
-    pub waiter: Entry,
-    pub holder: Owner,
-    pub lock: usize,
-}
-
-/// The circle of waits through `victim`, if it is the greatest of the owners in it: one of them
-/// gives way, and all see the same records. A depth-first search.
-pub(super) fn circle(locks: &[LockRecord], victim: Owner) -> Option<Vec<Wait>> {
-    let mut waits: BTreeMap<Owner, Vec<Wait>> = BTreeMap::new();
-    for (lock, record) in locks.iter().enumerate() {
-        for waiter in &record.waiters {
-            let steps =
-                record.ahead_of(*waiter).map(|holder| Wait { waiter: *waiter, holder, lock });
-            waits.entry(waiter.owner).or_default().extend(steps);
-        }
-    }
-    let mut seen = BTreeSet::from([victim]);
-    let mut path: Vec<Wait> = Vec::new();
-    let mut open: Vec<Vec<Wait>> = vec![waits.get(&victim).cloned().unwrap_or_default()];
-    while let Some(steps) = open.last_mut() {
-        let Some(step) = steps.pop() else {
-            open.pop();
-            path.pop();
-            continue;
-        };
-        if step.holder == victim {
-            path.push(step);
-            return Some(path);
-        }
-        // Circles with a greater owner are that owner's to break.
-        if step.holder < victim && seen.insert(step.holder) {
-            path.push(step);
-            open.push(waits.get(&step.holder).cloned().unwrap_or_default());
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -193,24 +152,5 @@ mod tests {
         let mut lock = lock.without(&[1]);
         assert!(lock.is_empty());
         assert!(lock.grant(ask(2, Exclusive)));
-    }
-
-    #[test]
-    fn the_greatest_of_a_circle_gives_way() {
-        let mut locks = vec![LockRecord::default(); 3];
-        for (lock, session) in (1..=3).enumerate() {
-            assert!(locks[lock].grant(ask(session, Exclusive)));
-        }
-        locks[1].wait(ask(1, Exclusive));
-        locks[2].wait(ask(2, Shared));
-        assert_eq!(circle(&locks, owner(3)), None, "it does not wait");
-        locks[0].wait(ask(3, Exclusive));
-        let victim = [1, 2, 3].map(owner).into_iter().max().unwrap();
-        for session in 1..=3 {
-            let found = circle(&locks, owner(session));
-            assert_eq!(found.is_some(), owner(session) == victim);
-            let steps = found.unwrap_or_default();
-            assert!(steps.is_empty() || steps.len() == 3);
-        }
     }
 }

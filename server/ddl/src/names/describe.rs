@@ -1,6 +1,7 @@
 //! Descriptions of objects for messages.
 
 use braid_catalog::{Catalog, Id, Relation, Routine};
+use braid_sql::quote_ident;
 
 use crate::context::DdlContext;
 use crate::names::user_types::UserType;
@@ -11,11 +12,12 @@ pub(crate) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String
     match catalog.relation(id) {
         Some(Relation::Composite(found)) => describe_type(cx, &UserType::Composite(found)),
         Some(relation) if catalog.names().is_visible(cx.path(), &relation) => {
-            format!("{} {}", relation.kind(), relation.name())
+            format!("{} {}", relation.kind(), quote_ident(relation.name()))
         }
         Some(relation) => {
             let (_, schema) = catalog.names().schema_of(&relation);
-            format!("{} {schema}.{}", relation.kind(), relation.name())
+            let (schema, name) = (quote_ident(&schema), quote_ident(relation.name()));
+            format!("{} {schema}.{name}", relation.kind())
         }
         None => match UserType::by_id(catalog, id) {
             Some(found) => describe_type(cx, &found),

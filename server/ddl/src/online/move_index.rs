@@ -19,6 +19,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<(
     let clause = match &alter.action {
         AlterIndexAction::Interleave(clause) => Some(clause),
         AlterIndexAction::Options
+        | AlterIndexAction::Statistics(_)
         | AlterIndexAction::Uninterleave
         | AlterIndexAction::Attach(_) => None,
     };
@@ -29,12 +30,53 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<(
     build_index::run(cx, prepare).await
 }
 
-/// The tag of what changes nothing; 25001 for what works in several transactions of its own.
-pub(crate) fn in_transaction(action: &AlterIndexAction) -> Result<&'static str> {
-    match action {
-        AlterIndexAction::Options | AlterIndexAction::Attach(_) => Ok("ALTER INDEX"),
+/// What changes nothing; 25001 for what works in several transactions of its own.
+pub(crate) fn in_transaction(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
+    match &alter.action {
+        AlterIndexAction::Attach(_) => Ok(()),
+        AlterIndexAction::Options => find(cx, alter).map(drop),
+        AlterIndexAction::Statistics(number) => match find(cx, alter)? {
+            Some((table, index)) => check_statistics(&table, index, *number),
+            None => Ok(()),
+        },
         AlterIndexAction::Interleave(_) => Err(not_in_block("ALTER INDEX ... INTERLEAVE")),
         AlterIndexAction::Uninterleave => Err(not_in_block("ALTER INDEX ... UNINTERLEAVE")),
+    }
+}
+
+/// 42703 and 0A000 unless the part of an index with that number is an expression.
+fn check_statistics(table: &Table, index: IndexNumber, number: i64) -> Result<()> {
+    let place = match usize::try_from(number - 1) {
+        Ok(place) if number <= i64::from(i16::MAX) => place,
+        _ => {
+            let message = "column number must be in range from 1 to 32767";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    };
+    let Some(index) = table.index(index) else { return Ok(()) };
+    let name = &index.name;
+    let keys = &index.as_written().keys;
+    let Some(key) = keys.get(place) else {
+        let stored = index.storing.get(place.saturating_sub(keys.len()));
+        let Some(column) = stored.and_then(|id| table.column(*id)) else {
+            let message = format!("column number {number} of relation \"{name}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        };
+        let column = &column.name;
+        let message =
+            format!("cannot alter statistics on included column \"{column}\" of index \"{name}\"");
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    };
+    match table.column(key.column).filter(|column| !column.is_key_expr) {
+        None => Ok(()),
+        Some(column) => {
+            let column = &column.name;
+            let message = format!(
+                "cannot alter statistics on non-expression column \"{column}\" of index \"{name}\""
+            );
+            Err(Error::new(SqlState::FeatureNotSupported, message)
+                .hint("Alter statistics on table column instead."))
+        }
     }
 }
 

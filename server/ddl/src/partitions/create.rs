@@ -119,7 +119,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, parent: &Table) -> R
     }
     for check in &parent.checks {
         let id = cx.draft()?.allocate_id(table.id);
-        table.checks.push(Check { id, comment: None, ..check.clone() });
+        table.checks.push(Check { id, comment: None, validated: true, ..check.clone() });
     }
     Ok(())
 }

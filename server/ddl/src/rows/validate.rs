@@ -104,12 +104,32 @@ pub(crate) async fn validate_foreign_key(
     table: &Arc<Table>,
     key: &ForeignKey,
 ) -> Result<()> {
+    let is_checked_by_writers = before_validation(cx, table, key.id).await? == Record::Never;
+    find_parents(cx, table, key, is_checked_by_writers).await
+}
+
+/// The same after this transaction has changed values of one of the two tables.
+pub(crate) async fn validate_changed_key(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+) -> Result<()> {
+    block_writers(cx, table).await?;
+    find_parents(cx, table, key, false).await
+}
+
+async fn find_parents(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+    is_checked_by_writers: bool,
+) -> Result<()> {
     let catalog = cx.catalog();
     let parent = parent_of(&catalog, table, key)?.clone();
     // Both sides are validated at the commit, at every level, unless writers do it.
-    let (children, parents) = match before_validation(cx, table, key.id).await? {
-        Record::Never => (Record::Never, Record::Never),
-        _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
+    let (children, parents) = match is_checked_by_writers {
+        true => (Record::Never, Record::Never),
+        false => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
     };
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children)?;
     let keys = ParentKeys::new(&catalog, table, &parent, key)?;

@@ -267,7 +267,7 @@ pub(crate) fn add_check_constraint(
         None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
     };
     let id = cx.draft()?.allocate_id(table.id);
-    table.checks.push(Check { id, name, expr, columns, comment: None });
+    table.checks.push(Check { id, name, expr, columns, validated: true, comment: None });
     Ok(())
 }
 

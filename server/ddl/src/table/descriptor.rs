@@ -6,7 +6,7 @@ use braid_catalog::{
     Catalog, Id, Index, OnCommit, ReplicaIdentity, RowSecurity, Table, TriggerState,
 };
 use braid_sql::ast::{self, DropBehavior};
-use braid_sql::fold;
+use braid_sql::{fold, quote_ident};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -44,7 +44,10 @@ pub(crate) fn referring_to(
     let mut found = Vec::new();
     for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
         for key in child.foreign_keys.iter().filter(|key| key.parent == table.id && fits(key)) {
-            found.push((key.id, format!("constraint {} on table {}", key.name, child.name)));
+            found.push((
+                key.id,
+                format!("constraint {} on table {}", key.name, quote_ident(&child.name)),
+            ));
         }
     }
     found.sort_unstable();
@@ -62,10 +65,11 @@ pub(crate) fn refuse_if_referenced(
     if lines.is_empty() {
         return Ok(());
     }
-    let (name, relation) = (&index.name, &table.name);
+    let (name, relation) = (&index.name, quote_ident(&table.name));
     let message = format!(
         "cannot drop constraint {name} on table {relation} because other objects depend on it"
     );
+    let name = quote_ident(name);
     let detail: Vec<String> =
         lines.iter().map(|line| format!("{line} depends on index {name}")).collect();
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
@@ -100,8 +104,11 @@ pub(crate) fn free_index(
     let needs = |key: &braid_catalog::ForeignKey| key.parent == id && key.parent_index == number;
     for child in table.referenced_by.clone().iter().filter_map(|child| catalog.table(*child)) {
         for key in child.foreign_keys.iter().filter(|key| needs(key)) {
-            let message =
-                format!("drop cascades to constraint {} on table {}", key.name, child.name);
+            let message = format!(
+                "drop cascades to constraint {} on table {}",
+                key.name,
+                quote_ident(&child.name)
+            );
             cx.notice(SqlState::SuccessfulCompletion, message);
         }
         if child.id != id {

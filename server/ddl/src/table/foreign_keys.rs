@@ -112,6 +112,7 @@ fn check_collations(cx: &DdlContext<'_>, pairs: &[(&Column, &Column)]) -> Result
     }
 }
 
+/// 42804 if columns that refer to each other cannot be compared.
 pub(crate) fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
     for (child, parent) in pairs {
         if !comparable(&child.ty, &parent.ty) {

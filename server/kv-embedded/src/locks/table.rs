@@ -266,14 +266,25 @@ impl Table {
     /// Everything, in key order.
     pub(super) fn list(&self) -> Vec<LockInfo> {
         let mut all = self.held.list();
-        all.extend(self.waiters.values().map(|waiter| LockInfo {
+        all.extend(self.waits());
+        all.sort_by(|a, b| (&a.span, !a.granted, a.txn).cmp(&(&b.span, !b.granted, b.txn)));
+        all
+    }
+
+    /// Everything awaited, in key order.
+    pub(super) fn awaited(&self) -> Vec<LockInfo> {
+        let mut all: Vec<LockInfo> = self.waits().collect();
+        all.sort_by(|a, b| (&a.span, a.txn).cmp(&(&b.span, b.txn)));
+        all
+    }
+
+    fn waits(&self) -> impl Iterator<Item = LockInfo> {
+        self.waiters.values().map(|waiter| LockInfo {
             span: waiter.target.span(),
             txn: waiter.txn,
             strength: waiter.strength,
             granted: false,
             waited: waiter.since.elapsed(),
-        }));
-        all.sort_by(|a, b| (&a.span, !a.granted, a.txn).cmp(&(&b.span, !b.granted, b.txn)));
-        all
+        })
     }
 }

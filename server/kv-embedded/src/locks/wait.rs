@@ -167,6 +167,11 @@ impl LockManager {
         self.table.lock().list()
     }
 
+    /// Everything awaited, in key order.
+    pub(crate) fn awaited(&self) -> Vec<LockInfo> {
+        self.table.lock().awaited()
+    }
+
     /// How many locks are held, how many requests wait, and how many deadlocks there were.
     pub(crate) fn counts(&self) -> (usize, usize, u64) {
         let table = self.table.lock();

@@ -18,7 +18,9 @@
 //! Locks on spans do not exist here, and shared locks are taken as exclusive ones.
 
 use super::{
-    transaction_registry::{HeldLock, TransactionRegistry, TransactionStart, TransactionState},
+    transaction_registry::{
+        HeldLock, TransactionRegistry, TransactionStart, TransactionState, Wait,
+    },
     transaction_status::{TransactionStatus, unexpected},
 };
 use crate::cluster::{Backoff, Cluster, Request, RequestOptions};
@@ -391,6 +393,9 @@ impl LockManager {
             if waiting.as_ref().is_none_or(|waiting| waiting.key != key) {
                 waiting = Some(Waiting::new(transaction, key, &self.counters));
             }
+            if let Some(waiting) = &waiting {
+                waiting.note_holder(lock.lock_version);
+            }
         }
     }
 
@@ -557,8 +562,14 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(transaction: &'a TransactionState, key: Key, counters: &'a LockCounters) -> Waiting<'a> {
         let since = Instant::now();
-        transaction.locks.lock().waits.insert(key.clone(), since);
+        transaction.locks.lock().waits.insert(key.clone(), Wait { since, holder: None });
         Waiting { transaction, key, since, counters }
+    }
+
+    fn note_holder(&self, start_ts: u64) {
+        if let Some(wait) = self.transaction.locks.lock().waits.get_mut(&self.key) {
+            wait.holder = Some(start_ts);
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 use super::transaction_status::TWO_PHASES;
 use crate::{cluster::Cluster, read::TikvSnapshot};
 use braid_kv::{
-    Error, Key, LockInfo, LockStrength, Result, RetryReason, Snapshot, Span, TxnId, Value,
+    Error, Key, LockInfo, LockStrength, Result, RetryReason, SharedWait, Snapshot, Span, Timestamp,
+    TxnId, Value,
 };
 use parking_lot::Mutex;
 use std::{
@@ -62,8 +63,16 @@ pub(crate) struct TransactionLocks {
     pub spans: Vec<(Span, Arc<dyn Snapshot>)>,
     /// Its commit goes on in two phases.
     pub two_phases: bool,
-    /// Waited for, since when.
-    pub waits: BTreeMap<Key, Instant>,
+    /// The keys that are waited for.
+    pub waits: BTreeMap<Key, Wait>,
+}
+
+/// A wait for the lock on a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub since: Instant,
+    /// The start timestamp of who holds it, once a store has said so.
+    pub holder: Option<u64>,
 }
 
 /// One transaction. Keys have the prefix.
@@ -248,7 +257,7 @@ impl TransactionRegistry {
         for transaction in self.all() {
             let state = transaction.locks.lock();
             let held = state.held.keys().map(|key| (key, true, Duration::ZERO));
-            let waits = state.waits.iter().map(|(key, since)| (key, false, since.elapsed()));
+            let waits = state.waits.iter().map(|(key, wait)| (key, false, wait.since.elapsed()));
             all.extend(held.chain(waits).map(|(key, granted, waited)| LockInfo {
                 span: Span::key(strip(key)),
                 txn: transaction.id,
@@ -258,6 +267,25 @@ impl TransactionRegistry {
             }));
         }
         all.sort_by(|a, b| (&a.span, !a.granted, a.txn).cmp(&(&b.span, !b.granted, b.txn)));
+        all
+    }
+
+    /// The waits whose holder is known, by start timestamps.
+    pub fn waits(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<SharedWait> {
+        let mut all = Vec::new();
+        for transaction in self.all() {
+            let state = transaction.locks.lock();
+            let Some(start) = state.start else { continue };
+            all.extend(state.waits.iter().filter_map(|(key, wait)| {
+                Some(SharedWait {
+                    waiter: Timestamp(start.ts),
+                    holder: Timestamp(wait.holder?),
+                    key: strip(key),
+                    waited: wait.since.elapsed(),
+                })
+            }));
+        }
+        all.sort_by(|a, b| (a.waiter, &a.key).cmp(&(b.waiter, &b.key)));
         all
     }
 

@@ -291,6 +291,8 @@ pub struct AlterIndex {
 pub enum AlterIndexAction {
     /// `SET (…)`, `RESET (…)`: accepted, no effect.
     Options,
+    /// `ALTER COLUMN number SET STATISTICS …`: accepted for an expression, no effect.
+    Statistics(i64),
     /// `INTERLEAVE IN …`.
     Interleave(Interleave),
     /// `UNINTERLEAVE`.

@@ -197,7 +197,8 @@ pub fn check_definition(
     check: &Check,
     pretty: bool,
 ) -> String {
-    format!("CHECK ({})", names.condition(table, &check.expr, pretty))
+    let not_valid = if check.validated { "" } else { " NOT VALID" };
+    format!("CHECK ({}){not_valid}", names.condition(table, &check.expr, pretty))
 }
 
 /// `CHECK ((…))` of a domain.

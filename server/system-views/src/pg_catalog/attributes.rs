@@ -163,10 +163,39 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         flag(column.is_some_and(|column| column.missing.is_some())),
         text(identity),
         text(if generated { "s" } else { "" }),
+        flag(false),
         flag(!inherited),
         int(u32::from(inherited)),
         int(column.map_or_else(|| collation(ty), column_collation)),
         acl_items(attribute.acl.clone()),
+    ]);
+}
+
+/// A number without a column. Programs such as `pg_dump` expect that numbers have no gaps.
+fn push_dropped(builder: &mut RowBuilder, relation: Id, number: ColumnId) {
+    builder.push([
+        int(relation),
+        text(format!("........pg.dropped.{number}........")),
+        int(0),
+        int(-1),
+        int(4),
+        int(number),
+        int(0),
+        int(-1),
+        int(-1),
+        flag(true),
+        text("i"),
+        text("p"),
+        flag(false),
+        flag(false),
+        flag(false),
+        text(""),
+        text(""),
+        flag(true),
+        flag(true),
+        int(0),
+        int(0),
+        acl_items(None),
     ]);
 }
 
@@ -178,6 +207,12 @@ pub(crate) fn shown_default(column: &Column) -> Option<&StoredExpr> {
 /// The columns of a table and of its indexes.
 fn push_table(builder: &mut RowBuilder, table: &Table, catalog: &Catalog) {
     let privileges = catalog.privileges();
+    let mut numbers: Vec<ColumnId> = table.visible_columns().map(|column| column.id).collect();
+    numbers.sort_unstable();
+    let last = numbers.last().copied().unwrap_or_default();
+    for number in (1..last).filter(|number| numbers.binary_search(number).is_err()) {
+        push_dropped(builder, table.id, number);
+    }
     for column in table.visible_columns() {
         push(
             builder,
@@ -223,6 +258,7 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "atthasmissing",
             "attidentity",
             "attgenerated",
+            "attisdropped",
             "attislocal",
             "attinhcount",
             "attcollation",

@@ -1,7 +1,6 @@
 //! The running server: sessions, locks, settings, prepared statements, cursors.
 
 use braid_codec::key::AdvisoryKey;
-use braid_kv::{LockStrength, Span, key_after};
 use braid_types::datetime::Abbreviation;
 use braid_types::net::Inet;
 use braid_types::{Datum, Interval, Result, Row, SqlType};
@@ -11,7 +10,9 @@ use crate::cell::{flag, int, ints, optional, text, texts};
 use crate::cell::{instant, time};
 use crate::context::{RowsOf, VirtualContext};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{CatalogKeyNames, Table};
+use crate::runtime::{LockEntry, SessionInfo};
+use braid_catalog::CatalogKeyNames;
+use braid_kv::{LockStrength, Span, key_after};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -50,10 +51,11 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "backend_type",
         ],
     );
+    let waits = cx.runtime.awaited_locks();
     for session in visible_sessions(cx) {
         let database = cx.catalog.names().database(&session.database);
         let user = cx.catalog.names().role(&session.user);
-        let (wait_kind, wait_name) = session.wait.unzip();
+        let (wait_kind, wait_name) = wait_of(cx, &session, &waits).unzip();
         // The low bits, as an xid has them.
         let transaction = session.transaction.map(|number| i64::from(number as u32));
         builder.push([
@@ -69,8 +71,8 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             time(session.transaction_start),
             time(session.query_start),
             time(session.state_change),
-            optional(wait_kind),
-            optional(wait_name),
+            wait_kind.map_or(Datum::Null, text),
+            wait_name.map_or(Datum::Null, text),
             text(&session.state),
             transaction.map_or(Datum::Null, int),
             text(&session.query),
@@ -80,20 +82,45 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     builder.rows()
 }
 
+/// Kind and name of what a session waits for: a lock, or its client.
+fn wait_of(
+    cx: &VirtualContext<'_>,
+    session: &SessionInfo,
+    waits: &[LockEntry],
+) -> Option<(&'static str, &'static str)> {
+    match waits.iter().find(|wait| wait.pid == Some(session.pid)) {
+        Some(wait) => Some(("Lock", lock_kind(cx, &wait.info.span))),
+        None if session.state.starts_with("idle") => Some(("Client", "ClientRead")),
+        None => None,
+    }
+}
+
+/// The kind of a lock, in the words of `pg_locks`. Some keys that no row has stand for a table.
+fn lock_kind(cx: &VirtualContext<'_>, span: &Span) -> &'static str {
+    if AdvisoryKey::decode(&span.start).is_some() {
+        return "advisory";
+    }
+    match table_key(cx, &span.start) {
+        None if span.is_key() => "tuple",
+        _ => "relation",
+    }
+}
+
+/// The mode of a table lock that this key stands for (`exec/src/lock_table.rs`).
+fn table_key(cx: &VirtualContext<'_>, key: &[u8]) -> Option<&'static str> {
+    let (table, _) = braid_catalog::owner_of(cx.catalog, key)?;
+    let start = table.index_span(&table.primary).start;
+    match key {
+        key if key == start => Some("ShareUpdateExclusiveLock"),
+        key if key == key_after(&start) => Some("RowExclusiveLock"),
+        _ => None,
+    }
+}
+
 /// A client's address, or NULL.
 fn address(shown: Option<String>) -> Datum {
     let parsed = shown.and_then(|shown| Inet::parse(&SqlType::Inet, &shown).ok());
     parsed.map_or(Datum::Null, |address| address.to_datum())
-}
-
-/// The mode of LOCK TABLE that locks one of the two keys before a table's rows; see `lock_table`
-/// in the crate `exec`.
-fn table_lock(table: &Table, key: &Span) -> Option<&'static str> {
-    let rows = table.index_span(&table.primary);
-    if key.start == rows.start {
-        return Some("ShareUpdateExclusiveLock");
-    }
-    (key.start == key_after(&rows.start)).then_some("RowExclusiveLock")
 }
 
 fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
@@ -114,22 +141,18 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let now = std::time::SystemTime::now();
     let mut builder = RowBuilder::new("pg_locks", &columns);
     for entry in cx.runtime.locks() {
+        let table =
+            braid_catalog::owner_of(cx.catalog, &entry.info.span.start).map(|(table, _)| table);
         let span = &entry.info.span;
-        let table = braid_catalog::owner_of(cx.catalog, &span.start).map(|(table, _)| table);
-        let advisory = AdvisoryKey::decode(&span.start);
-        let database = advisory.map(|key| key.database).or(table.map(|table| table.database));
-        let of_table = table.filter(|_| span.is_key()).and_then(|table| table_lock(table, span));
+        let of_table = table_key(cx, &span.start).filter(|_| span.is_key());
         let mode = of_table.unwrap_or(match entry.info.strength {
             LockStrength::Shared => "ShareLock",
             LockStrength::Exclusive => "ExclusiveLock",
         });
-        let kind = match (advisory, span.is_key() && of_table.is_none()) {
-            (Some(_), _) => "advisory",
-            (None, true) => "tuple",
-            (None, false) => "relation",
-        };
+        let advisory = AdvisoryKey::decode(&span.start);
+        let database = advisory.map(|key| key.database).or(table.map(|table| table.database));
         builder.push([
-            text(kind),
+            text(lock_kind(cx, span)),
             database.map_or(Datum::Null, int),
             table.map_or(Datum::Null, |table| int(table.id)),
             advisory.map_or(Datum::Null, |key| int(key.class)),

@@ -74,6 +74,9 @@ impl RuntimeInfo for Running {
     fn locks(&self) -> Vec<LockEntry> {
         Vec::new()
     }
+    fn awaited_locks(&self) -> Vec<LockEntry> {
+        Vec::new()
+    }
     fn metrics(&self) -> Vec<MetricEntry> {
         vec![MetricEntry {
             name: "m".to_owned(),

@@ -3,6 +3,7 @@
 //! Every test is skipped with a line that says so where these programs are missing. What is
 //! restored into a real PostgreSQL, or comes from one, needs `POSTGRES_URL` as well.
 
+mod altered;
 mod everything;
 mod forty_tables;
 mod own_features;

@@ -232,6 +232,67 @@ fn the_views_show_who_waits_for_whom() {
     });
 }
 
+/// Rows, tables and advisory locks: what is held, what waits for it, and which session is in the
+/// way. On every store.
+#[test]
+fn the_views_show_each_kind_of_lock() {
+    let cases = [
+        ("tuple", "SELECT * FROM account WHERE id = 7 FOR UPDATE", "ExclusiveLock"),
+        ("advisory", "SELECT pg_advisory_xact_lock(7)", "ExclusiveLock"),
+        (
+            "relation",
+            "LOCK TABLE account IN SHARE UPDATE EXCLUSIVE MODE",
+            "ShareUpdateExclusiveLock",
+        ),
+    ];
+    run(async {
+        let server = Server::start(Config::new());
+        let watcher = accounts(&server).await;
+        let (holder, waiter) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
+        let pid = "SELECT pg_backend_pid()::int8";
+        let (holder_pid, waiter_pid) = (number(&holder, pid).await, number(&waiter, pid).await);
+        let event = format!(
+            "SELECT wait_event_type || ' ' || wait_event FROM pg_stat_activity \
+             WHERE pid = {waiter_pid}"
+        );
+        let text = async |sql: &str| -> String {
+            watcher.query_one(sql, &[]).await.expect("a row").get(0)
+        };
+        for (kind, takes, mode) in cases {
+            holder.batch_execute(&format!("BEGIN; {takes}")).await.expect("is free");
+            assert_eq!(text(&event).await, "Client ClientRead");
+            let waits = waiter.batch_execute(takes);
+            let looks = async {
+                until(&watcher, "SELECT count(*) FROM pg_locks WHERE NOT granted", 1).await;
+                let sql = format!(
+                    "SELECT pid::int8, granted, mode, coalesce(relation::regclass::text, '') \
+                     FROM pg_locks WHERE locktype = '{kind}' ORDER BY granted DESC"
+                );
+                let rows = watcher.query(&sql, &[]).await.expect("rows");
+                let shown: Vec<(i64, bool, String, String)> =
+                    rows.iter().map(|r| (r.get(0), r.get(1), r.get(2), r.get(3))).collect();
+                let table = if kind == "advisory" { "" } else { "account" };
+                let entry = |pid, granted| (pid, granted, mode.to_owned(), table.to_owned());
+                assert_eq!(shown, [entry(holder_pid, true), entry(waiter_pid, false)]);
+                let blocking = format!("SELECT pg_blocking_pids({waiter_pid})::text");
+                assert_eq!(text(&blocking).await, format!("{{{holder_pid}}}"), "{kind}");
+                assert_eq!(text(&event).await, format!("Lock {kind}"));
+                holder.batch_execute("COMMIT").await.expect("commits");
+            };
+            // LOCK TABLE needs a block; for the others it changes nothing.
+            let block = async {
+                waiter.batch_execute("BEGIN").await.expect("begins");
+                let result = waits.await;
+                waiter.batch_execute("COMMIT").await.expect("commits");
+                result
+            };
+            let (result, ()) = tokio::join!(block, looks);
+            result.expect("goes on");
+        }
+    });
+}
+
 /// An UPDATE locks the families that it reads or writes: writers of different families of one row
 /// meet neither at the lock nor at the commit. FOR UPDATE and DELETE lock all of them.
 #[test]

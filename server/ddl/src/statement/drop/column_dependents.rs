@@ -2,6 +2,7 @@
 
 use braid_catalog::{Column, Id, Queries, Table};
 use braid_sql::ast::DropBehavior;
+use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -36,16 +37,16 @@ pub(crate) fn check_column_dependents(
                 && expr_reads(table, other.generated.as_ref(), column.id)
         })
         .collect();
-    let on = format!("column {} of table {}", column.name, table.name);
+    let relation = quote_ident(&table.name);
+    let on = format!("column {} of table {relation}", column.name);
     let triggers = triggers_reading(table, column.id);
-    let trigger_lines =
-        triggers.iter().map(|t| format!("trigger {} on table {}", t.name, table.name));
+    let trigger_lines = triggers.iter().map(|t| format!("trigger {} on table {relation}", t.name));
     let policies = policies_reading(&catalog, table, column.id);
     let policy_lines: Vec<String> =
         policies.iter().map(|(table, policy)| describe_policy(cx, table, policy)).collect();
     let view_lines = views.iter().map(|id| describe(cx, &catalog, *id));
     let column_lines =
-        generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
+        generated.iter().map(|other| format!("column {} of table {relation}", other.name));
     // With CASCADE foreign keys go with the index that they need.
     let keys = match behavior {
         DropBehavior::Restrict => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::{origin_of_key, references_to};
 use braid_catalog::{Catalog, ForeignKey, Id, Queries, Relation, Table};
+use braid_sql::quote_ident;
 use braid_types::sql_type::{row_name, row_type_oid};
 use braid_types::{Result, SqlType};
 
@@ -102,7 +103,7 @@ fn add_foreign_keys(
         let named = ForeignKey { parent: reference.named, ..key.clone() };
         // A key that a partition has from its parent goes with it, without a word.
         let text = match origin_of_key(catalog, child, &named).id == child.id {
-            true => format!("constraint {} on table {}", key.name, child.name),
+            true => format!("constraint {} on table {}", key.name, quote_ident(&child.name)),
             false => String::new(),
         };
         found.push((Dependent::ForeignKey(child.id, key.id), text));
@@ -157,7 +158,7 @@ fn dependents(
             _ => continue,
         };
         for column in columns.iter().filter(|column| is_of_row(&column.ty)) {
-            let text = format!("column {} of {what} {}", column.name, holder.name());
+            let text = format!("column {} of {what} {}", column.name, quote_ident(holder.name()));
             found.push((Dependent::Column(holder.oid(), column.id), text));
         }
     }
@@ -166,7 +167,7 @@ fn dependents(
             for column in &table.columns {
                 let default = column.default.as_ref();
                 if default.is_some_and(|expr| sequences_used(expr).contains(&id)) {
-                    let (column_name, table_name) = (&column.name, &table.name);
+                    let (column_name, table_name) = (&column.name, quote_ident(&table.name));
                     let text =
                         format!("default value for column {column_name} of table {table_name}");
                     found.push((Dependent::Default(table.id, column.id), text));

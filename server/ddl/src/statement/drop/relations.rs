@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use braid_catalog::{Catalog, Id, Object, Relation, Table};
 use braid_sql::ast::{Drop, DropBehavior, ObjectName};
+use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -45,8 +46,9 @@ fn refuse_identity_sequence(catalog: &Catalog, sequence: &braid_catalog::Sequenc
     let Some(column) = table.column(column).filter(|column| column.identity.is_some()) else {
         return Ok(());
     };
-    let what = format!("column {} of table {}", column.name, table.name);
-    let message = format!("cannot drop sequence {} because {what} requires it", sequence.name);
+    let what = format!("column {} of table {}", column.name, quote_ident(&table.name));
+    let message =
+        format!("cannot drop sequence {} because {what} requires it", quote_ident(&sequence.name));
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
         .hint(format!("You can drop {what} instead.")))
 }

@@ -2,6 +2,7 @@
 
 use braid_catalog::{Id, Object, Relation, Table};
 use braid_sql::ast::{Drop, DropBehavior};
+use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -55,9 +56,10 @@ fn drop_index(
     cx.check_owner(Object::Table(table))?;
     let Some(index) = table.index(number).cloned() else { return Ok(()) };
     if index.constraint.is_some() || number == table.primary.number {
-        let (name, relation) = (&index.name, &table.name);
+        let (name, relation) = (&index.name, quote_ident(&table.name));
+        let shown = quote_ident(name);
         let message = format!(
-            "cannot drop index {name} because constraint {name} on table {relation} requires it"
+            "cannot drop index {shown} because constraint {name} on table {relation} requires it"
         );
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .hint(format!("You can drop constraint {name} on table {relation} instead.")));

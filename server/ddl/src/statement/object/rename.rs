@@ -1,7 +1,7 @@
 //! ALTER … RENAME, SET SCHEMA, OWNER TO.
 
 use braid_catalog::{
-    Id, Object, Relation, Schema, Sequence, StoredExpr, Table, View, is_temporary,
+    Id, Index, Object, Relation, Schema, Sequence, StoredExpr, Table, View, is_temporary,
 };
 use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
 use braid_sql::fold;
@@ -274,6 +274,14 @@ fn rename_inherited(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str
 }
 
 fn rename_constraint(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &str) -> Result<()> {
+    let is_key = |index: &&Index| index.name == from && index.constraint.is_some();
+    let is_known = table.checks.iter().any(|check| check.name == from)
+        || table.foreign_keys.iter().any(|key| key.name == from)
+        || table.all_indexes().any(|index| is_key(&index));
+    if !is_known {
+        let message = format!("constraint \"{from}\" for table \"{}\" does not exist", table.name);
+        return Err(Error::new(SqlState::UndefinedObject, message));
+    }
     check_constraint_name(table, to)?;
     let mut changed = Table::clone(table);
     let check = changed.checks.iter_mut().find(|check| check.name == from);
@@ -283,7 +291,7 @@ fn rename_constraint(cx: &mut DdlContext<'_>, table: &Table, from: &str, to: &st
     } else if let Some(key) = key {
         key.name = to.to_owned();
     } else {
-        let index = table.all_indexes().find(|i| i.name == from && i.constraint.is_some());
+        let index = table.all_indexes().find(is_key);
         let Some(index) = index else { return Err(undefined_constraint(table, from)) };
         cx.check_free(table.schema, to)?;
         rename_index(&mut changed, index.number, to);

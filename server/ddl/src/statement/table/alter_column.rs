@@ -22,7 +22,6 @@ use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
-use crate::statement::table::keys_of_column::{check_key_types, check_keys_again};
 use crate::statement::trigger::triggers_reading;
 use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
@@ -97,12 +96,7 @@ pub(crate) async fn run(
         AlterColumnAction::Tuning => return Ok(()),
     }
     cx.draft()?.put(changed);
-    match action {
-        AlterColumnAction::SetType { using, .. } => {
-            check_keys_again(cx, &table, &table.columns[place], using.is_some()).await
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
@@ -209,7 +203,7 @@ async fn set_type(
     check_no_temporary_rows(old.id, &ty)?;
     refuse_users(cx, old.id, "table")?;
     refuse_keys(cx, old.id, "table")?;
-    refuse_dependents(cx, old, place, &ty)?;
+    refuse_dependents(cx, old, place)?;
     let collates = domain.as_deref().and_then(|domain| domain.collation.clone());
     refuse_other_order(cx, old, place, collation.as_deref().or(collates.as_deref()))?;
     refuse_new_type(old, place)?;
@@ -299,16 +293,10 @@ fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
         .hint(format!("You might need to specify \"USING {column}::{shown}\"."))
 }
 
-/// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
-fn refuse_dependents(
-    cx: &DdlContext<'_>,
-    table: &Arc<Table>,
-    place: usize,
-    ty: &SqlType,
-) -> Result<()> {
+/// 0A000 for a column that a view, a trigger, a policy or a generated column uses.
+fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize) -> Result<()> {
     let column = &table.columns[place];
     let catalog = cx.catalog();
-    let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
     let mut views = Queries::of(&catalog).in_database(table.database);
     if let Some(view) = views.find(|view| view_reads(view, table.id, column)) {
         let message = "cannot alter type of a column used by a view or rule";
@@ -332,14 +320,18 @@ fn refuse_dependents(
         return Err(Error::new(SqlState::FeatureNotSupported, message)
             .detail(format!("{policy} depends on column \"{}\"", column.name)));
     }
-    let generated = table.columns.iter().any(|other| {
+    let mut generated = table.columns.iter().filter(|other| {
         let is_other = other.id != column.id && !other.is_key_expr;
         is_other && expr_reads(table, other.generated.as_ref(), column.id)
     });
-    if generated {
-        return unsupported("cannot alter type of a column used by a generated column");
+    if let Some(generated) = generated.next() {
+        let message = "cannot alter type of a column used by a generated column";
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+            "Column \"{}\" is used by generated column \"{}\".",
+            column.name, generated.name
+        )));
     }
-    check_key_types(cx, table, column, ty)
+    Ok(())
 }
 
 /// Rewrites the rows with the value of one column computed: its default, the next value of its

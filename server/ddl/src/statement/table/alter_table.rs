@@ -30,6 +30,7 @@ use crate::statement::table::drop_column::drop_column;
 use crate::statement::table::grouped_views::settle_grouped_views;
 use crate::statement::table::index_marks::{cluster_on, set_replica_identity};
 use crate::statement::table::key_from_index::{become_key, usable_index, use_index};
+use crate::statement::table::new_type_keys::check_keys_of_new_types;
 use crate::statement::table::primary_key::{
     add_primary_key, add_unique, drop_primary_key, replace_primary_key,
 };
@@ -56,6 +57,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
         return Ok(());
     }
     refuse_composite(cx, &alter.name)?;
+    let before = cx.find(&alter.name)?;
     for action in &alter.actions {
         if let AlterAction::Owner(role) = action
             && let Some(found) = cx.find(&alter.name)?
@@ -74,7 +76,10 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
         check_action(cx, &table, action, alter.only)?;
         apply_down(cx, table, action, alter.only).await?;
     }
-    Ok(())
+    match before {
+        Some(Relation::Table(before)) => check_keys_of_new_types(cx, &before, &alter.actions).await,
+        _ => Ok(()),
+    }
 }
 
 /// Carries out an action on a table and, where it concerns them, on its partitions.
@@ -317,6 +322,9 @@ async fn add_check(
 ) -> Result<()> {
     let mut changed = Table::clone(&table);
     add_check_constraint(cx, &mut changed, name, expr, column)?;
+    if let Some(check) = changed.checks.last_mut() {
+        check.validated = validate;
+    }
     let shape = Arc::new(changed.clone());
     if let Some(check) = changed.checks.last().filter(|_| validate) {
         validate_check(cx, &shape, check).await?;
@@ -385,10 +393,16 @@ async fn add_constraint(
 }
 
 async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {
-    if let Some(check) = table.checks.iter().find(|check| check.name == name) {
-        return validate_check(cx, &table, check).await;
-    }
     let mut changed = Table::clone(&table);
+    if let Some(check) = changed.checks.iter_mut().find(|check| check.name == name) {
+        if check.validated {
+            return Ok(());
+        }
+        validate_check(cx, &table, check).await?;
+        check.validated = true;
+        cx.draft()?.put(changed);
+        return Ok(());
+    }
     let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
         if table.all_indexes().any(|index| index.constraint.is_some() && index.name == name) {
             let message = format!(

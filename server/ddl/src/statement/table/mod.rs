@@ -8,7 +8,7 @@ pub(crate) mod drop_column;
 pub(crate) mod grouped_views;
 pub(crate) mod index_marks;
 pub(crate) mod key_from_index;
-pub(crate) mod keys_of_column;
+pub(crate) mod new_type_keys;
 pub(crate) mod primary_key;
 pub(crate) mod storage_options;
 pub(crate) mod truncate;

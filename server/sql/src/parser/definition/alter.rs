@@ -26,8 +26,8 @@ use crate::parser::clauses::{
 };
 use crate::parser::embedded::{next_data_type, next_expr};
 use crate::parser::names::{
-    parse_any_name, parse_ident, parse_object_name, parse_object_number, parse_role_name,
-    take_if_exists, take_if_not_exists,
+    parse_any_name, parse_ident, parse_integer, parse_object_name, parse_object_number,
+    parse_role_name, take_if_exists, take_if_not_exists,
 };
 use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
 use crate::parser::session::characteristics::parse_characteristics;
@@ -84,6 +84,37 @@ fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, only, actions })))
 }
 
+/// What `ALTER INDEX` does, but for what is a [`Rename`].
+fn parse_alter_index(cursor: &mut Cursor<'_>) -> Result<AlterIndexAction> {
+    if let Some(action) = parse_alter_place(cursor)? {
+        return Ok(match action {
+            AlterAction::Interleave(clause) => AlterIndexAction::Interleave(clause),
+            _ => AlterIndexAction::Uninterleave,
+        });
+    }
+    if cursor.take_all(&["attach", "partition"]) {
+        return Ok(AlterIndexAction::Attach(parse_object_name(cursor)?));
+    }
+    if cursor.take_all(&["set", "tablespace"]) {
+        parse_tablespace(cursor)?;
+        return Ok(AlterIndexAction::Options);
+    }
+    if cursor.take("alter") {
+        cursor.take("column");
+        let number = parse_integer(cursor)?;
+        cursor.expect_all(&["set", "statistics"])?;
+        parse_setting_value(cursor)?;
+        return Ok(AlterIndexAction::Statistics(number));
+    }
+    match cursor.take_one(&["set", "reset"]) {
+        Some(_) if *cursor.peek() == Token::LParen => {
+            parse_options(cursor)?;
+            Ok(AlterIndexAction::Options)
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
 /// `ALTER INDEX`, `VIEW`, `SEQUENCE`, `SCHEMA` and `DATABASE`.
 fn parse_alter_named(
     cursor: &mut Cursor<'_>,
@@ -104,29 +135,7 @@ fn parse_alter_named(
             Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
         }
         AlterTarget::Index(name) => {
-            if let Some(action) = parse_alter_place(cursor)? {
-                let action = match action {
-                    AlterAction::Interleave(clause) => AlterIndexAction::Interleave(clause),
-                    _ => AlterIndexAction::Uninterleave,
-                };
-                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
-            }
-            if cursor.take_all(&["attach", "partition"]) {
-                let action = AlterIndexAction::Attach(parse_object_name(cursor)?);
-                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
-            }
-            if cursor.take_all(&["set", "tablespace"]) {
-                parse_tablespace(cursor)?;
-                let action = AlterIndexAction::Options;
-                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
-            }
-            match cursor.take_one(&["set", "reset"]) {
-                Some(_) if *cursor.peek() == Token::LParen => {
-                    parse_options(cursor)?;
-                }
-                _ => return Err(cursor.unexpected()),
-            }
-            let action = AlterIndexAction::Options;
+            let action = parse_alter_index(cursor)?;
             Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }))
         }
         AlterTarget::Database(_) if cursor.take_all(&["set", "tablespace"]) => {
