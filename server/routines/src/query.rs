@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution};
 use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
-use braid_sql::ast::{Expr as Ast, Statement};
+use braid_sql::ast::{Expr as Ast, ShowTarget, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
@@ -20,6 +20,8 @@ pub(crate) struct BodyStatement {
     parameters: usize,
     /// What names mean in it if the parameters do not say: transition tables of EXECUTE.
     variables: Option<Variables>,
+    /// EXPLAIN or SHOW: no query, although it gives rows.
+    is_utility: bool,
     plan: Mutex<Option<Arc<KeptPlan>>>,
 }
 
@@ -56,7 +58,10 @@ impl BodyStatement {
 
     /// A statement that has been parsed.
     pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
-        Self { text, statement, parameters, variables: None, plan: Mutex::new(None) }
+        let is_utility = matches!(statement, Statement::Explain(_) | Statement::Show(_));
+        let statement = shown(&statement).unwrap_or(statement);
+        let plan = Mutex::new(None);
+        Self { text, statement, parameters, variables: None, is_utility, plan }
     }
 
     /// The same in the reach of transition tables.
@@ -80,9 +85,14 @@ impl BodyStatement {
         &self.text
     }
 
-    /// Whether it reads or changes rows, so that it has a plan.
+    /// Whether it gives or changes rows, so that it has a plan.
     pub(crate) fn is_planned(&self) -> bool {
-        self.statement.is_of_rows()
+        self.statement.is_of_rows() || matches!(self.statement, Statement::Explain(_))
+    }
+
+    /// Whether it is EXPLAIN or SHOW.
+    pub(crate) fn is_utility(&self) -> bool {
+        self.is_utility
     }
 
     /// Its plan for these parameters.
@@ -120,6 +130,33 @@ impl BodyStatement {
     }
 }
 
+/// The query that SHOW of settings stands for.
+fn shown(statement: &Statement) -> Option<Statement> {
+    let Statement::Show(target) = statement else { return None };
+    let query = match target {
+        ShowTarget::All => {
+            "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings \
+             ORDER BY name"
+                .to_owned()
+        }
+        ShowTarget::Variable(name) => {
+            let shown = match name.as_str() {
+                "datestyle" => "DateStyle",
+                "intervalstyle" => "IntervalStyle",
+                "timezone" => "TimeZone",
+                name => name,
+            };
+            format!(
+                "SELECT pg_catalog.current_setting({}) AS {}",
+                braid_sql::quote_literal(name),
+                braid_sql::quote_ident(shown)
+            )
+        }
+        _ => return None,
+    };
+    braid_sql::parse(&Arc::from(query)).ok()?.pop().map(|parsed| parsed.statement)
+}
+
 /// The value of a plan that is one expression which waits for nothing.
 pub(crate) fn plain_value(plan: &PlannedStatement) -> Option<&Expr> {
     let Node::Project(project) = &plan.root else { return None };
@@ -138,7 +175,11 @@ pub(crate) fn start(
     values: Vec<Datum>,
     may_change: bool,
 ) -> Result<Execution> {
-    if plan.is_write || plan.row_lock().is_some() {
+    if plan.explain.is_some() && !may_change {
+        let message = "EXPLAIN is not allowed in a non-volatile function";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    if plan.is_write || (plan.explain.is_none() && plan.row_lock().is_some()) {
         let word = match plan.kind {
             braid_plan::StatementKind::Insert => "INSERT",
             braid_plan::StatementKind::Update => "UPDATE",
@@ -156,7 +197,7 @@ pub(crate) fn start(
             return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
         }
     }
-    if plan.returning_nothing {
+    if plan.returning_nothing && plan.explain.is_none() {
         return Err(Error::unsupported("RETURNING NOTHING in a routine"));
     }
     braid_dml::start(plan.clone(), Arc::new(values), cx.clone())

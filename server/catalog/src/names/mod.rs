@@ -11,7 +11,9 @@ mod sort_keys;
 mod view_text;
 
 pub use collations::Collations;
-pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
+pub use identifier::{
+    choose_name, index_labels, make_object_name, qualified, split_name, truncate_name,
+};
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
 pub use named::Named;
