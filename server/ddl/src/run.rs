@@ -296,7 +296,7 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
             "DROP OWNED"
         }
         Statement::ReassignOwned(statement) => {
-            owned::reassign(cx, statement)?;
+            owned::reassign(cx, statement).await?;
             "REASSIGN OWNED"
         }
         other => return Err(Error::internal(format!("not a definition: {other:?}"))),

@@ -41,4 +41,4 @@ pub use check_table::check_table;
 pub use deferrable_keys::unique_key_changed;
 pub use exclusions::{check_all_entries, exclusion_changed};
 pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
-pub use statement::start;
+pub use statement::{StatementParts, start};

@@ -30,7 +30,8 @@ pub struct Execution {
 
 impl Execution {
     /// Prepares a run; nothing is read yet. An INSERT whose VALUES repeat
-    /// ([`braid_plan::Values::repeats`]) makes as many rows as there are parameters for.
+    /// ([`braid_plan::Values::repeats`]) makes as many rows as there are parameters for, which
+    /// may be none.
     /// `new_changes` makes what changes rows, if the plan does.
     pub fn start(
         plan: Arc<PlannedStatement>,

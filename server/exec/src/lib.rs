@@ -40,7 +40,9 @@ pub use context::{ExecContext, NewKeys, NoticeLevel, SessionServices};
 pub use errors::from_kv;
 pub use execution::Execution;
 pub use index_exprs::IndexExprs;
-pub use large_objects::{large_object, put_large_object};
+pub use large_objects::{
+    all_objects as all_large_objects, drop_large_object, large_object, put_large_object,
+};
 pub use lock_table::lock_table;
 pub use memory::{Memory, MemoryPool, key_bytes, row_bytes};
 pub use notifications::{

@@ -49,7 +49,7 @@ pub use planned::{
 };
 pub use range_delete::range_delete;
 pub use rules::cannot_fail;
-pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
+pub use tree::cascades::{CascadeEffect, CascadeMoves, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, LetExpr,
     QuantifiedExpr, RoutineExpr, Slot, SubqueryExpr, SubqueryKind,

@@ -6,7 +6,6 @@ use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution};
 use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
 use braid_sql::ast::{Expr as Ast, ShowTarget, Statement};
-use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
@@ -21,6 +20,8 @@ pub(crate) struct BodyStatement {
     parameters: usize,
     /// What names mean in it if the parameters do not say: transition tables of EXECUTE.
     variables: Option<Variables>,
+    /// EXPLAIN or SHOW: no query, although it gives rows.
+    is_utility: bool,
     plan: Mutex<Option<Arc<KeptPlan>>>,
 }
 
@@ -46,9 +47,7 @@ impl BodyStatement {
     pub(crate) fn parse(text: &Arc<str>) -> Result<Self> {
         let mut parsed = braid_sql::parse(text)?;
         match (parsed.pop(), parsed.is_empty()) {
-            (Some(parsed), true) => {
-                Ok(Self::of(text.clone(), shown(parsed.statement)?, parsed.parameters))
-            }
+            (Some(parsed), true) => Ok(Self::of(text.clone(), parsed.statement, parsed.parameters)),
             (Some(_), false) => {
                 let message = "cannot run several statements at once";
                 Err(Error::new(SqlState::SyntaxError, message))
@@ -59,7 +58,10 @@ impl BodyStatement {
 
     /// A statement that has been parsed.
     pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
-        Self { text, statement, parameters, variables: None, plan: Mutex::new(None) }
+        let is_utility = matches!(statement, Statement::Explain(_) | Statement::Show(_));
+        let statement = shown(&statement).unwrap_or(statement);
+        let plan = Mutex::new(None);
+        Self { text, statement, parameters, variables: None, is_utility, plan }
     }
 
     /// The same in the reach of transition tables.
@@ -83,9 +85,14 @@ impl BodyStatement {
         &self.text
     }
 
-    /// Whether it has a plan: it reads or changes rows, or explains how.
+    /// Whether it gives or changes rows, so that it has a plan.
     pub(crate) fn is_planned(&self) -> bool {
         self.statement.is_of_rows() || matches!(self.statement, Statement::Explain(_))
+    }
+
+    /// Whether it is EXPLAIN or SHOW.
+    pub(crate) fn is_utility(&self) -> bool {
+        self.is_utility
     }
 
     /// Its plan for these parameters.
@@ -123,18 +130,31 @@ impl BodyStatement {
     }
 }
 
-/// SHOW as the query that gives the same row, so that a body can read it.
-fn shown(statement: Statement) -> Result<Statement> {
-    let Statement::Show(ShowTarget::Variable(name)) = &statement else { return Ok(statement) };
-    let shown = match name.as_str() {
-        "datestyle" => "DateStyle",
-        "intervalstyle" => "IntervalStyle",
-        "timezone" => "TimeZone",
-        name => name,
+/// The query that SHOW of settings stands for.
+fn shown(statement: &Statement) -> Option<Statement> {
+    let Statement::Show(target) = statement else { return None };
+    let query = match target {
+        ShowTarget::All => {
+            "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings \
+             ORDER BY name"
+                .to_owned()
+        }
+        ShowTarget::Variable(name) => {
+            let shown = match name.as_str() {
+                "datestyle" => "DateStyle",
+                "intervalstyle" => "IntervalStyle",
+                "timezone" => "TimeZone",
+                name => name,
+            };
+            format!(
+                "SELECT pg_catalog.current_setting({}) AS {}",
+                braid_sql::quote_literal(name),
+                braid_sql::quote_ident(shown)
+            )
+        }
+        _ => return None,
     };
-    let (literal, column) = (quote_literal(name), quote_ident(shown));
-    let text = format!("SELECT pg_catalog.current_setting({literal}) AS {column}");
-    braid_sql::parse_query(&text).map(Statement::Query)
+    braid_sql::parse(&Arc::from(query)).ok()?.pop().map(|parsed| parsed.statement)
 }
 
 /// The value of a plan that is one expression which waits for nothing.
@@ -155,7 +175,11 @@ pub(crate) fn start(
     values: Vec<Datum>,
     may_change: bool,
 ) -> Result<Execution> {
-    if plan.is_write || plan.row_lock().is_some() {
+    if plan.explain.is_some() && !may_change {
+        let message = "EXPLAIN is not allowed in a non-volatile function";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    if plan.is_write || (plan.explain.is_none() && plan.row_lock().is_some()) {
         let word = match plan.kind {
             braid_plan::StatementKind::Insert => "INSERT",
             braid_plan::StatementKind::Update => "UPDATE",
@@ -173,7 +197,7 @@ pub(crate) fn start(
             return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
         }
     }
-    if plan.returning_nothing {
+    if plan.returning_nothing && plan.explain.is_none() {
         return Err(Error::unsupported("RETURNING NOTHING in a routine"));
     }
     braid_dml::start(plan.clone(), Arc::new(values), cx.clone())

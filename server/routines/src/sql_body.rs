@@ -90,7 +90,7 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
     let mut last = None;
     for statement in &body.statements {
         last = None;
-        if routine.standard.is_some() && !statement.statement().is_of_rows() {
+        if routine.standard.is_some() && (statement.is_utility() || !statement.is_planned()) {
             let mut words = statement.text().split_whitespace().take(2);
             let word = words.by_ref().collect::<Vec<_>>().join(" ").to_uppercase();
             let message = format!("{word} is not yet supported in unquoted SQL function body");
@@ -99,7 +99,7 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
         if statement.statement().is_of_rows() {
             let plan = statement.plan(cx, &body.given(&[]))?;
             uses.extend(plan.tables.iter().copied());
-            last = Some(plan);
+            last = Some(plan).filter(|_| !statement.is_utility());
         }
     }
     let uses = uses.into_iter().collect();

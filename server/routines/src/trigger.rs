@@ -22,8 +22,7 @@ use crate::interpret::run_code;
 use crate::plpgsql::{ResultKind, TriggerNames, parse_trigger};
 
 /// The variables that every trigger's function has, in the order of their slots.
-fn variables(table: &Table) -> Vec<(&'static str, SqlType)> {
-    let row = row_type(table);
+fn variables(row: SqlType) -> Vec<(&'static str, SqlType)> {
     vec![
         ("new", row.clone()),
         ("old", row),
@@ -47,6 +46,19 @@ fn row_type(table: &Table) -> SqlType {
     SqlType::Record(fields.into())
 }
 
+/// The same as the type of the relation, whose columns may have collations.
+fn named_row_type(table: &Table, catalog: &Arc<Catalog>) -> SqlType {
+    let row = row_type(table);
+    let relation = catalog.relation(table.id);
+    let named = relation.and_then(|found| catalog.names().row_types().of_relation(&found));
+    match (named, &row) {
+        (Some(named), SqlType::Record(fields)) if named.iter().eq(fields.iter()) => {
+            SqlType::Record(named)
+        }
+        _ => row,
+    }
+}
+
 /// The names and types of the transition tables.
 fn transitions(trigger: &Trigger, table: &Table) -> Vec<(String, SqlType)> {
     let names = trigger.old_table.iter().chain(&trigger.new_table);
@@ -55,15 +67,8 @@ fn transitions(trigger: &Trigger, table: &Table) -> Vec<(String, SqlType)> {
 
 /// 42601 and others for a body that cannot run: what CREATE FUNCTION looks for.
 pub fn check_trigger_body(routine: &Routine) -> Result<()> {
-    let none = Table::of_column(
-        braid_catalog::Column::plain(1, "", SqlType::Void),
-        (routine.database, routine.schema),
-        &routine.name,
-        routine.owner,
-    );
-    let mut variables = variables(&none);
-    // Their columns are not known yet.
-    variables.iter_mut().take(2).for_each(|(_, ty)| *ty = SqlType::Record(Vec::new().into()));
+    // The columns of the rows are not known yet.
+    let variables = variables(SqlType::Record(Vec::new().into()));
     let names = TriggerNames { variables, tables: Vec::new() };
     parse_trigger(&routine.body, &routine.name, names).map(drop)
 }
@@ -76,12 +81,13 @@ impl Code {
         catalog: &Arc<Catalog>,
         path: &SearchPath,
     ) -> Result<Self> {
-        let names =
-            TriggerNames { variables: variables(table), tables: transitions(trigger, table) };
+        let row = named_row_type(table, catalog);
+        let tables = transitions(trigger, table);
+        let names = TriggerNames { variables: variables(row.clone()), tables };
         let inputs = names.variables.len() + names.tables.len();
         let body = parse_trigger(&routine.body, &routine.name, names)?;
         let signature = catalog.names().routines().signature(Some(path), routine, ",");
-        let returns = Some(row_type(table));
+        let returns = Some(row);
         let named = (format!("function {signature}"), returns, ResultKind::TRIGGER);
         let mut code = Self::new(body, &[], named, catalog, path)?;
         code.is_trigger = true;

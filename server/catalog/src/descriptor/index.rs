@@ -47,6 +47,9 @@ pub struct Index {
     pub keys: Vec<IndexKey>,
     /// STORING / INCLUDE columns.
     pub storing: Vec<ColumnId>,
+    /// The columns of INCLUDE as they were written, if some are keys as well or come twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written_storing: Vec<ColumnId>,
     /// `WHERE` of a partial index.
     pub predicate: Option<StoredExpr>,
     /// How far its building got.
@@ -95,6 +98,7 @@ impl Index {
             constraint: None,
             keys: Vec::new(),
             storing: Vec::new(),
+            written_storing: Vec::new(),
             predicate: None,
             state: IndexState::Public,
             part_of: None,
@@ -117,6 +121,11 @@ impl Index {
     /// values of columns.
     pub fn is_inverted(&self) -> bool {
         !self.inverted.is_empty()
+    }
+
+    /// The columns of INCLUDE as they were written.
+    pub fn included(&self) -> &[ColumnId] {
+        if self.written_storing.is_empty() { &self.storing } else { &self.written_storing }
     }
 
     /// The access method that was written.

@@ -66,6 +66,21 @@ pub fn truncate_name(name: &str) -> &str {
     cut(name, NAME_BYTES_MAX)
 }
 
+/// The names that the columns of an index have: one that comes again gets a number.
+pub fn index_labels<'a>(columns: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for column in columns {
+        let (mut label, mut number) = (column.to_owned(), 0);
+        while labels.contains(&label) {
+            number += 1;
+            let digits = number.to_string();
+            label = format!("{}{digits}", cut(column, NAME_BYTES_MAX - digits.len()));
+        }
+        labels.push(label);
+    }
+    labels
+}
+
 fn cut(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -12,7 +12,9 @@ mod view_text;
 
 pub use collations::Collations;
 pub(crate) use identifier::names_built_in_type;
-pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
+pub use identifier::{
+    choose_name, index_labels, make_object_name, qualified, split_name, truncate_name,
+};
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
 pub use named::Named;

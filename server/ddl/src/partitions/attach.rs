@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::partitions::lineage;
-use braid_catalog::{Index, Object, PartitionOf, Relation, Table};
+use braid_catalog::{ForeignKey, Id, Index, Object, PartitionOf, Relation, Table};
 use braid_sql::ast::{BoundClause, ObjectName};
 use braid_types::{Error, Result, SqlState};
 
@@ -41,19 +41,26 @@ pub(crate) async fn attach(
     copy_foreign_keys(cx, &mut changed, &parent)?;
     copy_triggers(cx, &mut changed, &parent)?;
     changed.partition_of = Some(Box::new(PartitionOf { parent: parent.id, bound }));
-    let new_keys = changed.foreign_keys.get(own_keys..).unwrap_or_default().to_vec();
+    let mut new_keys = Vec::new();
+    for key in changed.foreign_keys.iter().skip(own_keys) {
+        new_keys.push((table.id, key.clone()));
+    }
     add_to_parent(cx, changed)?;
     let attached = current(cx, table.id)?;
     spread_triggers(cx, &attached, &table.triggers)?;
+    spread_foreign_keys(cx, &*current(cx, table.id)?, &mut new_keys)?;
     for index in shown_indexes(&parent) {
         let table = current(cx, table.id)?;
         let number = join_index(cx, &table, &parent, index).await?;
         spread_index(cx, table.id, number).await?;
     }
-    let table = current(cx, table.id)?;
-    for key in &new_keys {
-        validate_foreign_key(cx, &table, key).await?;
+    for (partition, key) in &new_keys {
+        let partition = current(cx, *partition)?;
+        if partition.partitioning.is_none() {
+            validate_foreign_key(cx, &partition, key).await?;
+        }
     }
+    let table = current(cx, table.id)?;
     check_rows(cx, &table).await?;
     check_default(cx, &*current(cx, parent.id)?).await
 }
@@ -91,8 +98,23 @@ fn check_table(cx: &DdlContext<'_>, parent: &Table, table: &Table) -> Result<()>
     if interleaved || !table.primary.below.is_empty() || table.moving.is_some() {
         return Err(Error::unsupported("an interleaved table as a partition"));
     }
-    if table.partitioning.is_some() && !table.foreign_keys.is_empty() {
-        return Err(Error::unsupported("attaching a partitioned table with foreign keys"));
+    Ok(())
+}
+
+/// Gives the partitions of a table the foreign keys that it has. Adds those that are new.
+fn spread_foreign_keys(
+    cx: &mut DdlContext<'_>,
+    parent: &Table,
+    new_keys: &mut Vec<(Id, ForeignKey)>,
+) -> Result<()> {
+    for id in parent.partitioning.iter().flat_map(|keys| keys.partitions.clone()) {
+        let mut changed = Table::clone(&*current(cx, id)?);
+        let own_keys = changed.foreign_keys.len();
+        copy_foreign_keys(cx, &mut changed, parent)?;
+        let added = changed.foreign_keys.iter().skip(own_keys);
+        new_keys.extend(added.map(|key| (id, key.clone())));
+        cx.draft()?.put(changed.clone());
+        spread_foreign_keys(cx, &changed, new_keys)?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) fn spec_like(
         is_hash: index.is_hash,
         inverted: index.inverted.clone(),
         keys: keys_like(cx, table, source, index)?,
-        storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
+        storing: index.included().iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
         predicate: match &index.predicate {
             Some(predicate) => {
                 let expr = braid_sql::parse_expr(restate_expr(cx, source, predicate).sql())?;
@@ -180,7 +180,7 @@ pub(crate) fn is_like(table: &Table, index: &Index, spec: &KeySpec) -> bool {
                 && own.operator_class == wanted.operator_class
                 && own.collation == wanted.collation
         });
-    let storing: Vec<String> = index.storing.iter().filter_map(names).collect();
+    let storing: Vec<String> = index.included().iter().filter_map(names).collect();
     same_keys
         && is_primary == spec.primary
         && index.is_hash == spec.is_hash

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Composite, Database, Domain, Draft, Enum, Grant, Id, Object, ROOT, Relation, Routine,
-    RowSecurity, Schema, Sequence, Table, View,
+    Catalog, Composite, Database, Domain, Draft, Enum, Grant, Id, LargeObject, Object, ROOT,
+    Relation, Routine, RowSecurity, Schema, Sequence, Table, View,
 };
+use braid_exec::{all_large_objects, drop_large_object, put_large_object};
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};
 
@@ -15,6 +16,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
+use crate::statement::object::collation::refuse_used;
 use crate::statement::policy::without_roles as policies_without_roles;
 use crate::statement::types::drop_type::{drop_routine_of, drop_type};
 
@@ -58,7 +60,7 @@ fn relations_of(catalog: &Catalog, database: Id) -> Vec<Relation> {
 }
 
 /// REASSIGN OWNED.
-pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
+pub(crate) async fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
     let roles = roles(cx, statement, "reassign")?;
     let Some(to) = &statement.to else {
         return Err(Error::internal("REASSIGN OWNED without a new owner"));
@@ -96,14 +98,33 @@ pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
     {
         draft.put(Routine { owner, ..Routine::clone(found) });
     }
-    for schema in catalog.schemas().in_database(here).filter(|schema| roles.contains(&schema.owner))
-    {
-        draft.put(Schema { owner, ..Schema::clone(schema) });
-    }
+    reassign_schemas(draft, here, &roles, owner);
     for database in catalog.databases().iter().filter(|database| roles.contains(&database.owner)) {
         draft.put(Database { owner, ..Database::clone(database) });
     }
+    for object in all_large_objects(cx.exec).await? {
+        if roles.contains(&object.owner) {
+            put_large_object(cx.exec, &LargeObject { owner, ..object })?;
+        }
+    }
     Ok(())
+}
+
+/// Gives schemas, and the collations in any schema, their new owner.
+fn reassign_schemas(draft: &mut Draft, database: Id, roles: &[Id], owner: Id) {
+    let catalog = draft.catalog().clone();
+    for schema in catalog.schemas().in_database(database) {
+        let owners = schema.collations.iter().map(|own| own.owner).chain([schema.owner]);
+        if !owners.into_iter().any(|owner| roles.contains(&owner)) {
+            continue;
+        }
+        let mut changed = Schema::clone(schema);
+        let collations = changed.collations.iter_mut().map(|own| &mut own.owner);
+        for known in collations.chain([&mut changed.owner]).filter(|id| roles.contains(id)) {
+            *known = owner;
+        }
+        draft.put(changed);
+    }
 }
 
 /// DROP OWNED: drops what the roles own in this database, and revokes what they were granted.
@@ -145,6 +166,10 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
         .filter(|schema| roles.contains(&schema.owner))
         .map(|schema| (schema.id, schema.name.clone()))
         .collect();
+    let now = cx.catalog();
+    let going = schemas.iter().flat_map(|(schema, _)| schema_content(&now, *schema));
+    let going: Vec<Id> = going.collect();
+    drop_collations(cx, (here, &roles), &going)?;
     for (schema, name) in schemas {
         let inside = schema_content(&cx.catalog(), schema);
         if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
@@ -154,7 +179,40 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
         }
         drop_schema(cx, schema, &inside, true).await?;
     }
-    revoke_all(cx, here, &roles)
+    revoke_all(cx, here, &roles)?;
+    drop_large_objects(cx, &roles).await
+}
+
+/// Drops the collations that the roles own. 2BP01 for one that something uses which stays.
+fn drop_collations(
+    cx: &mut DdlContext<'_>,
+    (database, roles): (Id, &[Id]),
+    going: &[Id],
+) -> Result<()> {
+    let catalog = cx.catalog();
+    for schema in catalog.schemas().in_database(database) {
+        let mut changed = Schema::clone(schema);
+        changed.collations.retain(|collation| !roles.contains(&collation.owner));
+        for collation in schema.collations.iter().filter(|own| roles.contains(&own.owner)) {
+            refuse_used(cx, collation, ("desired object(s)", "them"), going)?;
+        }
+        if changed.collations.len() < schema.collations.len() {
+            cx.draft()?.put(changed);
+        }
+    }
+    Ok(())
+}
+
+/// Drops the large objects that the roles own, and revokes what they were granted on others.
+async fn drop_large_objects(cx: &DdlContext<'_>, roles: &[Id]) -> Result<()> {
+    for object in all_large_objects(cx.exec).await? {
+        if roles.contains(&object.owner) {
+            drop_large_object(cx.exec, object.id).await?;
+        } else if let Some(grants) = without(&object.grants, roles) {
+            put_large_object(cx.exec, &LargeObject { grants, ..object })?;
+        }
+    }
+    Ok(())
 }
 
 /// The grants without those to certain roles; `None` if they have none.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_catalog::partitions::ReferenceRoutes;
-use braid_catalog::{Catalog, Check, ForeignKey, Id, Table};
+use braid_catalog::{Catalog, Check, ColumnId, ForeignKey, Id, Table};
 use braid_exec::from_kv;
 use braid_kv::{Key, Record, Seq, Transaction};
+use braid_plan::Expr as Bound;
 use braid_rows::{IndexRows, TableRows};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
@@ -84,18 +85,55 @@ pub(crate) async fn validate_check(
         cx.exec.breathe().await?;
         for row in rows {
             if evaluator.eval(&bound, &row).await?.as_bool() == Some(false) {
-                let relation = &table.name;
-                let message = format!(
-                    "check constraint \"{name}\" of relation \"{relation}\" is violated by some row"
-                );
-                let schema = cx.catalog().schema_name(table.schema);
-                return Err(Error::new(SqlState::CheckViolation, message)
-                    .table(&schema, relation)
-                    .constraint(name));
+                return Err(violated(cx, table, name));
             }
         }
     }
     Ok(())
+}
+
+/// 23514 of a row that violates a condition.
+fn violated(cx: &DdlContext<'_>, table: &Table, name: &str) -> Error {
+    let relation = &table.name;
+    let message =
+        format!("check constraint \"{name}\" of relation \"{relation}\" is violated by some row");
+    Error::new(SqlState::CheckViolation, message)
+        .table(&cx.catalog().schema_name(table.schema), relation)
+        .constraint(name)
+}
+
+/// The CHECK constraints that rows have to satisfy after a change of a column.
+pub(crate) struct ChecksOfColumn {
+    table: Arc<Table>,
+    checks: Vec<(String, Bound)>,
+}
+
+impl ChecksOfColumn {
+    /// Those that name a column.
+    pub(crate) fn new(cx: &DdlContext<'_>, table: &Arc<Table>, column: ColumnId) -> Result<Self> {
+        let mut checks = Vec::new();
+        for check in table.checks.iter().filter(|check| check.columns.contains(&column)) {
+            let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
+            checks.push((check.name.clone(), bound));
+        }
+        Ok(Self { table: table.clone(), checks })
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// 23514 if a row violates one of them.
+    pub(crate) async fn check(&self, cx: &DdlContext<'_>, row: &Row) -> Result<()> {
+        let evaluator = evaluator(cx);
+        for (name, bound) in &self.checks {
+            if evaluator.eval(bound, row).await?.as_bool() == Some(false) {
+                return Err(violated(cx, &self.table, name));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// 23503 if some row has no parent.

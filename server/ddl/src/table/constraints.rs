@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use braid_catalog::names::index_labels;
 use braid_catalog::{
     Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, KeyPart, StoredExpr, Table,
     names,
@@ -110,7 +111,7 @@ fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String
     let own = own_names(table);
     let Some(name) = &spec.name else {
         let keys = spec.keys.iter().map(|key| key.column.as_str());
-        let columns: Vec<&str> = keys.chain(spec.storing.iter().map(String::as_str)).collect();
+        let columns = index_labels(keys.chain(spec.storing.iter().map(String::as_str)));
         let columns = columns.join("_");
         let (addition, label) = match (spec.primary, spec.constraint) {
             _ if spec.exclusion.is_some() => (Some(columns.as_str()), "excl"),
@@ -154,6 +155,25 @@ fn check_unique_key(table: &Table, spec: &KeySpec) -> Result<()> {
     Ok(())
 }
 
+/// The columns that an index stores beside its keys, and those of INCLUDE as they were written, if
+/// that is something else.
+fn stored_columns(
+    table: &Table,
+    spec: &KeySpec,
+    keys: &[IndexKey],
+) -> Result<(Vec<ColumnId>, Vec<ColumnId>)> {
+    let names = spec.storing.iter();
+    let written: Vec<_> = names.map(|name| key_column(table, name, spec)).collect::<Result<_>>()?;
+    let mut storing = Vec::new();
+    for id in &written {
+        if !keys.iter().any(|key| key.column == *id) && !storing.contains(id) {
+            storing.push(*id);
+        }
+    }
+    let written = if written == storing { Vec::new() } else { written };
+    Ok((storing, written))
+}
+
 /// Adds a key to a table's descriptor; its number. A primary key replaces what stood there.
 pub(crate) fn add_key(
     cx: &mut DdlContext<'_>,
@@ -164,13 +184,7 @@ pub(crate) fn add_key(
     let spec = &by_equality(cx, table, spec)?;
     let catalog = cx.catalog();
     let (keys, exclusion) = equal_keys_first(key_list(table, spec)?, spec.exclusion.as_ref());
-    let mut storing = Vec::new();
-    for name in &spec.storing {
-        let id = key_column(table, name, spec)?;
-        if !keys.iter().any(|key| key.column == id) && !storing.contains(&id) {
-            storing.push(id);
-        }
-    }
+    let (storing, written_storing) = stored_columns(table, spec, &keys)?;
     let name = index_name(&catalog, table, spec)?;
     if spec.constraint {
         check_constraint_name(table, &name)?;
@@ -195,6 +209,7 @@ pub(crate) fn add_key(
         constraint,
         keys,
         storing,
+        written_storing,
         predicate: spec.predicate.clone(),
         ..Index::plain(number, &name)
     };

@@ -64,24 +64,9 @@ impl ForeignKeys {
     }
 
     /// A row leaves its partition for another one of `root`, the table that the statement names.
-    ///
-    /// For keys that point at the root or above it, the row changes: it is still theirs. For one
-    /// that points at the partition it is gone. 0A000 for a key that points in between, as in
-    /// PostgreSQL.
     pub fn moved(&mut self, old: &[Datum], new: &[Datum], root: Id) -> Result<()> {
-        let (table, catalog) = (&self.table, &self.run.cx.catalog);
-        let above = lineage(catalog, table);
-        let below_root = above.iter().take_while(|upper| upper.id != root);
-        let between: Vec<Id> = below_root.map(|upper| upper.id).collect();
-        let links = &self.links;
-        if let Some(link) = links.incoming.iter().find(|link| between.contains(&link.named)) {
-            return Err(points_between(catalog, link.named, root));
-        }
-        let (own, upper): (Vec<_>, Vec<_>) =
-            links.incoming.iter().cloned().partition(|link| link.named == table.id);
-        parent_events(&own, old, None, &mut self.events);
-        parent_events(&upper, old, Some(new), &mut self.events);
-        Ok(())
+        let (catalog, links) = (&self.run.cx.catalog, &self.links);
+        moved_events((catalog, root), &self.table, links, (old, new), &mut self.events)
     }
 
     /// A row came (no `old`), went (no `new`) or changed.
@@ -137,6 +122,30 @@ impl ForeignKeys {
             self.queue.push(&mut self.events);
         }
     }
+}
+
+/// What a row that leaves its partition for another one of a root asks about its children.
+///
+/// For keys that point at the root or above it, the row changes: it is still theirs. For one that
+/// points at the partition it is gone. 0A000 for a key that points in between, as in PostgreSQL.
+pub fn moved_events(
+    (catalog, root): (&Catalog, Id),
+    table: &Arc<Table>,
+    links: &TableLinks,
+    (old, new): (&[Datum], &[Datum]),
+    into: &mut Vec<Event>,
+) -> Result<()> {
+    let above = lineage(catalog, table);
+    let below_root = above.iter().take_while(|upper| upper.id != root);
+    let between: Vec<Id> = below_root.map(|upper| upper.id).collect();
+    if let Some(link) = links.incoming.iter().find(|link| between.contains(&link.named)) {
+        return Err(points_between(catalog, link.named, root));
+    }
+    let (own, upper): (Vec<_>, Vec<_>) =
+        links.incoming.iter().cloned().partition(|link| link.named == table.id);
+    parent_events(&own, old, None, into);
+    parent_events(&upper, old, Some(new), into);
+    Ok(())
 }
 
 /// 0A000: a key points at a table between a partition and the table that the statement names.

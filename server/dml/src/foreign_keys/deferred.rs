@@ -17,7 +17,8 @@ use crate::deferrable_keys::{check_owed_keys, has_owed_keys, has_owed_keys_on};
 use crate::foreign_keys::cascade::level::CascadeLevel;
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, pick};
-use crate::triggers::{TriggerQueue, fire_deferred, has_deferred, has_deferred_on};
+use crate::queues::Queues;
+use crate::triggers::{fire_deferred, has_deferred, has_deferred_on};
 
 /// A check that is owed.
 struct Duty {
@@ -151,8 +152,8 @@ async fn check(run: &Arc<ExecutionState>, duties: &[&Duty]) -> Result<()> {
             }
         }
     }
-    let triggers = Arc::new(TriggerQueue::default());
-    let level = CascadeLevel::read(run, HashMap::new(), &events, &triggers).await?;
+    let queues = Queues::default();
+    let level = CascadeLevel::read(run, HashMap::new(), &events, &queues).await?;
     level.run(events).await.map(drop)
 }
 

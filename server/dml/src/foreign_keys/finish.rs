@@ -55,9 +55,14 @@ impl Rounds {
     }
 }
 
-/// Answers everything that the run has asked, and what follows from it, and fires its triggers.
-pub async fn finish(run: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
-    if queues.triggers.is_used() {
+/// Answers everything that the run has asked, and what follows from it, and fires its triggers,
+/// unless a later part of the statement does.
+pub async fn finish(
+    run: &Arc<ExecutionState>,
+    queues: &Queues,
+    leaves_triggers: bool,
+) -> Result<()> {
+    if queues.triggers.is_used() && !leaves_triggers {
         return with_triggers(run, queues).await;
     }
     let queue = &queues.keys;
@@ -115,7 +120,7 @@ async fn one_level(
     tables: &HashMap<Id, Arc<CascadeTable>>,
     events: Vec<Event>,
 ) -> Result<Vec<Event>> {
-    let level = CascadeLevel::read(run, tables.clone(), &events, &queues.triggers).await?;
+    let level = CascadeLevel::read(run, tables.clone(), &events, queues).await?;
     level.run(events).await
 }
 

@@ -6,8 +6,10 @@
 //!            the statement puts the queued rows into their partitions
 //! ```
 
+mod cascaded;
 mod moved;
 mod routing;
 
+pub(crate) use cascaded::insert_moved;
 pub(crate) use moved::MovedRows;
 pub(crate) use routing::RoutingOperator;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use braid_catalog::{Id, Table, TriggerEvent};
+use braid_exec::Memory;
 use braid_plan::PlannedTrigger;
 use braid_types::{Datum, Row, SqlType};
 use parking_lot::Mutex;
@@ -32,9 +33,13 @@ struct Transition {
     new: Vec<Datum>,
 }
 
-/// The triggers of a run.
+/// The triggers of a run, or of all runs that are parts of one statement.
 #[derive(Default)]
-pub(crate) struct TriggerQueue(Mutex<State>);
+pub(crate) struct TriggerQueue {
+    state: Mutex<State>,
+    /// Where rows that wait are counted, if that is not the memory of the run.
+    memory: Option<Arc<Memory>>,
+}
 
 #[derive(Default)]
 struct State {
@@ -55,30 +60,40 @@ impl State {
 }
 
 impl TriggerQueue {
+    /// A queue whose rows count in an account of its own.
+    pub(crate) fn counted_in(memory: Arc<Memory>) -> Self {
+        Self { memory: Some(memory), ..Self::default() }
+    }
+
+    /// Where rows that wait are counted, if that is not the memory of the run.
+    pub(crate) fn memory(&self) -> Option<&Arc<Memory>> {
+        self.memory.as_ref()
+    }
+
     /// A table with triggers is changed in this run.
     pub(crate) fn register(&self) {
-        self.0.lock().is_used = true;
+        self.state.lock().is_used = true;
     }
 
     /// Whether the run may fire triggers.
     pub(crate) fn is_used(&self) -> bool {
-        self.0.lock().is_used
+        self.state.lock().is_used
     }
 
     /// Whether the triggers before a statement have not fired yet in this run; they have now.
     pub(crate) fn begin(&self, table: Id, event: TriggerEvent) -> bool {
-        self.0.lock().begun.insert((table, event))
+        self.state.lock().begun.insert((table, event))
     }
 
     /// Adds a trigger to be fired.
     pub(crate) fn push(&self, owed: Owed) {
-        self.0.lock().push(owed);
+        self.state.lock().push(owed);
     }
 
     /// Adds the triggers after a statement. Of several statements that change a table in the same
     /// way within one run only the last one fires them.
     pub(crate) fn push_statement(&self, owed: Vec<Owed>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         for new in owed {
             state.owed.retain(|(_, known)| {
                 known.planned.trigger.for_each_row
@@ -91,12 +106,12 @@ impl TriggerQueue {
 
     /// A position behind everything that is queued.
     pub(crate) fn mark(&self) -> u64 {
-        self.0.lock().arrived
+        self.state.lock().arrived
     }
 
     /// The next trigger to be fired of those that were queued before a mark.
     pub(crate) fn pop(&self, mark: u64) -> Option<Owed> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let is_before = state.owed.front().is_some_and(|(number, _)| *number <= mark);
         if is_before { state.owed.pop_front().map(|(_, owed)| owed) } else { None }
     }
@@ -109,7 +124,7 @@ impl TriggerQueue {
         old: Option<&[Datum]>,
         new: Option<&[Datum]>,
     ) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let transition = state.transitions.entry((table.id, event)).or_default();
         transition.old.extend(old.map(|row| visible_row(table, row)));
         transition.new.extend(new.map(|row| visible_row(table, row)));
@@ -121,7 +136,7 @@ impl TriggerQueue {
         if !trigger.has_transitions() {
             return Vec::new();
         }
-        let state = self.0.lock();
+        let state = self.state.lock();
         let found = state.transitions.get(&(owed.table.id, owed.event));
         let ty = row_type(&owed.table);
         let rows = |pick: fn(&Transition) -> &Vec<Datum>| {

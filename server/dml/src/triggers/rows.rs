@@ -217,7 +217,7 @@ impl RowTriggers {
     /// Rows that wait count for the memory of the statement.
     fn count(&self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
         let bytes = old.map_or(0, row_bytes) + new.map_or(0, row_bytes);
-        self.evaluator.run.cx.memory.take(bytes)
+        self.queue.memory().unwrap_or(&self.evaluator.run.cx.memory).take(bytes)
     }
 
     /// Whether WHEN holds.

@@ -21,5 +21,4 @@ mod descriptors;
 mod pages;
 
 pub(crate) use calls::call;
-pub(crate) use pages::all_objects;
-pub use pages::{large_object, put_large_object};
+pub use pages::{all_objects, large_object, put_large_object, unlink as drop_large_object};

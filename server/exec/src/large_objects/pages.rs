@@ -57,7 +57,7 @@ fn versioned(content: &[u8]) -> Vec<u8> {
 }
 
 /// All objects of the database.
-pub(crate) async fn all_objects(cx: &ExecContext) -> Result<Vec<LargeObject>> {
+pub async fn all_objects(cx: &ExecContext) -> Result<Vec<LargeObject>> {
     let prefix = database_prefix(cx);
     let place = prefix.len();
     let mut found = Vec::new();
@@ -123,7 +123,7 @@ pub(super) async fn create(cx: &ExecContext, object: u32, owner: Id) -> Result<(
 }
 
 /// Removes an object with its pages.
-pub(super) async fn unlink(cx: &ExecContext, object: u32) -> Result<()> {
+pub async fn unlink(cx: &ExecContext, object: u32) -> Result<()> {
     remove_pages(cx, object, 0).await?;
     cx.txn.delete(cx.seq, part(cx, object, OWNER)).map_err(|error| cx.kv_error(error))
 }

@@ -49,8 +49,13 @@ pub trait RowChanges: Send + Sync {
     fn finish<'a>(&'a self, run: &'a Arc<ExecutionState>) -> BoxFuture<'a, Result<()>>;
 }
 
-/// Makes what changes rows in one run.
-pub type NewRowChanges = fn() -> Arc<dyn RowChanges>;
+/// What changes rows in one run.
+pub enum NewRowChanges {
+    /// Made when the plan turns out to change rows.
+    Made(fn() -> Arc<dyn RowChanges>),
+    /// Made before, because other runs share a part of it.
+    Given(Arc<dyn RowChanges>),
+}
 
 /// What all operators of one run share.
 pub struct ExecutionState {
@@ -123,10 +128,13 @@ impl ExecutionState {
 
     /// What changes rows in this run.
     pub(crate) fn changes(&self) -> Result<&Arc<dyn RowChanges>> {
-        let Some(new_changes) = self.new_changes else {
+        let Some(new_changes) = &self.new_changes else {
             return Err(Error::internal("a run that changes no rows has a plan that does"));
         };
-        Ok(self.changes.get_or_init(new_changes))
+        Ok(self.changes.get_or_init(|| match new_changes {
+            NewRowChanges::Made(make) => make(),
+            NewRowChanges::Given(changes) => changes.clone(),
+        }))
     }
 
     /// Whether no row of the result may leave before [`ExecutionState::finish`].

@@ -6,11 +6,24 @@ use braid_types::{Datum, Result, SqlType};
 
 use super::collation::stored_collation;
 use super::derived::Derived;
-use super::functions::{check_comparison, check_function, check_routine, quoted_name};
+use super::functions::{check_comparison, check_function, check_routine, comparison, quoted_name};
 use super::nodes::settle_node;
 use super::{Settler, row_of};
 use crate::bind::in_set;
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
+
+/// The collations by which the fields of two rows are compared; `None` if neither is a row with
+/// collations.
+fn joined_rows(x: &Derived, y: &Derived) -> Result<Option<Derived>> {
+    Ok(match (x, y) {
+        (Derived::Row(xs), Derived::Row(ys)) => {
+            let pairs = xs.iter().cloned().zip(ys.iter().cloned());
+            Some(Derived::Row(pairs.map(|(x, y)| x.join(y)).collect::<Result<_>>()?))
+        }
+        (Derived::Row(fields), _) | (_, Derived::Row(fields)) => Some(Derived::Row(fields.clone())),
+        _ => None,
+    })
+}
 
 impl Settler<'_, '_> {
     /// Looks through an expression, and gives its collation.
@@ -137,13 +150,9 @@ impl Settler<'_, '_> {
 
     fn compare(&mut self, ordered: bool, a: &mut Expr, b: &mut Expr) -> Result<Derived> {
         let (x, y) = (self.expr(a)?, self.expr(b)?);
-        let joined = match (x, y) {
-            (Derived::Row(xs), Derived::Row(ys)) => {
-                let pairs = xs.into_iter().zip(ys);
-                Derived::Row(pairs.map(|(x, y)| x.join(y)).collect::<Result<_>>()?)
-            }
-            (Derived::Row(fields), _) | (_, Derived::Row(fields)) => Derived::Row(fields),
-            (x, y) => x.join(y)?,
+        let joined = match joined_rows(&x, &y)? {
+            Some(joined) => joined,
+            None => x.join(y)?,
         };
         self.put_compared(a, &joined, ordered)?;
         self.put_compared(b, &joined, ordered)?;
@@ -164,6 +173,15 @@ impl Settler<'_, '_> {
         let mut list = Vec::with_capacity(call.args.len());
         for arg in &mut call.args {
             list.push(self.expr(arg)?);
+        }
+        if let (Some(ordered), [a, b], [x, y]) =
+            (comparison(call.function.name), call.args.as_mut_slice(), list.as_slice())
+            && let Some(joined) = joined_rows(x, y)?
+        {
+            self.put_compared(a, &joined, ordered)?;
+            self.put_compared(b, &joined, ordered)?;
+            call.types = call.args.iter().map(Expr::ty).collect();
+            return Ok(Derived::None);
         }
         check_comparison(call.function.name, &list)?;
         let joined = list.into_iter().try_fold(Derived::None, Derived::join)?;

@@ -45,7 +45,7 @@ fn reading(name: &str, types: &[SqlType]) -> Option<Reading> {
 }
 
 /// Whether a function that compares two values asks for their order; `None` for any other.
-fn comparison(name: &str) -> Option<bool> {
+pub(super) fn comparison(name: &str) -> Option<bool> {
     Some(match name {
         "<" | "<=" | ">" | ">=" | "text_lt" | "text_le" | "text_gt" | "text_ge" | "textltname"
         | "textlename" | "textgtname" | "textgename" | "namelttext" | "nameletext"

@@ -7,8 +7,33 @@ use super::Settler;
 use super::collation::Icu;
 use super::derived::Derived;
 use crate::bind::{call_function, coerce};
-use crate::tree::expr::Expr;
+use crate::tree::expr::{CaseExpr, Expr};
 use crate::tree::node::SortKey;
+
+/// Whether a value needs no work to be had.
+fn is_at_hand(e: &Expr) -> bool {
+    match e {
+        Expr::Column(..) | Expr::Param(..) | Expr::Input(..) | Expr::Outer(..) => true,
+        Expr::Local(..) | Expr::Const(..) => true,
+        Expr::Field(row, ..) => is_at_hand(row),
+        _ => false,
+    }
+}
+
+/// The row of the fields of a row at hand; `None` for a row that would have to be computed again
+/// for each of its fields.
+fn fields_of_row(e: &Expr) -> Option<Expr> {
+    let ty = e.ty();
+    let SqlType::Record(row) = &ty else { return None };
+    if !is_at_hand(e) {
+        return None;
+    }
+    let fields = row.iter().enumerate();
+    let field = |(place, (_, ty)): (usize, &(String, SqlType))| {
+        Expr::Field(Box::new(e.clone()), place, ty.clone())
+    };
+    Some(Expr::Row(fields.map(field).collect(), ty.clone()))
+}
 
 impl Settler<'_, '_> {
     /// Puts what an expression is compared by in its place: nothing else for bytes.
@@ -33,9 +58,33 @@ impl Settler<'_, '_> {
         if !fields.iter().any(|field| field.needs_keys(ordered)) {
             return Ok(());
         }
-        let Expr::Row(items, ty) = e else {
-            return Err(Error::unsupported("comparing rows whose fields have collations"));
-        };
+        if let Some(taken_apart) = fields_of_row(e) {
+            let row = std::mem::replace(e, Expr::bool(true));
+            let mut apart = taken_apart;
+            self.put_row(&mut apart, fields, ordered)?;
+            // A row that is NULL is not one whose fields are.
+            let ty = apart.ty();
+            let is_null = Expr::IsNull(Box::new(row));
+            let whens = vec![(is_null, Expr::null(ty.clone()))];
+            *e = Expr::Case(Box::new(CaseExpr { whens, otherwise: apart, ty }));
+            return Ok(());
+        }
+        if let Expr::Case(case) = e {
+            self.put_row(&mut case.otherwise, fields, ordered)?;
+            case.ty = case.otherwise.ty();
+            for (_, then) in &mut case.whens {
+                match then {
+                    Expr::Const(Datum::Null, ty) => ty.clone_from(&case.ty),
+                    then => self.put_row(then, fields, ordered)?,
+                }
+            }
+            return Ok(());
+        }
+        let unsupported = || Error::unsupported("comparing rows whose fields have collations");
+        let Expr::Row(items, ty) = e else { return Err(unsupported()) };
+        if items.len() != fields.len() {
+            return Err(unsupported());
+        }
         for (item, field) in items.iter_mut().zip(fields) {
             self.put_compared(item, field, ordered)?;
         }

@@ -11,6 +11,8 @@ use braid_catalog::{Id, Table};
 use braid_sql::quote_ident;
 
 use super::expr::Expr;
+use super::node::Node;
+use super::partitions::Moves;
 use super::row_change::{IndexPart, RowCheck, TableTriggers};
 
 /// Everything that foreign keys may change beside a statement's own rows.
@@ -36,6 +38,18 @@ pub struct CascadeTable {
     pub defaults: Vec<(usize, Expr)>,
     /// The triggers that its changes fire.
     pub triggers: Arc<TableTriggers>,
+    /// Of a partition: where rows go that leave it.
+    pub moves: Vec<CascadeMoves>,
+}
+
+/// Where rows of a partition go that a cascade takes out of it.
+pub struct CascadeMoves {
+    /// The foreign keys that may move them.
+    pub foreign_keys: Vec<Id>,
+    /// Which rows leave, and their form in the partitioned table that has these foreign keys.
+    pub moves: Moves,
+    /// The INSERT of moved rows into that table.
+    pub insert: Arc<Node>,
 }
 
 /// What one foreign key may do to the rows that have it.
@@ -63,6 +77,13 @@ impl Cascades {
     /// The entry of a table.
     pub fn table(&self, id: Id) -> Option<&Arc<CascadeTable>> {
         self.tables.iter().find(|entry| entry.table.id == id)
+    }
+}
+
+impl CascadeTable {
+    /// Where rows go that a foreign key moves.
+    pub fn moves_by(&self, foreign_key: Id) -> Option<&CascadeMoves> {
+        self.moves.iter().find(|moves| moves.foreign_keys.contains(&foreign_key))
     }
 }
 

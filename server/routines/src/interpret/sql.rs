@@ -64,7 +64,7 @@ impl Run<'_> {
         let given = self.given(sql);
         let result = self.planned(&statement, given, rows).await;
         result.map_err(|error| in_statement(error, statement.text()))?;
-        self.set_found(self.row_count > 0)
+        if statement.is_utility() { Ok(()) } else { self.set_found(self.row_count > 0) }
     }
 
     /// `EXECUTE`
@@ -130,7 +130,7 @@ impl Run<'_> {
             let error =
                 Error::new(SqlState::SyntaxError, "query has no destination for result data");
             return Err(match plan.kind {
-                StatementKind::Select => error
+                StatementKind::Select if !statement.is_utility() => error
                     .hint("If you want to discard the results of a SELECT, use PERFORM instead."),
                 _ => error,
             });
@@ -139,7 +139,7 @@ impl Run<'_> {
             let message = "INTO used with a command that cannot return data";
             return Err(Error::new(SqlState::SyntaxError, message));
         }
-        let is_query = plan.kind == StatementKind::Select;
+        let is_query = plan.kind == StatementKind::Select || plan.explain.is_some();
         let mut execution = start(&cx, &plan, given.values, self.host.is_volatile())?;
         let rows_max = match rows {
             Rows::Into(into) if is_query && !into.strict => 1,

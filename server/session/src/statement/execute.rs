@@ -11,6 +11,8 @@
 
 use std::sync::Arc;
 
+use braid_catalog::Standing;
+use braid_dml::StatementParts;
 use braid_exec::from_kv;
 use braid_kv::{RetryReason, Seq};
 use braid_sql::ast::Statement;
@@ -51,6 +53,31 @@ pub(crate) async fn start_statement(
         return start_explained(session, explain, execute, seq).await;
     }
     let (bound, standing) = bind_plan(session, prepared, params, seq).await?;
+    start_bound(session, prepared, (bound, standing), seq, None)
+}
+
+/// Starts a part of a statement: the triggers of all parts fire once.
+pub(crate) async fn start_part(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    seq: Seq,
+    part: Part<'_>,
+) -> Result<Running> {
+    let bound = bind_plan(session, prepared, params, seq).await?;
+    start_bound(session, prepared, bound, seq, Some(part))
+}
+
+/// A part of a statement, and whether it is the last one.
+pub(crate) type Part<'a> = (&'a StatementParts, bool);
+
+fn start_bound(
+    session: &mut Session,
+    prepared: &Prepared,
+    (bound, standing): (Bound, Option<Standing>),
+    seq: Seq,
+    part: Option<Part<'_>>,
+) -> Result<Running> {
     let Bound { catalog, env, plan, params } = bound;
     if let Some(promised) = &prepared.columns
         && !same_columns(promised, &plan.columns)
@@ -73,7 +100,11 @@ pub(crate) async fn start_statement(
     }
     let mut cx = exec_context(session, seq, catalog, env);
     defer_unique_check(session, &plan.plan, &mut cx);
-    let execution = braid_dml::start(plan.plan.clone(), params, Arc::new(cx))?;
+    let (planned, cx) = (plan.plan.clone(), Arc::new(cx));
+    let execution = match part {
+        Some((parts, is_last)) => parts.start(planned, params, cx, is_last)?,
+        None => braid_dml::start(planned, params, cx)?,
+    };
     let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
     Ok(Running {
         columns: plan.columns.clone(),

@@ -270,7 +270,7 @@ fn other_form(
         out.push(TokenWithSpan { token: word_token(replaced.into(), None), span: tokens[at].span });
         return Ok(Some(at + 1));
     }
-    if cast_row(tokens, at, out) {
+    if whole_row(tokens, at, out) {
         return Ok(Some(at + 1));
     }
     match word(tokens.get(at)) {
@@ -325,10 +325,12 @@ fn similar_substring(tokens: &[TokenWithSpan], at: usize) -> Option<&'static str
     None
 }
 
-/// Puts the `row.*` of `row.*::type`, whose `*` is at `at`, into parentheses; false if it is none.
-fn cast_row(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> bool {
-    let is = |place: usize, token: &Token| tokens.get(place).is_some_and(|t| t.token == *token);
-    if !is(at, &Token::Mul) || !is(at + 1, &Token::DoubleColon) {
+/// Puts the `row.*` of `row.*::type` and of `row.* = other`, whose `*` is at `at`, into
+/// parentheses; false if it is none.
+fn whole_row(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> bool {
+    const FOLLOWING: [&str; 8] = ["::", "=", "<>", "<", "<=", ">", ">=", "is"];
+    let text = |place: usize| tokens.get(place).map_or(String::new(), |t| t.token.to_string());
+    if tokens[at].token != Token::Mul || !FOLLOWING.contains(&text(at + 1).as_str()) {
         return false;
     }
     let mut start = out.len();

@@ -148,7 +148,7 @@ fn index_row(cx: &VirtualContext<'_>, builder: &mut RowBuilder, table: &Table, i
             IndexState::Public => "public",
         }),
         texts(Some(keys.collect())),
-        texts(Some(index.storing.iter().filter_map(|id| name(*id)).collect())),
+        texts(Some(index.included().iter().filter_map(|id| name(*id)).collect())),
         text(print(cx, &prefix)),
         optional(parent.map(|parent| parent.name.as_str())),
     ]);

@@ -32,7 +32,7 @@ fn has_column(relation: &Relation, name: &str) -> bool {
         Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
         Relation::Index(table, index) => {
             let keys = index.keys.iter().map(|key| key.column);
-            let mut columns = keys.chain(index.storing.iter().copied());
+            let mut columns = keys.chain(index.included().iter().copied());
             columns.any(|id| table.column(id).is_some_and(|column| column.name == name))
         }
     }
@@ -362,7 +362,7 @@ fn index_bytes(catalog: &Catalog, table: &Table, index: &Index) -> u64 {
     if index.number == table.primary.number {
         return 0;
     }
-    let own = index.keys.len() + index.storing.len() + table.primary.keys.len();
+    let own = index.keys.len() + index.included().len() + table.primary.keys.len();
     let all = table.visible_columns().count().max(1);
     let share = own.min(all) as u64;
     table_bytes(catalog, table).saturating_mul(share) / all as u64

@@ -94,8 +94,8 @@ fn index_text(
     // The statement makes none of the partitions' indexes.
     let on = if table.partitioning.is_some() { format!("ONLY {on}") } else { on };
     let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({keys})");
-    if !index.storing.is_empty() {
-        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    if !index.included().is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, index.included()));
     }
     if index.nulls_not_distinct {
         text.push_str(" NULLS NOT DISTINCT");
@@ -116,7 +116,7 @@ pub(crate) fn index_column(
     pretty: bool,
 ) -> Option<String> {
     let keys = index.keys.iter().map(|key| key.column);
-    keys.chain(index.storing.iter().copied())
+    keys.chain(index.included().iter().copied())
         .nth(number.checked_sub(1)?)
         .map(|id| index_column_text(names, table, id, pretty))
 }
@@ -141,8 +141,8 @@ fn exclusion_definition(
     };
     let keys: Vec<String> = index.keys.iter().zip(&exclusion.keys).map(part).collect();
     let mut text = format!("EXCLUDE USING {} ({})", exclusion.method, keys.join(", "));
-    if !index.storing.is_empty() {
-        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    if !index.included().is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, index.included()));
     }
     if let Some(predicate) = &index.predicate {
         let _ = write!(text, " WHERE ({})", names.condition(table, predicate, pretty));
@@ -174,8 +174,8 @@ fn unique_definition(table: &Table, index: &Index) -> String {
     };
     let columns: Vec<ColumnId> = index.keys.iter().map(|key| key.column).collect();
     let mut text = format!("{word} ({})", column_list(table, &columns));
-    if !index.storing.is_empty() {
-        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    if !index.included().is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, index.included()));
     }
     text.push_str(deferrable_text(index.deferrable, index.initially_deferred));
     text
@@ -320,8 +320,8 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
             other => format!(" USING {other}"),
         };
         let mut text = format!("{word}{method} ({keys})");
-        if !index.storing.is_empty() {
-            let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
+        if !index.included().is_empty() {
+            let _ = write!(text, " STORING ({})", column_list(table, index.included()));
         }
         text.push_str(nulls);
         text.push_str(deferrable_text(index.deferrable, index.initially_deferred));

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use braid_catalog::names::index_labels;
 use braid_types::collation::built_in_oid;
 use braid_types::sql_type::{length, range_subtype, row_type_oid};
 use braid_types::{Result, Row, SqlType};
@@ -231,7 +232,8 @@ fn push_table(builder: &mut RowBuilder, table: &Table, catalog: &Catalog) {
         );
     }
     for index in visible_indexes(table) {
-        for (place, (name, ty)) in index_columns(table, index).enumerate() {
+        let labels = index_labels(index_columns(table, index).map(|(name, _)| name));
+        for (place, ((_, ty), name)) in index_columns(table, index).zip(&labels).enumerate() {
             push(builder, &plain(index.id, name, place + 1, &ty, false));
         }
     }

@@ -85,14 +85,14 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let exprs: Vec<&StoredExpr> = texts.iter().collect();
             let number = |key: &IndexKey| key_number(table, key);
             let keys = index.keys.iter().map(number);
-            let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
+            let all = keys.chain(index.included().iter().map(|id| i64::from(*id)));
             let key_columns =
                 || index.keys.iter().filter_map(|key| Some((key, table.column(key.column)?)));
             let options = index.keys.iter().map(key_options);
             builder.push([
                 int(index.id),
                 int(table.id),
-                count(index.keys.len() + index.storing.len()),
+                count(index.keys.len() + index.included().len()),
                 count(index.keys.len()),
                 flag(index.declares_unique()),
                 flag(index.nulls_not_distinct),

@@ -93,7 +93,7 @@ impl Dependencies {
             return;
         }
         let keys = index.keys.iter().map(|key| key.column);
-        let mut columns: BTreeSet<_> = keys.chain(index.storing.iter().copied()).collect();
+        let mut columns: BTreeSet<_> = keys.chain(index.included().iter().copied()).collect();
         columns.extend(index.predicate.iter().flat_map(columns_of));
         for column in columns {
             self.add((PG_CLASS, index.id, 0), (PG_CLASS, table.id, i64::from(column)), "a");
@@ -104,7 +104,7 @@ impl Dependencies {
         let column = |id| (PG_CLASS, table.id, i64::from(id));
         for (oid, index) in key_constraints(table) {
             let keys = index.keys.iter().map(|key| key.column);
-            let columns: BTreeSet<_> = keys.chain(index.storing.iter().copied()).collect();
+            let columns: BTreeSet<_> = keys.chain(index.included().iter().copied()).collect();
             for id in columns {
                 self.add((PG_CONSTRAINT, oid, 0), column(id), "a");
             }

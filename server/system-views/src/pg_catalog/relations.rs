@@ -156,7 +156,7 @@ impl ClassRow {
     }
 
     fn index(table: &Table, index: &Index) -> Self {
-        let columns = index.keys.len() + index.storing.len();
+        let columns = index.keys.len() + index.included().len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
         row.am = access_method(index);
         if table.partitioning.is_some() {
@@ -481,7 +481,7 @@ pub(crate) fn index_columns<'t>(
     index: &'t Index,
 ) -> impl Iterator<Item = (&'t str, Cow<'t, SqlType>)> {
     let keys = index.keys.iter().map(|key| key.column);
-    let columns = keys.chain(index.storing.iter().copied());
+    let columns = keys.chain(index.included().iter().copied());
     columns.filter_map(|id| shown_key(table, id))
 }
 

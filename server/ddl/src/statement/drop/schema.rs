@@ -73,7 +73,7 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
 /// 2BP01 for a collation in a schema that objects outside of the schema use.
 fn refuse_used_collations(cx: &DdlContext<'_>, schema: &Schema, inside: &[Id]) -> Result<()> {
     let what = format!("schema {}", schema.name);
-    schema.collations.iter().try_for_each(|found| refuse_used(cx, found, &what, inside))
+    schema.collations.iter().try_for_each(|found| refuse_used(cx, found, (&what, "it"), inside))
 }
 
 /// The collations of a schema as messages list them.

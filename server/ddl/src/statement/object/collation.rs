@@ -250,17 +250,19 @@ pub(crate) fn comment(
 /// Drops a collation of users. False if there is none of that name.
 pub(crate) fn drop_collation(cx: &mut DdlContext<'_>, name: &ObjectName) -> Result<bool> {
     let Some((mut schema, found)) = own(cx, name)? else { return Ok(false) };
-    refuse_used(cx, &found, &format!("collation {}", found.name), &[])?;
+    let what = format!("collation {}", found.name);
+    refuse_used(cx, &found, (&what, "it"), &[])?;
     schema.collations.retain(|other| other.id != found.id);
     cx.draft()?.put(schema);
     Ok(true)
 }
 
-/// 2BP01 for a collation that something uses, unless that goes as well. `what` is to be dropped.
+/// 2BP01 for a collation that something uses, unless that goes as well. `what` is to be dropped,
+/// and is named again by a pronoun.
 pub(crate) fn refuse_used(
     cx: &DdlContext<'_>,
     found: &OwnCollation,
-    what: &str,
+    (what, pronoun): (&str, &str),
     doomed: &[Id],
 ) -> Result<()> {
     let users = users(cx, found, doomed)?;
@@ -269,7 +271,7 @@ pub(crate) fn refuse_used(
     }
     let on = format!("collation {}", found.name);
     let lines: Vec<String> = users.iter().map(|user| format!("{user} depends on {on}")).collect();
-    let message = format!("cannot drop {what} because other objects depend on it");
+    let message = format!("cannot drop {what} because other objects depend on {pronoun}");
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
         .detail(lines.join("\n"))
         .hint("Drop these objects before: CASCADE does not drop them."))

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table};
+use braid_catalog::{
+    Catalog, ColumnId, ForeignKey, Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table,
+};
 use braid_plan::{
     NotAssignable, bind_assignment_cast, more_dimensions_of, stored_collation, time_modifier_of,
 };
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -18,7 +20,7 @@ use crate::rows::domain_values::{checked, column_check, default_of, domain_check
 use crate::rows::messages::contains_nulls;
 use crate::rows::reader::{block_writers, table_reader};
 use crate::rows::rewrite::rewrite_rows;
-use crate::rows::validate::validate_not_null;
+use crate::rows::validate::{ChecksOfColumn, validate_not_null};
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
@@ -204,8 +206,10 @@ async fn set_type(
     refuse_users(cx, old.id, "table")?;
     refuse_keys(cx, old.id, "table")?;
     refuse_dependents(cx, old, place)?;
-    let collates = domain.as_deref().and_then(|domain| domain.collation.clone());
-    refuse_other_order(cx, old, place, collation.as_deref().or(collates.as_deref()))?;
+    let of_domain = domain.as_deref().and_then(|domain| domain.collation.clone());
+    let collates = collation.as_deref().or(of_domain.as_deref());
+    refuse_other_order(cx, old, place, collates)?;
+    refuse_loose_keys(cx, old, place, collates)?;
     refuse_new_type(old, place)?;
     let convert = match new.using {
         Some(expr) => {
@@ -244,14 +248,74 @@ async fn set_type(
     let id = column.id;
     restate_conditions(cx, old, changed, id)?;
     restate_terms(changed)?;
-    rewrite_rows(cx, old, changed, |cx, row| {
+    let map = |cx: &DdlContext<'_>, row: &[Datum]| -> Result<Row> {
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);
         let value = evaluate(cx, &convert, if from_row { &row } else { input })?;
         row[place] = checked(cx, check.as_ref(), new_column.modified(value))?;
         Ok(row)
-    })
-    .await
+    };
+    validate_new_values(cx, old, &Arc::new(changed.clone()), place, &map).await?;
+    rewrite_rows(cx, old, changed, map).await
+}
+
+/// 0A000 for a column of a foreign key whose texts would be equal without having the same bytes.
+fn refuse_loose_keys(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    place: usize,
+    collation: Option<&str>,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let is_loose = |name| stored_collation(&catalog, name).is_nondeterministic();
+    let column = &table.columns[place];
+    if !collation.is_some_and(is_loose) || !is_in_foreign_key(&catalog, table, column.id)? {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "a foreign key over column \"{}\", which has a nondeterministic collation",
+        column.name
+    )))
+}
+
+/// Whether a foreign key of the table or of another one names a column of the table.
+fn is_in_foreign_key(catalog: &Catalog, table: &Table, column: ColumnId) -> Result<bool> {
+    let refers = |key: &ForeignKey| key.parent == table.id && key.parent_columns.contains(&column);
+    let mut found = table.foreign_keys.iter().any(|key| key.columns.contains(&column));
+    found |= table.foreign_keys.iter().any(refers);
+    for id in &table.referenced_by {
+        found |= child_of(catalog, table, *id)?.foreign_keys.iter().any(refers);
+    }
+    Ok(found)
+}
+
+/// Looks at the values that a column gets with its new type: NOT NULL, and the CHECK constraints
+/// that name the column. Foreign keys are checked after all actions of the ALTER TABLE.
+async fn validate_new_values(
+    cx: &DdlContext<'_>,
+    old: &Arc<Table>,
+    new: &Arc<Table>,
+    place: usize,
+    map: &(impl Fn(&DdlContext<'_>, &[Datum]) -> Result<Row> + Sync),
+) -> Result<()> {
+    let column = &new.columns[place];
+    let checks = ChecksOfColumn::new(cx, new, column.id)?;
+    if column.nullable && checks.is_empty() {
+        return Ok(());
+    }
+    block_writers(cx, old).await?;
+    let mut reader = table_reader(cx, old)?;
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in &rows {
+            let row_then = map(cx, row)?;
+            if row_then[place].is_null() && !column.nullable {
+                return Err(contains_nulls(new, place));
+            }
+            checks.check(cx, &row_then).await?;
+        }
+    }
+    Ok(())
 }
 
 /// 0A000 for another order of the texts of a column, if something is kept that depends on it.

@@ -102,7 +102,7 @@ pub(crate) async fn become_key(
     let mut spec =
         KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), primary, columns);
     spec.rules = UniqueRules { nulls_not_distinct: index.nulls_not_distinct, ..rules };
-    spec.storing = index.storing.iter().map(name_of).collect::<Result<_>>()?;
+    spec.storing = index.included().iter().map(name_of).collect::<Result<_>>()?;
     let mut changed = Table::clone(&table);
     free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
     changed.indexes.retain(|other| other.number != index.number);

@@ -1,18 +1,21 @@
 //! What a level does to rows, kept until the level's end, when all of it is written.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{Id, TriggerEvent};
 use braid_exec::ExecutionState;
 use braid_kv::Key;
+use braid_plan::CascadeTable;
 use braid_rows::{TableRows, Violation};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Error, Result, Row};
 
-use crate::foreign_keys::collect::{child_events, parent_events};
+use crate::foreign_keys::collect::{child_events, moved_events, parent_events};
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, TableLinks, comparable, pick};
+use crate::partitions::insert_moved;
+use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
 
@@ -54,7 +57,13 @@ struct Change {
     /// Foreign keys by which it has followed its parent's new key: once is enough, also where
     /// that key is another parent's old one.
     followed: Vec<Id>,
+    /// Its way to another partition, if it leaves its own.
+    leaves: Option<Leaving>,
 }
+
+/// A row's way out of its partition: what the plan knows of the partition, and the foreign key
+/// that moves the row.
+pub type Leaving = (Arc<CascadeTable>, Id);
 
 /// A new version of a child's row.
 pub struct RowUpdate {
@@ -68,6 +77,8 @@ pub struct RowUpdate {
     pub follows: bool,
     /// The statement that is named when the change cannot be written.
     pub context: Arc<str>,
+    /// Its way to another partition, if it leaves its own.
+    pub leaves: Option<Leaving>,
 }
 
 impl Changes {
@@ -129,13 +140,16 @@ impl Changes {
         row: &Key,
         update: RowUpdate,
     ) -> Result<()> {
-        let RowUpdate { before, after, places, follows, context } = update;
+        let RowUpdate { before, after, places, follows, context, leaves } = update;
         self.note(run, link, row, before, Some(after))?;
         if let Some(table) = self.tables.get_mut(&link.child.id) {
             table.places.extend(places);
             table.context = context;
-            if let Some(change) = table.rows.get_mut(row).filter(|_| follows) {
-                change.followed.push(link.key.id);
+            if let Some(change) = table.rows.get_mut(row) {
+                change.leaves = leaves;
+                if follows {
+                    change.followed.push(link.key.id);
+                }
             }
         }
         Ok(())
@@ -189,7 +203,8 @@ impl Changes {
             Some(change) => change.new = after,
             None => {
                 self.order.push((id, row.clone()));
-                let change = Change { old: before, new: after, followed: Vec::new() };
+                let followed = Vec::new();
+                let change = Change { old: before, new: after, followed, leaves: None };
                 table.rows.insert(row.clone(), change);
             }
         }
@@ -199,16 +214,26 @@ impl Changes {
     /// Writes everything, table by table; gives the questions that the changes ask.
     pub async fn write(
         mut self,
+        run: &ExecutionState,
         writers: &HashMap<Id, TableWriter>,
         triggers: &HashMap<Id, RowTriggers>,
+        queues: &Queues,
     ) -> Result<Vec<Event>> {
         let mut after: Vec<(Id, Row, Option<Row>)> = Vec::new();
-        let mut events = Vec::new();
+        let (mut events, mut leaving, mut gone) = (Vec::new(), BTreeMap::new(), Vec::new());
         let mut changed: HashMap<Id, Vec<(Row, Row)>> = HashMap::new();
         let mut tables: Vec<Id> = Vec::new();
         for (id, row) in &self.order {
             let Some(table) = self.tables.get_mut(id) else { continue };
-            let Some(Change { old, new, .. }) = table.rows.remove(row) else { continue };
+            let Some(Change { old, new, leaves, .. }) = table.rows.remove(row) else { continue };
+            if let (Some(leaves), Some(new)) = (leaves, &new) {
+                let writer = writers.get(id).ok_or_else(without_writer)?;
+                let from = (run, &*table, writer);
+                take_away(from, (&old, new), &leaves, queues, &mut events)?;
+                gone.push((*id, old));
+                leaving.entry((id.to_owned(), leaves.1)).or_insert((leaves, table.context.clone()));
+                continue;
+            }
             parent_events(&table.links.incoming, &old, new.as_deref(), &mut events);
             if triggers.contains_key(id) {
                 after.push((*id, old.clone(), new.clone()));
@@ -223,7 +248,7 @@ impl Changes {
                 }
                 None => match writers.get(id) {
                     Some(writer) => writer.delete(&old)?,
-                    None => return Err(braid_types::Error::internal("a row without a writer")),
+                    None => return Err(without_writer()),
                 },
             }
         }
@@ -243,8 +268,39 @@ impl Changes {
             })?;
         }
         owe_triggers(triggers, after).await?;
+        for (id, old) in gone {
+            if let Some(of_table) = triggers.get(&id) {
+                of_table.after_row(TriggerEvent::Delete, Some(&old), None).await?;
+            }
+        }
+        for ((partition, key), context) in leaving.into_values() {
+            let Some(moves) = partition.moves_by(key) else { continue };
+            let inserted = insert_moved(run, &moves.insert, queues).await;
+            inserted.map_err(|error| error.context(&*context))?;
+        }
         Ok(events)
     }
+}
+
+fn without_writer() -> Error {
+    Error::internal("a row without a writer")
+}
+
+/// Takes a row out of its partition. An INSERT puts it into another one after the level's changes.
+fn take_away(
+    (run, table, writer): (&ExecutionState, &TableChanges, &TableWriter),
+    (old, new): (&Row, &Row),
+    (partition, key): &Leaving,
+    queues: &Queues,
+    events: &mut Vec<Event>,
+) -> Result<()> {
+    let Some(moves) = partition.moves_by(*key).map(|known| &known.moves) else {
+        return Err(Error::internal("a row leaves a partition that it cannot leave"));
+    };
+    let of_root = (&*run.cx.catalog, moves.root);
+    moved_events(of_root, &partition.table, &table.links, (old, new), events)?;
+    writer.delete(old)?;
+    queues.moved.push(run, moves, new)
 }
 
 /// Owes the triggers after rows that a level has changed, and after its statements.

@@ -21,8 +21,9 @@ use crate::foreign_keys::cascade::children::{Found, Look, Search, find, lock_row
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::Link;
 use crate::foreign_keys::messages::{mixed_nulls, no_parent, still_referenced};
+use crate::queues::Queues;
 use crate::table_writer::TableWriter;
-use crate::triggers::{RowTriggers, TriggerQueue};
+use crate::triggers::RowTriggers;
 
 /// Events between two looks at whether the statement is to stop.
 const EVENTS_PER_CANCEL: usize = 1024;
@@ -37,7 +38,7 @@ pub struct CascadeLevel<'r> {
     writers: HashMap<Id, TableWriter>,
     /// Those of tables that have any.
     triggers: HashMap<Id, RowTriggers>,
-    trigger_queue: Arc<TriggerQueue>,
+    queues: Queues,
     /// The text of the statement that was named last, which is mostly the next one's, too.
     text: Option<StatementText>,
 }
@@ -72,7 +73,7 @@ impl<'r> CascadeLevel<'r> {
         run: &'r Arc<ExecutionState>,
         tables: HashMap<Id, Arc<CascadeTable>>,
         events: &[Event],
-        trigger_queue: &Arc<TriggerQueue>,
+        queues: &Queues,
     ) -> Result<Self> {
         let mut wanted: Vec<Wanted> = Vec::new();
         let mut looks: Vec<(Id, HashSet<Key>)> = Vec::new();
@@ -123,7 +124,7 @@ impl<'r> CascadeLevel<'r> {
             changes: Changes::default(),
             writers: HashMap::new(),
             triggers: HashMap::new(),
-            trigger_queue: trigger_queue.clone(),
+            queues: queues.clone(),
             text: None,
         };
         level.rows = level.lock(&wanted).await?;
@@ -172,7 +173,7 @@ impl<'r> CascadeLevel<'r> {
                 }
             }
         }
-        self.changes.write(&self.writers, &self.triggers).await
+        self.changes.write(self.run, &self.writers, &self.triggers, &self.queues).await
     }
 
     async fn check_parent(&self, link: &Link, values: &Row, row: Option<&Key>) -> Result<()> {
@@ -268,14 +269,57 @@ impl<'r> CascadeLevel<'r> {
             _ => TriggerEvent::Update,
         };
         self.begin(&entry, &evaluator, event).await?;
-        let mut after = before.clone();
-        let mut places = match (action, new) {
-            (ForeignKeyAction::Cascade, None) => {
-                if self.before_row(id, event, &before, None).await?.is_none() {
-                    return Ok(());
-                }
-                return self.changes.delete(self.run, link, child, before);
+        if event == TriggerEvent::Delete {
+            if self.before_row(id, event, &before, None).await?.is_none() {
+                return Ok(());
             }
+            return self.changes.delete(self.run, link, child, before);
+        }
+        let mut after = before.clone();
+        let mut places = self.set_columns(link, &entry, (action, new), &mut after).await?;
+        let context = self.statement_text(link, &places, action);
+        let Some(mut after) = self.before_row(id, event, &before, Some(after)).await? else {
+            return Ok(());
+        };
+        if self.triggers.get(&id).is_some_and(|t| t.has(Firing::before_row(event))) {
+            places = (0..after.len()).collect();
+        }
+        let Some(writer) = self.writers.get(&id) else {
+            return Err(Error::internal("a row without a writer"));
+        };
+        let moves = entry.moves_by(link.key.id);
+        let mut leaves = None;
+        if let Some(moves) = moves {
+            writer.generate(&mut after).await.map_err(|error| error.context(&*context))?;
+            let stays = evaluator.eval(&moves.moves.stays, &after).await?.as_bool() == Some(true);
+            leaves = (!stays).then(|| (entry.clone(), link.key.id));
+        }
+        match &leaves {
+            None => writer.complete(&mut after).await.map_err(|e| e.context(&*context))?,
+            Some(_)
+                if self.before_row(id, TriggerEvent::Delete, &before, None).await?.is_none() =>
+            {
+                return Ok(());
+            }
+            Some(_) => {}
+        }
+        let follows = action == ForeignKeyAction::Cascade;
+        let update = RowUpdate { before, after, places, follows, context, leaves };
+        self.changes.update(self.run, link, child, update)
+    }
+}
+
+impl CascadeLevel<'_> {
+    /// Gives the columns of a child the values that an action sets; their places.
+    async fn set_columns(
+        &self,
+        link: &Link,
+        entry: &CascadeTable,
+        (action, new): (ForeignKeyAction, Option<&Row>),
+        after: &mut Row,
+    ) -> Result<Vec<usize>> {
+        let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
+        Ok(match (action, new) {
             (ForeignKeyAction::Cascade, Some(values)) => {
                 for (i, value) in values.iter().enumerate() {
                     after[link.child_places[i]] = convert(self.run, link, i, value)?;
@@ -298,25 +342,9 @@ impl<'r> CascadeLevel<'r> {
                 }
                 places
             }
-        };
-        let context = self.statement_text(link, &places, action);
-        let Some(mut after) = self.before_row(id, event, &before, Some(after)).await? else {
-            return Ok(());
-        };
-        if self.triggers.get(&id).is_some_and(|t| t.has(Firing::before_row(event))) {
-            places = (0..after.len()).collect();
-        }
-        let Some(writer) = self.writers.get(&id) else {
-            return Err(Error::internal("a row without a writer"));
-        };
-        writer.complete(&mut after).await.map_err(|error| error.context(&*context))?;
-        let follows = action == ForeignKeyAction::Cascade;
-        let update = RowUpdate { before, after, places, follows, context };
-        self.changes.update(self.run, link, child, update)
+        })
     }
-}
 
-impl CascadeLevel<'_> {
     /// The statement that PostgreSQL names as the context of an error.
     fn statement_text(
         &mut self,
@@ -354,7 +382,7 @@ impl CascadeLevel<'_> {
         if entry.triggers.is_empty() {
             return Ok(());
         }
-        let queue = &self.trigger_queue;
+        let queue = &self.queues.triggers;
         let make = || RowTriggers::new(evaluator, table, &entry.triggers, queue);
         self.triggers.entry(table.id).or_insert_with(make).begin(event).await
     }

@@ -41,7 +41,7 @@ impl ValuesOperator {
         let waits = node.rows.iter().flatten().any(Expr::waits);
         let parameters = evaluator.run.params.len();
         let rows = if let (Some(width), [row]) = (node.repeats, &node.rows[..])
-            && parameters > width
+            && (parameters > width || (parameters == 0 && width > 0))
         {
             let is_place =
                 |(i, e): (usize, &Expr)| matches!(e, Expr::Param(place, _) if *place == i);

@@ -1,21 +1,24 @@
 //! Which tables foreign keys may write when rows of one are deleted or change.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use braid_catalog::partitions::{leaves, lineage, references_to};
+use braid_catalog::partitions::{leaves, lineage, origin_of_key, references_to};
 use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table, TriggerEvent};
 use braid_types::Result;
 
 use super::triggers::{bind_triggers, may_rewrite, updated_places};
 use crate::bind::Binder;
 use crate::bind::domain::check_column;
+use crate::bind::partitions::changes::cascaded_rows;
 use crate::bind::partitions::condition::row_checks;
+use crate::bind::partitions::leaves::place_in;
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::collate::settle_over;
 use crate::layout;
-use crate::tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
+use crate::tree::cascades::{CascadeEffect, CascadeMoves, CascadeStep, CascadeTable, Cascades};
 use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Moves, Node, RowCheck};
 
 /// What a statement may do to rows of a table.
 #[derive(Clone, Default)]
@@ -112,10 +115,11 @@ pub(crate) fn bind_cascades(
         }
     }
     let mut tables: Vec<Arc<CascadeTable>> = Vec::new();
+    let mut inserts = Inserts::new();
     for step in &steps {
         if tables.iter().all(|entry| entry.table.id != step.child.id) {
             let of_child = steps.iter().filter(|other| other.child.id == step.child.id);
-            tables.push(Arc::new(cascade_table(binder, &step.child, of_child)?));
+            tables.push(Arc::new(cascade_table(binder, &step.child, of_child, &mut inserts)?));
         }
     }
     Ok(Arc::new(Cascades { tables, steps }))
@@ -153,22 +157,29 @@ fn cascade_table<'s>(
     binder: &mut Binder<'_>,
     table: &Arc<Table>,
     steps: impl Iterator<Item = &'s CascadeStep>,
+    inserts: &mut Inserts,
 ) -> Result<CascadeTable> {
-    let (mut events, mut assigned) = (Vec::new(), Vec::new());
+    let (mut events, mut assigned, mut updating) = (Vec::new(), Vec::new(), BTreeSet::new());
     for step in steps {
         match &step.effect {
             CascadeEffect::Delete => events.push(TriggerEvent::Delete),
             CascadeEffect::Update(places) => {
                 events.push(TriggerEvent::Update);
                 assigned.extend(places.iter().copied());
+                updating.insert(step.foreign_key);
             }
         }
     }
     let updated = updated_places(table, assigned.into_iter());
-    let triggers = bind_triggers(binder, table, &events, &updated)?;
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut generated = bind_generated(binder, table, &slots)?;
     let mut checks = row_checks(binder, table, &slots)?;
+    let may_move = !updating.is_empty() && may_leave(table, &checks, (&slots, &updated));
+    if may_move && !events.contains(&TriggerEvent::Delete) {
+        // A row that leaves its partition is deleted there.
+        events.push(TriggerEvent::Delete);
+    }
+    let triggers = bind_triggers(binder, table, &events, &updated)?;
     let mut index_exprs = index_exprs(binder, table, &slots)?;
     let mut defaults = Vec::new();
     for key in &table.foreign_keys {
@@ -185,9 +196,14 @@ fn cascade_table<'s>(
             if action != ForeignKeyAction::SetDefault {
                 continue;
             }
+            // A partition's rows get the defaults of the table that has the foreign key.
+            let origin = origin_of_key(binder.context().catalog, table, key);
             for place in set_places(table, key, deleting)? {
                 if defaults.iter().all(|(known, _)| *known != place) {
-                    defaults.push((place, default_of(binder, &table.columns[place])?));
+                    let own = &table.columns[place];
+                    let mut upper = origin.visible_columns();
+                    let column = upper.find(|upper| upper.name == own.name).unwrap_or(own);
+                    defaults.push((place, default_of(binder, column)?));
                 }
             }
         }
@@ -199,6 +215,62 @@ fn cascade_table<'s>(
         settle_over(binder, table, &[&slots], e)?;
         layout::layout_expr(e, &slots)?;
     }
+    let moves = match may_move {
+        true => moves_of(binder, table, &checks, (&updating, inserts))?,
+        false => Vec::new(),
+    };
     let table = table.clone();
-    Ok(CascadeTable { table, generated, checks, index_exprs, defaults, triggers })
+    Ok(CascadeTable { table, generated, checks, index_exprs, defaults, triggers, moves })
+}
+
+/// The INSERTs of moved rows, by the partitioned table.
+type Inserts = BTreeMap<Id, Arc<Node>>;
+
+/// Whether a change of the columns at these places may take rows out of their partition.
+fn may_leave(
+    table: &Table,
+    checks: &[(RowCheck, Expr)],
+    (slots, updated): (&[Slot], &BTreeSet<usize>),
+) -> bool {
+    let mut read = Vec::new();
+    for (_, bound) in checks.iter().filter(|(check, _)| *check == RowCheck::Partition) {
+        crate::rules::walk::expr_slots(&mut bound.clone(), &mut read);
+        if may_rewrite(table) {
+            return true;
+        }
+    }
+    updated.iter().any(|place| read.contains(&slots[*place]))
+}
+
+/// Where rows of a partition go that foreign keys take out of it: to the partitions of the table
+/// that has the foreign key. `checks` are laid out.
+fn moves_of(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    checks: &[(RowCheck, Expr)],
+    (updating, inserts): (&BTreeSet<Id>, &mut Inserts),
+) -> Result<Vec<CascadeMoves>> {
+    let bound = checks.iter().find(|(check, _)| *check == RowCheck::Partition);
+    let Some((_, stays)) = bound else { return Ok(Vec::new()) };
+    let mut moves: Vec<CascadeMoves> = Vec::new();
+    for key in table.foreign_keys.iter().filter(|key| updating.contains(&key.id)) {
+        let root = origin_of_key(binder.context().catalog, table, key);
+        if root.id == table.id {
+            continue;
+        }
+        if let Some(known) = moves.iter_mut().find(|known| known.moves.root == root.id) {
+            known.foreign_keys.push(key.id);
+            continue;
+        }
+        let insert = match inserts.get(&root.id) {
+            Some(known) => known.clone(),
+            None => Arc::new(cascaded_rows(binder, &root)?),
+        };
+        inserts.insert(root.id, insert.clone());
+        let columns = root.columns.iter();
+        let places = columns.map(|column| place_in(table, &column.name)).collect();
+        let moved = Moves { root: root.id, stays: stays.clone(), places };
+        moves.push(CascadeMoves { foreign_keys: vec![key.id], moves: moved, insert });
+    }
+    Ok(moves)
 }

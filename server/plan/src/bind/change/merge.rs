@@ -41,7 +41,9 @@ use crate::bind::scope::places::{bind_condition, start_of};
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
 use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot, conjunction};
-use crate::tree::node::{Append, Filter, Join, JoinKind, Merge, MergeAction, Node, RowCheck, When};
+use crate::tree::node::{
+    Append, Filter, Join, JoinKind, Merge, MergeAction, Node, RowCheck, Values, When,
+};
 use crate::tree::row_change::TableTriggers;
 
 pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<BoundStatement> {
@@ -61,7 +63,7 @@ pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<Bo
             let checks = RowCheck::Partition;
             let all: Vec<&MergeWhen> = merge.whens.iter().collect();
             let (table, shown) = (table.clone(), table.clone());
-            let target = MergeTarget { table, shown, checks, secured };
+            let target = MergeTarget { table, shown, checks, secured, through: None };
             merge_of(binder, merge, &all, target, scanned)?
         }
     };
@@ -105,7 +107,7 @@ fn check_action(binder: &Binder<'_>, table: &Table, action: &AstAction) -> Resul
 }
 
 /// The table whose rows a MERGE changes.
-struct MergeTarget {
+struct MergeTarget<'t> {
     table: Arc<Table>,
     /// What the statement knows of it.
     shown: Arc<Table>,
@@ -113,6 +115,8 @@ struct MergeTarget {
     checks: RowCheck,
     /// The policies that hold for it.
     secured: Option<Secured>,
+    /// Of a partition: its way from the table that the statement names.
+    through: Option<&'t ChangeTarget>,
 }
 
 /// The clauses of a MERGE on one table, whose scan and scope are given.
@@ -120,7 +124,7 @@ fn merge_of(
     binder: &mut Binder<'_>,
     merge: &AstMerge,
     clauses: &[&MergeWhen],
-    MergeTarget { table, shown, checks: outside, secured }: MergeTarget,
+    MergeTarget { table, shown, checks: outside, secured, through }: MergeTarget<'_>,
     (mut target, mut scope): (Node, Scope),
 ) -> Result<Node> {
     mark_scans(&mut target, None, false);
@@ -158,7 +162,7 @@ fn merge_of(
         checks,
         index_exprs: index_exprs(binder, &table, &row_slots)?,
         cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
-        triggers: merge_triggers(binder, &table, &whens)?,
+        triggers: merge_triggers(binder, &table, &whens, through)?,
         table,
         input,
         on: conjunction(again),
@@ -171,28 +175,48 @@ fn merge_of(
 /// for each clause of those that match nothing.
 fn merge_partitions(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>) -> Result<Node> {
     binder.fires_triggers = true;
-    if has_statement_triggers(root) {
-        let what = "MERGE into a partitioned table with triggers FOR EACH STATEMENT";
-        return Err(Error::unsupported(what));
-    }
+    let has_triggers = has_statement_triggers(root);
     let alias = merge.alias.as_ref().map(braid_sql::fold);
     let (matched, others): (Vec<&MergeWhen>, Vec<&MergeWhen>) =
         merge.whens.iter().partition(|when| when.matched);
     let mut inputs = Vec::new();
     let leaves = leaves_of(binder, root)?;
+    if has_triggers {
+        inputs.push(merge_of_no_rows(binder, merge, root)?);
+    }
     for leaf in leaves.iter().filter(|_| !matched.is_empty()) {
         let target = ChangeTarget::of_partition(root, &leaf.table, Some(leaf.scanned()));
         let scanned = shown_scan(binder, &target, alias.as_deref())?;
         let (table, shown) = (leaf.table.clone(), target.assigned());
         let checks = RowCheck::SamePartition;
         let secured = target.secured(binder)?;
-        let target = MergeTarget { table, shown, checks, secured };
+        let through = Some(&target);
+        let target = MergeTarget { table, shown, checks, secured, through };
         inputs.push(merge_of(binder, merge, &matched, target, scanned)?);
     }
     for place in 0..others.len() {
         inputs.extend(insert_unmatched(binder, merge, root, &others[..=place])?);
     }
+    if has_triggers {
+        inputs.push(merge_of_no_rows(binder, merge, root)?);
+    }
     Ok(Node::Append(Box::new(Append::of(inputs, Vec::new()))))
+}
+
+/// A MERGE into a partitioned table itself, which has no rows: it fires the triggers of the
+/// statement, before its partitions change and after that.
+fn merge_of_no_rows(binder: &mut Binder<'_>, merge: &AstMerge, root: &Arc<Table>) -> Result<Node> {
+    let alias = merge.alias.as_ref().map(braid_sql::fold);
+    let scanned = table_scan(binder, root, alias.as_deref().unwrap_or(&root.name))?;
+    let all: Vec<&MergeWhen> = merge.whens.iter().collect();
+    let (table, shown, checks) = (root.clone(), root.clone(), RowCheck::SamePartition);
+    let target = MergeTarget { table, shown, checks, secured: None, through: None };
+    let mut node = merge_of(binder, merge, &all, target, scanned)?;
+    if let Node::Merge(merge) = &mut node {
+        let slots = merge.input.slots();
+        merge.input = Node::Values(Values { slots, rows: Vec::new(), repeats: None });
+    }
+    Ok(node)
 }
 
 /// The INSERT of the last of these clauses, for source rows that none of those before it takes.
@@ -275,6 +299,7 @@ fn merge_triggers(
     binder: &mut Binder<'_>,
     table: &Table,
     whens: &[When],
+    through: Option<&ChangeTarget>,
 ) -> Result<Arc<TableTriggers>> {
     let (mut events, mut assigned) = (Vec::new(), Vec::new());
     for when in whens {
@@ -291,7 +316,11 @@ fn merge_triggers(
             events.push(event);
         }
     }
-    bind_triggers(binder, table, &events, &updated_places(table, assigned.into_iter()))
+    let updated = updated_places(table, assigned.into_iter());
+    match through {
+        Some(target) => target.own_triggers(binder, &events, &updated, &events),
+        None => bind_triggers(binder, table, &events, &updated),
+    }
 }
 
 /// What the clauses may do to rows that are there.

@@ -125,8 +125,38 @@ fn may_move(
     Ok(written.iter().any(|place| read.contains(&slots[*place])))
 }
 
+/// The INSERT of rows that cascades have taken from their partitions, laid out. It asks no
+/// policies, and the statement's triggers do not fire for its rows.
+pub(crate) fn cascaded_rows(binder: &mut Binder<'_>, root: &Arc<Table>) -> Result<Node> {
+    let mut node = insert_of_moved(binder, root, &|_, _, _| Ok(Vec::new()))?;
+    if let Node::Insert(insert) = &mut node
+        && let Some(routes) = &mut insert.routes
+    {
+        for leaf in &mut routes.leaves {
+            let Node::Insert(leaf) = leaf else { continue };
+            let TableTriggers { list, adjusted, .. } = &*leaf.triggers;
+            let (list, adjusted) = (list.clone(), adjusted.clone());
+            leaf.triggers = Arc::new(TableTriggers { list, adjusted, of_root: None });
+        }
+    }
+    crate::collate::settle_plan(binder, &mut node, &mut [])?;
+    crate::layout::assign_positions(&mut node)?;
+    Ok(node)
+}
+
 /// The INSERT of rows that UPDATEs of the same statement have taken from their partitions.
 fn moved_rows<'a>(binder: &mut Binder<'a>, root: &Arc<Table>, reads: bool) -> Result<Node> {
+    let policies: &PolicyChecks<'_, 'a> =
+        &|secured, binder, slots| secured.moved(binder, reads, slots);
+    insert_of_moved(binder, root, policies)
+}
+
+/// The INSERT of rows that have left their partitions.
+fn insert_of_moved<'a>(
+    binder: &mut Binder<'a>,
+    root: &Arc<Table>,
+    policies: &PolicyChecks<'_, 'a>,
+) -> Result<Node> {
     let row_slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let slots: Vec<Slot> = root.columns.iter().map(|_| binder.slot()).collect();
     let mut values = Vec::with_capacity(root.columns.len());
@@ -137,8 +167,6 @@ fn moved_rows<'a>(binder: &mut Binder<'a>, root: &Arc<Table>, reads: bool) -> Re
         });
     }
     let input = Node::Values(Values { slots, rows: Vec::new(), repeats: None });
-    let policies: &PolicyChecks<'_, 'a> =
-        &|secured, binder, slots| secured.moved(binder, reads, slots);
     // For triggers of the statement the rows are updated ones.
     let event = TriggerEvent::Update;
     let mut insert = routed_insert(binder, root, (input, values), (row_slots, policies), event)?;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use braid_dml::{check_left, has_left_checks};
+use braid_dml::{StatementParts, check_left, has_left_checks};
 use braid_plan::NotAllowedIn;
 use braid_sql::ast::Copy;
 use braid_types::encoding::StreamDecoder;
@@ -23,9 +23,9 @@ use crate::protocol::copy::records::{Field, Records};
 use crate::protocol::copy::target::{Target, check_freeze, copy_target};
 use crate::session::Session;
 use crate::settings::Active;
-use crate::statement::context::{exec_context, statement_environment};
+use crate::statement::context::{exec_context, statement_environment, statement_memory};
 use crate::statement::describe::describe_prepared;
-use crate::statement::execute::start_statement;
+use crate::statement::execute::start_part;
 use crate::statement::portal::Source;
 use crate::statement::prepared::Prepared;
 use crate::transaction::open::{catalog_at, ensure_open};
@@ -35,7 +35,18 @@ const BATCH_ROWS: usize = 1000;
 /// Bytes of one batch's lines, about.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// The INSERT that fills the table.
+struct Filling {
+    target: Target,
+    statement: Prepared,
+    /// Its batches are parts of one statement: each trigger FOR EACH STATEMENT fires once.
+    parts: StatementParts,
+    /// Whether it may fire triggers.
+    fires_triggers: bool,
+}
+
 /// One batch on its way.
+#[derive(Default)]
 struct Batch {
     params: Vec<Datum>,
     rows: usize,
@@ -132,33 +143,50 @@ pub(super) async fn copy_in(
             "cannot execute COPY FROM in a read-only transaction",
         ));
     }
-    let statement = copy_statement(session, &target).await?;
+    let filling = copy_filling(session, target).await?;
+    let target = &filling.target;
     let mut source = DataSource::open(copy.file.as_deref(), client).await?;
     source.begin(target.columns.len(), format.binary).await?;
     if copy.options.freeze {
-        check_freeze(session, &target)?;
+        check_freeze(session, target)?;
     }
     // Foreign keys of the table to itself are checked after the last row.
     let modes = session.block_state.constraints.clone();
     session.block_state.constraints = Arc::new(modes.in_parts());
-    let result = copy_rows(session, &target, &statement, format, &mut source).await;
+    let result = copy_all(session, &filling, format, &mut source).await;
     session.block_state.constraints = modes;
     let total = result?;
-    check_copied(session, &target).await?;
+    check_copied(session, target).await?;
+    Ok(total)
+}
+
+/// Copies the rows between what triggers do before and after the statement.
+async fn copy_all(
+    session: &mut Session,
+    filling: &Filling,
+    format: Format,
+    source: &mut DataSource<'_>,
+) -> Result<u64> {
+    if !filling.fires_triggers {
+        return copy_rows(session, filling, format, source).await;
+    }
+    copy_batch(session, filling, &mut Batch::default(), false).await?;
+    let total = copy_rows(session, filling, format, source).await?;
+    copy_batch(session, filling, &mut Batch::default(), true).await?;
     Ok(total)
 }
 
 async fn copy_rows(
     session: &mut Session,
-    target: &Target,
-    statement: &Prepared,
+    filling: &Filling,
     format: Format,
     source: &mut DataSource<'_>,
 ) -> Result<u64> {
+    let target = &filling.target;
     let active = session.active();
     let mut decoder = format.converted(active.client_encoding).map(StreamDecoder::new);
     let mut rows = Rows::new(format, active);
-    let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
+    let mut batch = Batch::default();
     let mut total = 0;
     loop {
         let last = match source.receive().await? {
@@ -190,7 +218,7 @@ async fn copy_rows(
             batch.rows += 1;
             batch.bytes += bytes;
             if batch.rows == BATCH_ROWS || batch.bytes >= BATCH_BYTES {
-                total += copy_batch(session, target, statement, &mut batch).await?;
+                total += copy_batch(session, filling, &mut batch, false).await?;
             }
         }
         if last {
@@ -198,7 +226,7 @@ async fn copy_rows(
         }
     }
     if batch.rows > 0 {
-        total += copy_batch(session, target, statement, &mut batch).await?;
+        total += copy_batch(session, filling, &mut batch, false).await?;
     }
     Ok(total)
 }
@@ -227,39 +255,47 @@ async fn check_copied(session: &mut Session, target: &Target) -> Result<()> {
     check_left(Arc::new(cx), |key| own.contains(&key)).await
 }
 
-async fn copy_statement(session: &mut Session, target: &Target) -> Result<Prepared> {
+async fn copy_filling(session: &mut Session, target: Target) -> Result<Filling> {
     let parsed = session.engine.plans.parse(&target.insert)?;
     let prepared = Prepared::new("", parsed, Some(0), target.hints());
     let prepared = Box::pin(describe_prepared(session, prepared)).await.map_err(in_condition)?;
-    let repeats = prepared.plan.lock().as_ref().is_none_or(|plan| plan.plan.repeats());
-    match repeats || target.columns.is_empty() {
-        true => Ok(prepared),
-        false => Err(Error::unsupported("such a COPY FROM WHERE condition")),
+    let plan = prepared.plan.lock().clone();
+    if !plan.as_ref().is_none_or(|plan| plan.plan.repeats()) && !target.columns.is_empty() {
+        return Err(Error::unsupported("such a COPY FROM WHERE condition"));
     }
+    let fires_triggers = plan.is_some_and(|plan| plan.plan.fires_triggers);
+    let limit_bytes = session.active().memory_limit_bytes;
+    let parts = StatementParts::new(statement_memory(session, limit_bytes));
+    Ok(Filling { target, statement: prepared, parts, fires_triggers })
 }
 
+/// Inserts the rows of a batch. One without rows fires the triggers before the statement, if they
+/// have not fired yet. The last one fires those after rows and after the statement.
 async fn copy_batch(
     session: &mut Session,
-    target: &Target,
-    statement: &Prepared,
+    filling: &Filling,
     batch: &mut Batch,
+    is_last: bool,
 ) -> Result<u64> {
+    let target = &filling.target;
     let mut params = std::mem::take(&mut batch.params);
     if target.columns.is_empty() {
         params.push(Datum::Int(batch.rows as i64));
     }
     let params = Arc::new(params);
-    batch.rows = 0;
+    let has_rows = std::mem::take(&mut batch.rows) > 0;
     batch.bytes = 0;
     let cancel = session.shared.entry.cancel.clone();
     let open = ensure_open(session);
     open.statements += 1;
     let seq = open.txn.next_statement();
     let in_batch = |error: Error| match error.fields().context {
-        Some(_) => error,
-        None => error.context(format!("COPY {}, line {}", target.table, batch.line)),
+        None if has_rows => error.context(format!("COPY {}, line {}", target.table, batch.line)),
+        _ => error,
     };
-    let mut running = start_statement(session, statement, &params, seq).await.map_err(in_batch)?;
+    let part = (&filling.parts, is_last);
+    let running = start_part(session, &filling.statement, &params, seq, part).await;
+    let mut running = running.map_err(in_batch)?;
     while !running.source.next(BATCH_ROWS, &cancel).await.map_err(in_batch)?.is_empty() {}
     match &running.source {
         Source::Execution(execution, _) => Ok(execution.changed_rows()),
@@ -317,6 +353,9 @@ fn put_row(
     settings: &FormatSettings,
 ) -> Result<()> {
     let Line { number: line, record, fields } = row;
+    if target.columns.is_empty() && record.is_empty() {
+        return Ok(());
+    }
     let whole = |error: Error| {
         let text = shorten(&String::from_utf8_lossy(record));
         error.context(format!("COPY {}, line {line}: \"{text}\"", target.table))
