@@ -31,6 +31,7 @@ use crate::statement::types::row_users::{
 use crate::table::columns::{
     add_owned_sequence, check_column_type, collation_of, no_identity_type,
 };
+use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, evaluator, restate_conditions};
 use crate::table::interleave::refuse_new_type;

@@ -9,7 +9,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKeyAction, Id, TriggerEvent};
+use braid_catalog::partitions::origin_of_key;
+use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, TriggerEvent};
 use braid_exec::{Evaluator, ExecutionState};
 use braid_kv::{Key, Record};
 use braid_plan::{CascadeTable, Firing};
@@ -359,8 +360,7 @@ impl CascadeLevel<'_> {
         if let Some(known) = self.text.as_ref().filter(is_same) {
             return known.text.clone();
         }
-        let schema = self.run.cx.catalog.schema_name(link.child.schema);
-        let text: Arc<str> = statement_text(&schema, link, places, action).into();
+        let text: Arc<str> = statement_text(&self.run.cx.catalog, link, places, action).into();
         self.text =
             Some(StatementText { key, action, places: places.to_vec(), text: text.clone() });
         text
@@ -414,8 +414,14 @@ fn convert(run: &ExecutionState, link: &Link, i: usize, value: &Datum) -> Result
     cast(value, from, to, false, &cast_env)
 }
 
-/// The statement that PostgreSQL names as the context of an error.
-fn statement_text(schema: &str, link: &Link, places: &[usize], action: ForeignKeyAction) -> String {
+/// The statement that PostgreSQL names as the context of an error. It is one of the table that has
+/// been given the foreign key.
+fn statement_text(
+    catalog: &Catalog,
+    link: &Link,
+    places: &[usize],
+    action: ForeignKeyAction,
+) -> String {
     let name = |place: usize| format!("\"{}\"", link.child.columns[place].name);
     let mut number = 0;
     let mut parameter = || {
@@ -435,9 +441,13 @@ fn statement_text(schema: &str, link: &Link, places: &[usize], action: ForeignKe
     let keys: Vec<String> = keys
         .map(|place| format!("{} OPERATOR(pg_catalog.=) {}", parameter(), name(*place)))
         .collect();
+    let key = ForeignKey { parent: link.named, ..link.key.clone() };
+    let table = origin_of_key(catalog, &link.child, &key);
+    let only = if table.partitioning.is_some() { "" } else { "ONLY " };
     format!(
-        "SQL statement \"UPDATE ONLY \"{schema}\".\"{}\" SET {} WHERE {}\"",
-        link.child.name,
+        "SQL statement \"UPDATE {only}\"{}\".\"{}\" SET {} WHERE {}\"",
+        catalog.schema_name(table.schema),
+        table.name,
         set.join(", "),
         keys.join(" AND ")
     )
