@@ -96,7 +96,7 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
             let message = format!("{word} is not yet supported in unquoted SQL function body");
             return Err(Error::new(SqlState::FeatureNotSupported, message));
         }
-        if statement.statement().is_of_rows() {
+        if statement.is_planned() {
             let plan = statement.plan(cx, &body.given(&[]))?;
             uses.extend(plan.tables.iter().copied());
             last = Some(plan).filter(|_| !statement.is_utility());
@@ -221,7 +221,7 @@ async fn run_statement(
         let cx = host.next().await?;
         return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
     }
-    if !statement.statement().is_of_rows() {
+    if !statement.is_planned() {
         host.command(statement.statement(), statement.text()).await?;
         return Ok(Datum::Null);
     }

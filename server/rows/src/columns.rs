@@ -1,16 +1,21 @@
 //! Rows by columns: what scans hand to operators that need no rows.
 //!
 //! A batch has one buffer for each column, used again for the next batch, so a row costs no
-//! allocation: integers, dates and times lie side by side as 64 bits, floats too, and so do numerics
-//! of one scale; other types are datums. Short texts that come again and again share one allocation.
+//! allocation: integers, dates and times lie side by side as 64 bits, floats too. Numerics of one
+//! scale do so as well; other types are datums. Short texts that come again and again share one
+//! allocation.
+
+mod decimals;
+mod decode;
+
+pub use decimals::Decimals;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use braid_codec::value::{cell_decimal, cell_i64, cell_str, decode_cell, decode_members};
+use braid_codec::value::{cell_i64, cell_str, decode_cell, decode_members};
 use braid_types::{Datum, Result, Row, SqlType};
 
-use crate::decimals::Decimals;
 use crate::errors::from_codec;
 
 /// A batch of rows, by columns.
@@ -216,7 +221,8 @@ impl Column {
                 }
             }
             (Values::Decimals(values), _) => {
-                if cell_decimal(cell).is_some_and(|(digits, scale)| values.push(digits, scale)) {
+                let fits = values.push_cell(cell);
+                if fits {
                     return Ok(());
                 }
             }
@@ -281,7 +287,7 @@ impl Column {
     }
 }
 
-/// Marks the row behind so many others as NULL.
+/// Marks the row behind `rows` others as NULL.
 fn push_null(nulls: &mut Vec<bool>, rows: usize) {
     nulls.resize(rows, false);
     nulls.push(true);

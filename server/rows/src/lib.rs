@@ -23,8 +23,6 @@
 
 mod assembler;
 mod columns;
-mod decimals;
-mod decode_columns;
 mod duplicate;
 mod errors;
 mod foreign_key;
@@ -36,8 +34,7 @@ mod table;
 mod violation;
 
 pub use assembler::{RowAssembler, RowKeys};
-pub use columns::{Column, Columns, IntKind, Values};
-pub use decimals::Decimals;
+pub use columns::{Column, Columns, Decimals, IntKind, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
 pub use foreign_key::index_on;

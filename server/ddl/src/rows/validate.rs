@@ -112,7 +112,9 @@ impl ChecksOfColumn {
     /// Those that name a column.
     pub(crate) fn new(cx: &DdlContext<'_>, table: &Arc<Table>, column: ColumnId) -> Result<Self> {
         let mut checks = Vec::new();
-        for check in table.checks.iter().filter(|check| check.columns.contains(&column)) {
+        for check in
+            table.checks.iter().filter(|check| check.validated && check.columns.contains(&column))
+        {
             let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
             checks.push((check.name.clone(), bound));
         }

@@ -112,15 +112,6 @@ impl Numeric {
         }
     }
 
-    /// Coefficient and scale of a finite number whose coefficient fits 128 bits.
-    #[inline]
-    pub fn small_parts(&self) -> Option<(i128, u16)> {
-        match self {
-            Numeric::Small(coefficient, scale) => Some((coefficient.get(), *scale)),
-            _ => None,
-        }
-    }
-
     /// Coefficient and scale of a finite number; `None` for NaN and the infinities.
     pub fn parts(&self) -> Option<(BigInt, u16)> {
         let (coefficient, scale) = self.to_big()?;

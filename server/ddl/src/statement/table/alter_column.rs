@@ -212,17 +212,7 @@ async fn set_type(
     refuse_other_order(cx, old, place, collates)?;
     refuse_loose_keys(cx, old, place, collates)?;
     refuse_new_type(old, place)?;
-    let convert = match new.using {
-        Some(expr) => {
-            let expr = StoredExpr::Written(expr.to_string());
-            bind_expr(cx, old, &expr, Some(&ty), "transform expressions")?
-        }
-        None => {
-            let from = &old.columns[place].ty;
-            let cast = cx.plan(|context| bind_assignment_cast(context, from, &ty, &name));
-            cast.map_err(|error| no_cast(&error, &name, &ty))?
-        }
-    };
+    let convert = conversion(cx, old, place, &ty, new.using)?;
     let from_row = new.using.is_some();
     let column = &mut changed.columns[place];
     column.ty = ty.clone();
@@ -288,6 +278,23 @@ fn is_in_foreign_key(catalog: &Catalog, table: &Table, column: ColumnId) -> Resu
         found |= child_of(catalog, table, *id)?.foreign_keys.iter().any(refers);
     }
     Ok(found)
+}
+
+/// What computes the values of a column from those that it had, or from the rows.
+fn conversion(
+    cx: &DdlContext<'_>,
+    old: &Arc<Table>,
+    place: usize,
+    ty: &SqlType,
+    using: Option<&Expr>,
+) -> Result<braid_plan::Expr> {
+    if let Some(expr) = using {
+        let expr = StoredExpr::Written(expr.to_string());
+        return bind_expr(cx, old, &expr, Some(ty), "transform expressions");
+    }
+    let (name, from) = (&old.columns[place].name, &old.columns[place].ty);
+    let cast = cx.plan(|context| bind_assignment_cast(context, from, ty, name));
+    cast.map_err(|error| no_cast(&error, name, ty))
 }
 
 /// Looks at the values that a column gets with its new type: NOT NULL, and the CHECK constraints

@@ -22,7 +22,7 @@ pub struct ColumnFilter {
 }
 
 impl ColumnFilter {
-    /// The marks of so many rows, all of them set.
+    /// The marks of this number of rows, all of them set.
     pub fn all_of(&mut self, rows: usize) -> &mut [bool] {
         self.marks.clear();
         self.marks.resize(rows, true);
@@ -229,7 +229,8 @@ fn mark_ints<T: Copy + PartialOrd>(op: CompareOp, values: &[T], wanted: T, marks
 /// Compares numerics with one number at the larger of both scales. False, and nothing done, if that
 /// needs more than 64 bits.
 fn mark_decimals(op: CompareOp, values: &Decimals, wanted: &Numeric, marks: &mut [bool]) -> bool {
-    let Some((digits, scale)) = wanted.small_parts() else { return false };
+    let Numeric::Small(digits, scale) = wanted else { return false };
+    let (digits, scale) = (digits.get(), *scale);
     let power = |scale: u16| 10_i64.checked_pow(u32::from(scale));
     let (own, coefficients) = (values.scale(), &values.coefficients);
     if scale <= own {

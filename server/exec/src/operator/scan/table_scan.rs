@@ -7,6 +7,7 @@
 //! read at once, except at READ COMMITTED, where a row that is not there must not be locked.
 
 mod columns;
+mod decoder;
 mod entries;
 mod entry_filter;
 mod first_of_each;

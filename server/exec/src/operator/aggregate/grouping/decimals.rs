@@ -1,17 +1,17 @@
 //! Sums, differences and products of numerics, by columns.
 //!
 //! Columns of one scale are integers of 64 bits ([`braid_rows::Decimals`]). As long as every result
-//! fits as well, a batch is computed by loops over integers, with the scales that
-//! [`Numeric`](braid_types::Numeric) gives. Otherwise the batch is computed row by row.
+//! fits as well, a batch is computed by loops over integers, with the scales that [`Numeric`]
+//! gives. Otherwise the batch is computed row by row.
 
 use std::borrow::Cow;
 
 use braid_plan::eval::EvalContext;
 use braid_plan::{CallExpr, Expr};
 use braid_rows::{Columns, IntKind, Values};
-use braid_types::{Datum, SqlType};
+use braid_types::{Datum, Numeric, SqlType};
 
-/// Results with a larger scale are left to [`Numeric`](braid_types::Numeric), which may round them.
+/// Results with a larger scale are left to [`Numeric`], which may round them.
 const SCALE_MAX: u16 = 64;
 
 /// Integers with a scale: one for each row, or one for all.
@@ -52,9 +52,8 @@ fn operand<'c>(e: &Expr, columns: &'c Columns, cx: &EvalContext<'_>) -> Option<O
 }
 
 fn single<'c>(value: &Datum) -> Option<Operand<'c>> {
-    let Datum::Numeric(number) = value else { return None };
-    let (digits, scale) = number.small_parts()?;
-    Some(Operand::Single(i64::try_from(digits).ok()?, scale))
+    let Datum::Numeric(Numeric::Small(digits, scale)) = value else { return None };
+    Some(Operand::Single(i64::try_from(digits.get()).ok()?, *scale))
 }
 
 fn column(place: usize, columns: &Columns) -> Option<Operand<'_>> {

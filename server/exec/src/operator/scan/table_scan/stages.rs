@@ -1,8 +1,8 @@
 //! The steps in which a scan by columns decodes its entries.
 //!
 //! ```text
-//!   all rows ──a condition on an integer──▶ some ──one on a text──▶ fewer ──the join──▶ rows wanted
-//!             decodes one column                 another, of these          all others, of those
+//!   all rows ──condition on an integer──▶ some ──one on a text──▶ fewer ──the join──▶ wanted
+//!             decodes one column               another, of these          all others, of those
 //! ```
 //!
 //! A condition's columns are decoded only for the rows that are left before it. Conditions that
@@ -19,7 +19,7 @@ use crate::operator::column_source::RowTest;
 use crate::operator::scan::column_filter::{ColumnFilter, is_simple, places_of};
 
 use super::Layout;
-use super::columns::Decoder;
+use super::decoder::Decoder;
 
 /// Each step looks up the columns of a row again. So conditions that no longer get a step of their
 /// own are evaluated together.

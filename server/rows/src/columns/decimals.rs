@@ -1,8 +1,9 @@
 //! Numerics of one scale as integers of 64 bits.
 //!
-//! Most columns of `numeric(p, s)` are such: what they store has the scale `s`. Comparisons and sums
-//! of them are those of integers.
+//! Most columns of `numeric(p, s)` are such: what they store has the scale `s`. Comparisons and
+//! sums of them are those of integers.
 
+use braid_codec::value::cell_decimal;
 use braid_types::{Datum, Numeric};
 
 /// Numerics of one scale: 1.50 is 150 at scale 2.
@@ -27,7 +28,7 @@ impl Decimals {
 
     /// Appends a value; false if it has another scale.
     #[inline]
-    pub(crate) fn push(&mut self, coefficient: i64, scale: u16) -> bool {
+    fn push(&mut self, coefficient: i64, scale: u16) -> bool {
         let fits = *self.scale.get_or_insert(scale) == scale;
         if fits {
             self.coefficients.push(coefficient);
@@ -35,10 +36,15 @@ impl Decimals {
         fits
     }
 
-    /// The same; false also if it does not fit 64 bits or is not finite.
+    /// Appends a stored cell; false also if it does not fit 64 bits or is not finite.
+    #[inline]
+    pub(crate) fn push_cell(&mut self, cell: &[u8]) -> bool {
+        cell_decimal(cell).is_some_and(|(digits, scale)| self.push(digits, scale))
+    }
+
+    /// The same for a number.
     pub(crate) fn push_number(&mut self, number: &Numeric) -> bool {
-        let parts = number.small_parts();
-        let parts = parts.and_then(|(digits, scale)| Some((i64::try_from(digits).ok()?, scale)));
-        parts.is_some_and(|(digits, scale)| self.push(digits, scale))
+        let Numeric::Small(digits, scale) = number else { return false };
+        i64::try_from(digits.get()).is_ok_and(|digits| self.push(digits, *scale))
     }
 }
