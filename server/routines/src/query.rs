@@ -135,8 +135,9 @@ fn shown(statement: &Statement) -> Option<Statement> {
     let Statement::Show(target) = statement else { return None };
     let query = match target {
         ShowTarget::All => {
-            "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings \
-             ORDER BY name"
+            // Qualified: variables of the routine may have these names.
+            "SELECT s.name, s.setting, s.short_desc AS description \
+             FROM pg_catalog.pg_settings AS s ORDER BY s.name"
                 .to_owned()
         }
         ShowTarget::Variable(name) => {
@@ -179,7 +180,8 @@ pub(crate) fn start(
         let message = "EXPLAIN is not allowed in a non-volatile function";
         return Err(Error::new(SqlState::FeatureNotSupported, message));
     }
-    if plan.is_write || (plan.explain.is_none() && plan.row_lock().is_some()) {
+    let runs = plan.explain.as_ref().is_none_or(|explain| explain.analyze);
+    if plan.is_write || (runs && plan.row_lock().is_some()) {
         let word = match plan.kind {
             braid_plan::StatementKind::Insert => "INSERT",
             braid_plan::StatementKind::Update => "UPDATE",

@@ -184,8 +184,10 @@ fn write_compact(value: &Json, out: &mut Vec<u8>) {
 }
 
 fn strip_nulls(call: &Call<'_>) -> Result<Datum> {
+    let value = call.json(0)?;
+    value.check_escapes()?;
     let mut out = Vec::new();
-    write_compact(call.json(0)?, &mut out);
+    write_compact(value, &mut out);
     raw(out)
 }
 

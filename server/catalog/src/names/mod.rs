@@ -21,5 +21,5 @@ pub use named::Named;
 pub(crate) use resolve::searched;
 pub use resolve::{Names, Relation, SearchPath, undefined_relation};
 pub use row_types::RowTypes;
-pub use sort_keys::{SortedText, shown_column};
+pub use sort_keys::{SortedText, shown_column, shown_key_columns};
 pub use view_text::{CatalogNames, view_text};

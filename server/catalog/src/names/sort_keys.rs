@@ -6,7 +6,7 @@
 use braid_sql::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use crate::descriptor::IdentifiedExpr;
-use crate::{Column, ColumnId, StoredExpr, Table};
+use crate::{Column, ColumnId, Index, StoredExpr, Table};
 
 /// The text of a sort key.
 #[derive(Clone, Debug)]
@@ -61,6 +61,11 @@ impl Column {
 pub fn shown_column(table: &Table, id: ColumnId) -> ColumnId {
     let sorted = table.column(id).and_then(Column::sorted_text);
     sorted.and_then(|sorted| sorted.column_of(table)).unwrap_or(id)
+}
+
+/// The key columns of an index as clients see them: of a sort key the column of its text.
+pub fn shown_key_columns(table: &Table, index: &Index) -> Vec<ColumnId> {
+    index.keys.iter().map(|key| shown_column(table, key.column)).collect()
 }
 
 /// Whether a text is a column, perhaps cast to `text` by the stored form.

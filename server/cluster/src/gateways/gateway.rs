@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::lease::{Epoch, Lease};
 use super::record::{GatewayInfo, GatewayMode, GatewayRecord, Roster};
-use crate::system_keys::{mark_key, record_key};
+use crate::system_keys::{mark_key, record_key, row_waits_key};
 
 /// How long a lease lasts without being renewed. A gateway that is gone is waited for so long.
 pub const LEASE: Duration = Duration::from_secs(5);
@@ -41,6 +41,8 @@ pub struct Gateways {
     statistics: Notify,
     /// Held while the record is being written.
     pub(super) writing: tokio::sync::Mutex<()>,
+    /// Held while what it says of waits for rows is being written.
+    pub(crate) saying: tokio::sync::Mutex<()>,
 }
 
 /// A store that several gateways may use.
@@ -143,6 +145,7 @@ impl Gateways {
             moved: Notify::new(),
             statistics: Notify::new(),
             writing: tokio::sync::Mutex::default(),
+            saying: tokio::sync::Mutex::default(),
         }
     }
 
@@ -309,10 +312,13 @@ impl Gateways {
             }
             state.lapse();
         }
+        // Without a lease nothing more is said.
+        let _saying = self.saying.lock().await;
         let txn = shared.kv.begin(TxnOptions::default());
         let seq = txn.next_statement();
         txn.delete(seq, record_key(self.id))?;
         txn.delete(seq, mark_key(self.id))?;
+        txn.delete(seq, row_waits_key(self.id))?;
         txn.commit_or_error().await.map(drop)
     }
 }

@@ -5,8 +5,9 @@
 //! one of the sessions that wait so gives way. It reads the records of the advisory locks. Waits
 //! for rows are in no record; each gateway publishes its own while somebody looks for circles.
 //!
-//! What is published may be half a second old. So a circle through rows counts if it is found again
-//! a second later.
+//! What is published may be half a second old. The holder that it names may be older by another
+//! second: TiKV lets a request wait for so long before it names the holder. So a circle through
+//! rows counts if it is found again a second later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,11 +39,8 @@ pub(super) struct Search {
     suspected: Option<(Vec<Step>, Instant)>,
 }
 
-/// A circle, with what its sessions wait for.
-pub(super) struct Circle {
-    steps: Vec<Step>,
-    locks: Vec<Key>,
-}
+/// A circle of waits.
+pub(super) struct Circle(Vec<Step>);
 
 impl Search {
     /// A circle of waits through this session, if it is the one to give way.
@@ -55,18 +53,18 @@ impl Search {
         let txn = shared.kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let read = read_waits(&txn, txn.next_statement()).await;
         txn.rollback().await;
-        let (locks, mut records, by_gateway) = read?;
-        let mut others: Vec<u64> = records.iter().flat_map(LockRecord::gateways).collect();
+        let (mut locks, by_gateway) = read?;
+        let mut others: Vec<u64> = locks.iter().flat_map(|(_, record)| record.gateways()).collect();
         others.extend(by_gateway.iter().map(|(gateway, _)| *gateway));
         others.sort_unstable();
         others.dedup();
         let gone = gateways.gone(&others).await?;
-        records = records.into_iter().map(|record| record.without(&gone)).collect();
+        locks = locks.into_iter().map(|(key, record)| (key, record.without(&gone))).collect();
         let mut rows = RowWaits::default();
         for (_, said) in by_gateway.into_iter().filter(|(gateway, _)| !gone.contains(gateway)) {
             rows.add(said);
         }
-        let Some(steps) = circle(&records, &rows, victim) else {
+        let Some(steps) = circle(&locks, &rows, victim) else {
             self.suspected = None;
             return Ok(None);
         };
@@ -74,7 +72,7 @@ impl Search {
         if goes_through_rows && !self.is_confirmed(&steps) {
             return Ok(None);
         }
-        Ok(Some(Circle { steps, locks }))
+        Ok(Some(Circle(steps)))
     }
 
     fn is_confirmed(&mut self, steps: &[Step]) -> bool {
@@ -98,32 +96,29 @@ impl Circle {
         };
         let edge = |step: &Step| {
             let (key, strength) = match &step.awaited {
-                Awaited::Advisory(lock, strength) => {
-                    (self.locks.get(*lock).cloned().unwrap_or_default(), *strength)
-                }
+                Awaited::Advisory(lock, strength) => (lock.clone(), *strength),
                 Awaited::Row(key) => (key.clone(), braid_kv::LockStrength::Exclusive),
             };
             DeadlockEdge { waiter: number(step.waiter), holder: number(step.holder), key, strength }
         };
-        self.steps.iter().map(edge).collect()
+        self.0.iter().map(edge).collect()
     }
 }
 
-type Waits = (Vec<Key>, Vec<LockRecord>, Vec<(u64, RowWaits)>);
+type Waits = (Vec<(Key, LockRecord)>, Vec<(u64, RowWaits)>);
 
 /// All advisory locks with their records, and what each gateway says of rows.
 async fn read_waits(txn: &Arc<Transaction>, seq: Seq) -> KvResult<Waits> {
-    let (mut locks, mut records, mut by_gateway) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut locks, mut by_gateway) = (Vec::new(), Vec::new());
     for (key, value) in read(txn, seq, lock_records_span()).await? {
-        locks.push(lock_of_record_key(&key).unwrap_or_default());
-        records.push(parse(&value)?);
+        locks.push((lock_of_record_key(&key).unwrap_or_default(), parse(&value)?));
     }
     for (key, value) in read(txn, seq, row_waits_span()).await? {
         if let Some(gateway) = gateway_of_row_waits(&key) {
             by_gateway.push((gateway, parse(&value)?));
         }
     }
-    Ok((locks, records, by_gateway))
+    Ok((locks, by_gateway))
 }
 
 async fn read(txn: &Arc<Transaction>, seq: Seq, span: Span) -> KvResult<Vec<(Vec<u8>, Value)>> {
@@ -168,6 +163,7 @@ impl Publisher {
         if self.published.as_ref() == Some(&current) {
             return Ok(());
         }
+        let _saying = gateways.saying.lock().await;
         let Some(lease) = gateways.lease() else { return Ok(()) };
         self.published = None;
         let txn = shared.kv.begin(TxnOptions::default());

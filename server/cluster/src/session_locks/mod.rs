@@ -20,8 +20,8 @@
 //!   for is given back after it was granted.
 //!
 //! Limits: who waits looks again after at most [`LOOK_EVERY`], unless the lock is given back here.
-//! A circle of waits is found after some seconds, whether or not it goes through locks of rows
-//! (`deadlocks`).
+//! Who has waited for a second looks again after at most [`LOOK_LATE`]. A circle of waits is found
+//! after some seconds, whether or not it goes through locks of rows (`deadlocks`).
 
 mod deadlocks;
 mod record;
@@ -72,15 +72,23 @@ struct Local {
     keys: HashMap<Key, Arc<LocalKey>>,
     sessions: HashMap<TxnId, Holder>,
     waiting: HashMap<TxnId, (Key, LockStrength, Instant)>,
+    /// How many requests of a session are under way, be they granted at once or not.
+    asking: HashMap<TxnId, usize>,
 }
 
 impl Local {
-    /// Forgets a session that neither holds a lock nor waits for one.
+    /// Forgets a session that neither holds a lock nor asks for one.
     fn forget_idle(&mut self, session: TxnId) {
-        let is_idle = |holder: &Holder| holder.keys.is_empty();
-        if !self.waiting.contains_key(&session) && self.sessions.get(&session).is_some_and(is_idle)
-        {
+        let is_idle = |holder: &Holder| holder.keys.is_empty() && !holder.is_about_to_ask;
+        if !self.asking.contains_key(&session) && self.sessions.get(&session).is_some_and(is_idle) {
             self.sessions.remove(&session);
+        }
+    }
+
+    /// The request for which the session has joined a transaction has begun, or is over.
+    fn end_join(&mut self, session: TxnId) {
+        if let Some(holder) = self.sessions.get_mut(&session) {
+            holder.is_about_to_ask = false;
         }
     }
 }
@@ -129,6 +137,8 @@ struct Holder {
     keys: BTreeMap<Key, LockStrength>,
     /// The last transaction that runs in it.
     txn: TxnId,
+    /// It has joined this transaction, and neither asked for a lock nor given one back since.
+    is_about_to_ask: bool,
 }
 
 fn stopped() -> Error {
@@ -261,10 +271,12 @@ impl SessionLocks for SharedLocks {
         // A session that has lost its locks stays bound to the lease that has ended.
         if let Some(holder) = local.sessions.get_mut(&session).filter(|one| !one.keys.is_empty()) {
             holder.txn = txn;
+            holder.is_about_to_ask = true;
             return Some(holder.lease.clone());
         }
         let lease = gateways.lease()?;
-        let holder = Holder { lease: lease.clone(), keys: BTreeMap::new(), txn };
+        let holder =
+            Holder { lease: lease.clone(), keys: BTreeMap::new(), txn, is_about_to_ask: true };
         local.sessions.insert(session, holder);
         Some(lease)
     }
@@ -274,12 +286,11 @@ impl SessionLocks for SharedLocks {
         lock: SessionLock<'a>,
         timeout: Option<Duration>,
     ) -> Answer<'a, KvResult<bool>> {
+        // Before the first attempt: a lock that is being given back may be the session's last.
+        let asking = Asking::note(&self.local, lock.session);
         Answer::wait(async move {
             let taken = self.take_or_wait(lock, timeout).await;
-            if !matches!(taken, Ok(true)) {
-                // A session without locks is not kept in mind.
-                self.local.lock().forget_idle(lock.session);
-            }
+            drop(asking);
             taken
         })
     }
@@ -291,6 +302,7 @@ impl SessionLocks for SharedLocks {
         strength: Option<LockStrength>,
     ) -> Answer<'static, ()> {
         let Ok(change) = self.change(session, key) else { return Answer::ready(()) };
+        self.local.lock().end_join(session);
         let task = self.runtime.spawn(change.keep(strength));
         Answer::wait(async move { task.await.unwrap_or_default() })
     }
@@ -317,6 +329,37 @@ impl SessionLocks for SharedLocks {
         let mut shown: Vec<LockInfo> = held.chain(waiting).collect();
         shown.sort_by(|a, b| (&a.span.start, a.txn).cmp(&(&b.span.start, b.txn)));
         shown
+    }
+}
+
+/// A request that is under way, for as long as this lives. Until then the session is not forgotten,
+/// nor the transaction that runs in it.
+struct Asking {
+    local: Arc<Mutex<Local>>,
+    session: TxnId,
+}
+
+impl Asking {
+    fn note(local: &Arc<Mutex<Local>>, session: TxnId) -> Asking {
+        let mut state = local.lock();
+        *state.asking.entry(session).or_default() += 1;
+        state.end_join(session);
+        drop(state);
+        Asking { local: local.clone(), session }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut local = self.local.lock();
+        if let Some(requests) = local.asking.get_mut(&self.session) {
+            *requests -= 1;
+            if *requests == 0 {
+                local.asking.remove(&self.session);
+            }
+        }
+        // A session without locks is not kept in mind.
+        local.forget_idle(self.session);
     }
 }
 
@@ -381,7 +424,12 @@ impl Change {
         let is_granted = self.transact(Some(&lease), grant).await?;
         if is_granted {
             let mut local = self.used.local.lock();
-            let new = || Holder { lease: lease.clone(), keys: BTreeMap::new(), txn: self.session };
+            let new = || Holder {
+                lease: lease.clone(),
+                keys: BTreeMap::new(),
+                txn: self.session,
+                is_about_to_ask: false,
+            };
             let holder = local.sessions.entry(self.session).or_insert_with(new);
             if holder.keys.is_empty() {
                 holder.lease = lease;
@@ -464,5 +512,35 @@ impl Change {
             true => Ok(record),
             false => Ok(record.without(&self.gateways.gone(&others).await?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last lock of a session may come back to others while the session asks for another one.
+    #[test]
+    fn a_session_that_asks_keeps_its_transaction() {
+        let session = TxnId(1);
+        let local: Arc<Mutex<Local>> = Arc::default();
+        let lease = Lease::new(1);
+        let holder = Holder { lease, keys: BTreeMap::new(), txn: TxnId(7), is_about_to_ask: true };
+        local.lock().sessions.insert(session, holder);
+        let forget = || {
+            let mut local = local.lock();
+            local.forget_idle(session);
+            local.sessions.get(&session).map(|holder| holder.txn)
+        };
+        assert_eq!(forget(), Some(TxnId(7)), "it has joined for a request");
+        let first = Asking::note(&local, session);
+        let second = Asking::note(&local, session);
+        assert_eq!(forget(), Some(TxnId(7)));
+        drop(first);
+        assert_eq!(forget(), Some(TxnId(7)), "another request is under way");
+        drop(second);
+        let local = local.lock();
+        assert!(local.sessions.is_empty());
+        assert!(local.asking.is_empty());
     }
 }

@@ -57,8 +57,8 @@ pub(super) enum Party {
 /// What a party waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// A lock of sessions, by its place in the list, and how strong a one.
-    Advisory(usize, LockStrength),
+    /// A lock of sessions, and how strong a one.
+    Advisory(Key, LockStrength),
     Row(Key),
 }
 
@@ -72,7 +72,11 @@ pub(super) struct Step {
 
 /// The circle of waits through `victim`, if it is the greatest of those that wait for a lock of
 /// sessions in it: one of them gives way, and all see the same records. A depth-first search.
-pub(super) fn circle(locks: &[LockRecord], rows: &RowWaits, victim: Owner) -> Option<Vec<Step>> {
+pub(super) fn circle(
+    locks: &[(Key, LockRecord)],
+    rows: &RowWaits,
+    victim: Owner,
+) -> Option<Vec<Step>> {
     let steps = steps_of(locks, rows, victim);
     let of = |party: Party| steps.get(&party).cloned().unwrap_or_default();
     let first = Party::Session(victim);
@@ -99,15 +103,19 @@ pub(super) fn circle(locks: &[LockRecord], rows: &RowWaits, victim: Owner) -> Op
 }
 
 /// The waits by who waits, without those that a greater owner than the victim has to break.
-fn steps_of(locks: &[LockRecord], rows: &RowWaits, victim: Owner) -> BTreeMap<Party, Vec<Step>> {
+fn steps_of(
+    locks: &[(Key, LockRecord)],
+    rows: &RowWaits,
+    victim: Owner,
+) -> BTreeMap<Party, Vec<Step>> {
     let mut steps: BTreeMap<Party, Vec<Step>> = BTreeMap::new();
-    for (lock, record) in locks.iter().enumerate() {
+    for (lock, record) in locks {
         for waiter in record.waiters.iter().filter(|waiter| waiter.owner <= victim) {
             let party = Party::Session(waiter.owner);
             let step = |holder: Owner| Step {
                 waiter: party,
                 holder: Party::Session(holder),
-                awaited: Awaited::Advisory(lock, waiter.strength()),
+                awaited: Awaited::Advisory(lock.clone(), waiter.strength()),
             };
             steps.entry(party).or_default().extend(record.ahead_of(*waiter).map(step));
         }
@@ -143,17 +151,21 @@ mod tests {
         RowWait { waiter, holder, key: vec![7] }
     }
 
+    /// A lock that the session holds, and that is named after it.
+    fn held_by(session: u8) -> (Key, LockRecord) {
+        let mut record = LockRecord::default();
+        assert!(record.grant(ask(session.into(), Exclusive)));
+        (vec![session], record)
+    }
+
     #[test]
     fn the_greatest_of_a_circle_gives_way() {
-        let mut locks = vec![LockRecord::default(); 3];
+        let mut locks: Vec<(Key, LockRecord)> = (1..=3).map(held_by).collect();
         let none = RowWaits::default();
-        for (lock, session) in (1..=3).enumerate() {
-            assert!(locks[lock].grant(ask(session, Exclusive)));
-        }
-        locks[1].wait(ask(1, Exclusive));
-        locks[2].wait(ask(2, Shared));
+        locks[1].1.wait(ask(1, Exclusive));
+        locks[2].1.wait(ask(2, Shared));
         assert_eq!(circle(&locks, &none, owner(3)), None, "it does not wait");
-        locks[0].wait(ask(3, Exclusive));
+        locks[0].1.wait(ask(3, Exclusive));
         let victim = [1, 2, 3].map(owner).into_iter().max().unwrap();
         for session in 1..=3 {
             let found = circle(&locks, &none, owner(session));
@@ -167,9 +179,8 @@ mod tests {
     /// which waits for a row of session 2. Only session 2 can give way here.
     #[test]
     fn a_circle_goes_through_rows() {
-        let mut locks = vec![LockRecord::default()];
-        assert!(locks[0].grant(ask(3, Exclusive)));
-        locks[0].wait(ask(2, Exclusive));
+        let mut locks = vec![held_by(3)];
+        locks[0].1.wait(ask(2, Exclusive));
         let mut rows = RowWaits {
             transactions: vec![(owner(2), 200), (owner(3), 300)],
             waits: vec![wait(300, 900)],
@@ -178,9 +189,11 @@ mod tests {
         rows.add(RowWaits { transactions: Vec::new(), waits: vec![wait(900, 200)] });
         let steps = circle(&locks, &rows, owner(2)).expect("a circle");
         assert_eq!(steps.len(), 3);
-        assert_eq!(steps[0].awaited, Awaited::Advisory(0, Exclusive));
+        assert_eq!(steps[0].awaited, Awaited::Advisory(vec![3], Exclusive));
         assert_eq!(steps[1].holder, Party::Transaction(900));
         assert_eq!(steps[2].awaited, Awaited::Row(vec![7]));
+        locks.insert(0, held_by(1));
+        assert_eq!(circle(&locks, &rows, owner(2)), Some(steps), "no lock before it matters");
         rows.transactions.remove(0);
         assert_eq!(circle(&locks, &rows, owner(2)), None, "nobody says who has the row");
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::partitions::lineage;
-use braid_catalog::{ForeignKey, Id, Index, Object, PartitionOf, Relation, Table};
+use braid_catalog::{Check, ForeignKey, Id, Index, Object, PartitionOf, Relation, Table};
 use braid_sql::ast::{BoundClause, ObjectName};
 use braid_types::{Error, Result, SqlState};
 
@@ -161,18 +161,29 @@ fn check_columns(parent: &Table, table: &Table) -> Result<()> {
         };
         return Err(mismatch(message));
     }
-    for check in &parent.checks {
-        let Some(own) = table.checks.iter().find(|own| own.name == check.name) else {
-            return Err(mismatch(format!("child table is missing constraint \"{}\"", check.name)));
-        };
-        let same_numbers = check.columns == own.columns;
-        if same_numbers && own.expr != check.expr {
-            let message = format!(
-                "child table \"{name}\" has different definition for check constraint \"{}\"",
-                check.name
-            );
-            return Err(mismatch(message));
-        }
+    parent.checks.iter().try_for_each(|check| check_check(check, table))
+}
+
+/// 42804 unless a table has this CHECK constraint of its parent. 42P17 if only the parent's rows
+/// were checked.
+fn check_check(check: &Check, table: &Table) -> Result<()> {
+    let (name, constraint) = (&table.name, &check.name);
+    let Some(own) = table.checks.iter().find(|own| own.name == *constraint) else {
+        return Err(mismatch(format!("child table is missing constraint \"{constraint}\"")));
+    };
+    let same_numbers = check.columns == own.columns;
+    if same_numbers && own.expr != check.expr {
+        return Err(mismatch(format!(
+            "child table \"{name}\" has different definition for check constraint \
+             \"{constraint}\""
+        )));
+    }
+    if check.validated && !own.validated {
+        let message = format!(
+            "constraint \"{constraint}\" conflicts with NOT VALID constraint on child table \
+             \"{name}\""
+        );
+        return Err(Error::new(SqlState::InvalidObjectDefinition, message));
     }
     Ok(())
 }

@@ -7,7 +7,8 @@ use braid_sql::fold;
 
 use crate::context::DdlContext;
 
-/// The partitions of a table to which an action goes on as it is written.
+/// The partitions of a table to which an action goes on as it is written. A constraint that is
+/// dropped goes from the partitions too, also with ONLY.
 pub(crate) fn heirs(cx: &DdlContext<'_>, table: Id, action: &AlterAction, only: bool) -> Vec<Id> {
     let goes_on = match action {
         AlterAction::AddColumn { .. }
@@ -36,9 +37,10 @@ pub(crate) fn heirs(cx: &DdlContext<'_>, table: Id, action: &AlterAction, only: 
         }
         _ => false,
     };
+    let stops_here = only && !matches!(action, AlterAction::DropConstraint { .. });
     let catalog = cx.catalog();
     match catalog.table(table).and_then(|table| table.partitioning.as_ref()) {
-        Some(keys) if goes_on && !only => keys.partitions.clone(),
+        Some(keys) if goes_on && !stops_here => keys.partitions.clone(),
         _ => Vec::new(),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn check_action(
     let has_partitions =
         table.partitioning.as_ref().is_some_and(|keys| !keys.partitions.is_empty());
     if only && has_partitions {
-        check_only(action)?;
+        check_only(table, action)?;
     }
     if table.partitioning.is_some() {
         check_partitioned(table, action)?;
@@ -45,8 +45,13 @@ pub(crate) fn check_action(
     }
 }
 
-fn check_only(action: &AlterAction) -> Result<()> {
+/// 42P16 for an action that may not leave the partitions of a table as they are.
+fn check_only(table: &Table, action: &AlterAction) -> Result<()> {
     let what = match action {
+        // Keys go with their parts in the partitions. Another name is not there at all.
+        AlterAction::DropConstraint { name, .. } if !has_check(table, &fold(name)) => {
+            return Ok(());
+        }
         AlterAction::AddColumn { .. } => "column must be added to child tables too".to_owned(),
         AlterAction::DropColumn { .. } => {
             let message =
@@ -74,6 +79,10 @@ fn check_only(action: &AlterAction) -> Result<()> {
         _ => return Ok(()),
     };
     Err(invalid(what))
+}
+
+fn has_check(table: &Table, name: &str) -> bool {
+    table.checks.iter().any(|check| check.name == name)
 }
 
 fn check_partitioned(table: &Table, action: &AlterAction) -> Result<()> {
@@ -137,7 +146,7 @@ fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Resul
         }
         AlterAction::DropConstraint { name, .. } => {
             let name = fold(name);
-            let inherited = parent.checks.iter().any(|check| check.name == name)
+            let inherited = has_check(parent, &name)
                 || parent.foreign_keys.iter().any(|key| key.name == name)
                 || is_only_of_parent(table, parent, &name)
                 || table.all_indexes().any(|index| index.name == name && index.part_of.is_some());

@@ -7,7 +7,6 @@ use braid_catalog::partitions::ReferenceRoutes;
 use braid_catalog::{Catalog, Check, ColumnId, ForeignKey, Id, Table};
 use braid_exec::from_kv;
 use braid_kv::{Key, Record, Seq, Transaction};
-use braid_plan::Expr as Bound;
 use braid_rows::{IndexRows, TableRows};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
@@ -102,40 +101,37 @@ fn violated(cx: &DdlContext<'_>, table: &Table, name: &str) -> Error {
         .constraint(name)
 }
 
-/// The CHECK constraints that rows have to satisfy after a change of a column.
-pub(crate) struct ChecksOfColumn {
-    table: Arc<Table>,
-    checks: Vec<(String, Bound)>,
-}
-
-impl ChecksOfColumn {
-    /// Those that name a column.
-    pub(crate) fn new(cx: &DdlContext<'_>, table: &Arc<Table>, column: ColumnId) -> Result<Self> {
-        let mut checks = Vec::new();
-        for check in
-            table.checks.iter().filter(|check| check.validated && check.columns.contains(&column))
-        {
+/// 23514 if a row violates a CHECK constraint that names one of these columns, whose values this
+/// transaction has changed. Constraints that are NOT VALID do not hold for rows that were there.
+pub(crate) async fn validate_changed_columns(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    columns: &[ColumnId],
+) -> Result<()> {
+    let mut checks = Vec::new();
+    for check in table.checks.iter().filter(|check| check.validated) {
+        if check.columns.iter().any(|id| columns.contains(id)) {
             let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
-            checks.push((check.name.clone(), bound));
+            checks.push((&check.name, bound));
         }
-        Ok(Self { table: table.clone(), checks })
     }
-
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.checks.is_empty()
+    if checks.is_empty() {
+        return Ok(());
     }
-
-    /// 23514 if a row violates one of them.
-    pub(crate) async fn check(&self, cx: &DdlContext<'_>, row: &Row) -> Result<()> {
-        let evaluator = evaluator(cx);
-        for (name, bound) in &self.checks {
-            if evaluator.eval(bound, row).await?.as_bool() == Some(false) {
-                return Err(violated(cx, &self.table, name));
+    block_writers(cx, table).await?;
+    let evaluator = evaluator(cx);
+    let mut reader = table_reader(cx, table)?;
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in &rows {
+            for (name, bound) in &checks {
+                if evaluator.eval(bound, row).await?.as_bool() == Some(false) {
+                    return Err(violated(cx, table, name));
+                }
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// 23503 if some row has no parent.

@@ -44,7 +44,7 @@ impl ForeignKeys {
         if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
             queue.register(cascades);
         }
-        if cascades.tables.iter().any(|cascade| !cascade.triggers.is_empty()) {
+        if cascades.tables.iter().any(|cascade| cascade.may_fire()) {
             queues.triggers.register();
         }
         let cascaded = cascades.tables.iter().map(|cascade| &cascade.table);

@@ -56,7 +56,7 @@ impl Rounds {
 }
 
 /// Answers everything that the run has asked, and what follows from it, and fires its triggers,
-/// unless a later part of the statement does.
+/// unless a later part of the statement does. Triggers before rows may have run in any part.
 pub async fn finish(
     run: &Arc<ExecutionState>,
     queues: &Queues,
@@ -83,11 +83,20 @@ pub async fn finish(
     Err(error)
 }
 
-async fn answers(run: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
+/// Answers level by level, and fires nothing. The answers see what triggers before rows have done.
+async fn answers(first: &Arc<ExecutionState>, queues: &Queues) -> Result<()> {
     let mut rounds = Rounds::default();
-    while level(run, queues, &mut rounds).await? {}
+    let mut run = first.clone();
+    loop {
+        if queues.triggers.is_used() {
+            run = later_run(&run);
+        }
+        if !level(&run, queues, &mut rounds).await? {
+            break;
+        }
+    }
     match queues.keys.checks_keys() {
-        true => check_statement_keys(run, run.cx.seq).await,
+        true => check_statement_keys(&run, first.cx.seq).await,
         false => Ok(()),
     }
 }
@@ -129,7 +138,7 @@ async fn one_level(
 /// Without an index on the foreign key, each portion would read the whole table of the children.
 fn is_divisible(events: &[Event], tables: &HashMap<Id, Arc<CascadeTable>>) -> bool {
     let Some(first) = events.first().map(Event::link) else { return false };
-    let has_triggers = tables.get(&first.child.id).is_some_and(|t| !t.triggers.is_empty());
+    let has_triggers = tables.get(&first.child.id).is_some_and(|t| t.may_fire());
     events.len() > PORTION_EVENTS
         && first.key.on_delete == ForeignKeyAction::SetNull
         && first.child.id != first.parent.id

@@ -19,6 +19,10 @@ pub(crate) struct Owed {
     pub(crate) rows: Arc<ChangedRow>,
 }
 
+/// What a trigger that is to fire takes in the queue, beside its row. A queue that has just grown
+/// is half empty.
+pub(crate) const OWED_BYTES: usize = 2 * size_of::<(u64, Owed)>();
+
 /// A row before and after a change.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedRow {

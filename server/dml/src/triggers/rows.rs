@@ -7,7 +7,7 @@ use braid_exec::{Evaluator, ExecutionState, TriggerCall, row_bytes};
 use braid_plan::{Expr, Firing, PlannedTrigger, RootTriggers, TableTriggers};
 use braid_types::{Datum, Result, Row};
 
-use crate::triggers::queue::{ChangedRow, Owed, TriggerQueue};
+use crate::triggers::queue::{ChangedRow, OWED_BYTES, Owed, TriggerQueue};
 
 /// The triggers of one table in a run.
 pub(crate) struct RowTriggers {
@@ -182,6 +182,7 @@ impl RowTriggers {
                     rows.insert(Arc::new(changed)).clone()
                 }
             };
+            self.take(OWED_BYTES)?;
             let (planned, table) = (planned.clone(), self.table.clone());
             self.queue.push(Owed { planned, table, event, rows });
         }
@@ -216,7 +217,11 @@ impl RowTriggers {
 
     /// Rows that wait count for the memory of the statement.
     fn count(&self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
-        let bytes = old.map_or(0, row_bytes) + new.map_or(0, row_bytes);
+        self.take(old.map_or(0, row_bytes) + new.map_or(0, row_bytes))
+    }
+
+    /// Counts what waits for the end of the statement.
+    fn take(&self, bytes: usize) -> Result<()> {
         self.queue.memory().unwrap_or(&self.evaluator.run.cx.memory).take(bytes)
     }
 

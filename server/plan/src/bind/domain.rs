@@ -123,19 +123,21 @@ pub(crate) fn check_parts(binder: &mut Binder<'_>, value: Expr, ty: &SqlType) ->
 }
 
 /// A row that a function of this name fills from an object, with the checks of the domains that
-/// the type of its first argument is, or is made of.
+/// the type of its first argument is, or is made of. `scopes` has the columns that it may name.
 pub(crate) fn check_filled(
     binder: &mut Binder<'_>,
     (function, base): (&str, Option<&Expr>),
+    scopes: &Scopes<'_>,
     value: Expr,
 ) -> Result<Expr> {
     let Some(base) = base.filter(|_| fills_rows(function)) else { return Ok(value) };
-    match base {
-        Expr::Domain(domain) => {
-            let rules = domain.rules.clone();
-            Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
-        }
-        base => check_parts(binder, value, &base.ty()),
+    if let Expr::Domain(domain) = base {
+        let rules = domain.rules.clone();
+        return Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })));
+    }
+    match declared_domain(binder, base, scopes) {
+        Some(id) => check_domain_of(binder, value, id),
+        None => check_parts(binder, value, &base.ty()),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) use expr::window::range_offset_type;
 pub(crate) use from::security::{bind_policy_to_store, check_policy};
 pub use partitions::condition::bind_partition_condition;
 pub(crate) use query::ordered::bind_query;
-pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
+pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable, NotGrouped};
 pub use routine::{FoundPart, find_part, is_same_binary};
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote};

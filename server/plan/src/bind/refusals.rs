@@ -44,6 +44,18 @@ impl fmt::Display for NotAssignable {
 
 impl std::error::Error for NotAssignable {}
 
+/// The cause of 42803: a column is neither grouped by nor in an aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotGrouped;
+
+impl fmt::Display for NotGrouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a column is not grouped by")
+    }
+}
+
+impl std::error::Error for NotGrouped {}
+
 /// The cause of 42804: a part of a column cannot be assigned in this way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WrongPart;

@@ -279,7 +279,8 @@ fn settle_set_op(settler: &mut Settler<'_, '_>, node: &mut Node) -> Result<()> {
     let sides = op.left.slots().into_iter().zip(op.right.slots());
     let mut is_nondeterministic = false;
     for ((left, right), slot) in sides.zip(&op.slots) {
-        // `COLLATE` in one branch decides for the column.
+        // `COLLATE` in one branch decides for the column. A set operation around this one takes
+        // the result for a column like any other.
         let side = |slot: Slot| {
             settler.explicit.get(&slot).cloned().unwrap_or_else(|| settler.output(slot))
         };
@@ -287,9 +288,6 @@ fn settle_set_op(settler: &mut Settler<'_, '_>, node: &mut Node) -> Result<()> {
         if !is_union_all {
             derived.check_decided()?;
             is_nondeterministic |= derived.is_nondeterministic();
-        }
-        if matches!(derived, Derived::Explicit(_)) {
-            settler.explicit.insert(*slot, derived.clone());
         }
         settler.slots.insert(*slot, derived.of_column());
     }

@@ -81,9 +81,25 @@ impl Cascades {
 }
 
 impl CascadeTable {
+    /// Whether changes of its rows may fire triggers: its own, or those of tables to which they
+    /// move.
+    pub fn may_fire(&self) -> bool {
+        !self.triggers.is_empty() || self.moves.iter().any(CascadeMoves::may_fire)
+    }
+
     /// Where rows go that a foreign key moves.
     pub fn moves_by(&self, foreign_key: Id) -> Option<&CascadeMoves> {
         self.moves.iter().find(|moves| moves.foreign_keys.contains(&foreign_key))
+    }
+}
+
+impl CascadeMoves {
+    /// Whether the INSERT of moved rows may fire triggers.
+    fn may_fire(&self) -> bool {
+        let Node::Insert(insert) = &*self.insert else { return false };
+        let fires = |node: &Node| matches!(node, Node::Insert(n) if !n.triggers.is_empty());
+        let mut leaves = insert.routes.iter().flat_map(|routes| &routes.leaves);
+        !insert.triggers.is_empty() || leaves.any(fires)
     }
 }
 

@@ -190,6 +190,7 @@ impl Run<'_> {
             }
             let query = statement.with(query, 0);
             let result = self.planned(&query, given, Rows::Discard).await;
+            self.row_count = 0;
             return result.map_err(|error| in_statement(error, statement.text()));
         }
         match statement.statement() {

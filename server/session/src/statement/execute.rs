@@ -90,7 +90,7 @@ fn start_bound(
         return Err(read_only(prepared));
     }
     if session.shared.modes().read_only
-        && plan.plan.explain.is_none()
+        && plan.plan.explain.as_ref().is_none_or(|explain| explain.analyze)
         && let Some(strength) = plan.plan.row_lock()
     {
         return Err(Error::new(

@@ -5,6 +5,7 @@
 //!   = ANY ((SELECT 1) UNION (SELECT 2))     a query that begins behind the parenthesis of ANY
 //!   ((SELECT 1) + 1)                        a value
 //!   (VALUES (1))                            a query without SELECT
+//!   (values)                                a column of that name
 //!   IN ((SELECT 1), (SELECT 2))             a list, although a query is its first element
 //! ```
 //!
@@ -31,7 +32,7 @@ struct Behind {
 /// it to sqlparser.
 pub(crate) fn query_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     let at = parser.index();
-    if is_word(token(parser, at + 1), &["values", "table"]) {
+    if is_values_or_table(parser, at + 1) {
         return Some(subquery(parser));
     }
     if !matches!(token(parser, at + 1), Token::LParen) && !follows_any(parser, at) {
@@ -47,7 +48,7 @@ pub(crate) fn query_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, Parse
 /// `VALUES` as the first word inside the parenthesis of ANY, SOME or ALL.
 pub(crate) fn values_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     let at = parser.index();
-    let is_query = is_word(token(parser, at), &["values", "table"]) && follows_any(parser, at);
+    let is_query = is_values_or_table(parser, at) && follows_any(parser, at);
     is_query.then(|| parser.parse_query().map(Expr::Subquery))
 }
 
@@ -93,6 +94,14 @@ fn is_word(token: &Token, words: &[&str]) -> bool {
         if word.quote_style.is_none() && words.contains(&word.value.as_str()))
 }
 
+/// Whether a query begins with VALUES or TABLE at `at`. `values` is the name of a column unless a
+/// parenthesis follows.
+fn is_values_or_table(parser: &Parser<'_>, at: usize) -> bool {
+    let word = token(parser, at);
+    let has_rows = *token(parser, at + 1) == Token::LParen;
+    is_word(word, &["table"]) || (has_rows && is_word(word, &["values"]))
+}
+
 /// Whether the parenthesis at `at` is the first thing inside the one of ANY, SOME or ALL.
 fn follows_any(parser: &Parser<'_>, at: usize) -> bool {
     at >= 2
@@ -106,11 +115,11 @@ fn behind_query(parser: &Parser<'_>, at: usize) -> Option<Behind> {
     while *token(parser, at + depth) == Token::LParen {
         depth += 1;
     }
-    if !is_word(token(parser, at + depth), &["select", "values", "with", "table"]) {
+    let mut end = at + depth;
+    if !is_word(token(parser, end), &["select", "with"]) && !is_values_or_table(parser, end) {
         return None;
     }
     let mut behind = Behind::default();
-    let mut end = at + depth;
     // From the innermost pair outwards.
     while depth > 0 {
         end = closing(parser, end)? + 1;

@@ -9,6 +9,7 @@ use crate::information_schema::tables::database;
 use crate::pg_catalog::constraints::key_constraints;
 use crate::row_builder::RowBuilder;
 use braid_catalog::Column;
+use braid_catalog::shown_key_columns;
 use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Index, Object, Table};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -129,8 +130,8 @@ fn key_column_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             ]);
         };
         for (_, index) in standard_keys(table) {
-            for (place, key) in index.keys.iter().enumerate() {
-                add(&index.name, key.column, place, None);
+            for (place, column) in shown_key_columns(table, index).into_iter().enumerate() {
+                add(&index.name, column, place, None);
             }
         }
         for key in &table.foreign_keys {
@@ -160,8 +161,7 @@ fn usages<'c>(
 ) -> Vec<(&'c str, &'c Table, Vec<ColumnId>)> {
     let mut found = Vec::new();
     for (_, index) in standard_keys(table) {
-        let columns = index.keys.iter().map(|key| key.column).collect();
-        found.push((index.name.as_str(), table, columns));
+        found.push((index.name.as_str(), table, shown_key_columns(table, index)));
     }
     for check in &table.checks {
         found.push((check.name.as_str(), table, check.columns.clone()));

@@ -8,7 +8,7 @@ use braid_catalog::partitions;
 use braid_catalog::{
     Catalog, CatalogNames, Check, Collations, Column, ColumnId, Domain, DomainCheck, ExcludedKey,
     Exclusion, ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass,
-    Table, TriggerConstraint, column_label, index_column_text, is_temporary,
+    Table, TriggerConstraint, column_label, index_column_text, is_temporary, shown_key_columns,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -172,7 +172,7 @@ fn unique_definition(table: &Table, index: &Index) -> String {
         (false, false) => "UNIQUE",
         (false, true) => "UNIQUE NULLS NOT DISTINCT",
     };
-    let columns: Vec<ColumnId> = index.keys.iter().map(|key| key.column).collect();
+    let columns = shown_key_columns(table, index);
     let mut text = format!("{word} ({})", column_list(table, &columns));
     if !index.included().is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, index.included()));

@@ -231,8 +231,9 @@ fn key_constraint(
     let written = index.as_written();
     // The key of an expression has no number.
     let number = |key: &IndexKey| {
-        let is_expr = table.column(key.column).is_some_and(|column| column.is_key_expr);
-        if is_expr { 0 } else { key.column }
+        let shown = shown_column(table, key.column);
+        let is_expr = table.column(shown).is_some_and(|column| column.is_key_expr);
+        if is_expr { 0 } else { shown }
     };
     let key = columns(written.keys.iter().map(number));
     let rest = Constraint {

@@ -5,7 +5,7 @@ use braid_types::datetime::Abbreviation;
 use braid_types::net::Inet;
 use braid_types::{Datum, Interval, Result, Row, SqlType};
 
-use crate::access::visible_sessions;
+use crate::access::{sees_work_of, visible_sessions};
 use crate::cell::{flag, int, ints, optional, text, texts};
 use crate::cell::{instant, time};
 use crate::context::{RowsOf, VirtualContext};
@@ -55,7 +55,9 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for session in visible_sessions(cx) {
         let database = cx.catalog.names().database(&session.database);
         let user = cx.catalog.names().role(&session.user);
-        let (wait_kind, wait_name) = wait_of(cx, &session, &waits).unzip();
+        let is_seen = sees_work_of(cx, user.map(|user| user.id));
+        let wait = if is_seen { wait_of(cx, &session, &waits) } else { None };
+        let (wait_kind, wait_name) = wait.unzip();
         // The low bits, as an xid has them.
         let transaction = session.transaction.map(|number| i64::from(number as u32));
         builder.push([

@@ -9,7 +9,7 @@ use braid_plan::{
     NotAssignable, bind_assignment_cast, more_dimensions_of, stored_collation, time_modifier_of,
 };
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
-use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -20,7 +20,7 @@ use crate::rows::domain_values::{checked, column_check, default_of, domain_check
 use crate::rows::messages::contains_nulls;
 use crate::rows::reader::{block_writers, table_reader};
 use crate::rows::rewrite::rewrite_rows;
-use crate::rows::validate::{ChecksOfColumn, validate_not_null};
+use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
@@ -239,15 +239,19 @@ async fn set_type(
     let id = column.id;
     restate_conditions(cx, old, changed, id)?;
     restate_terms(changed)?;
-    let map = |cx: &DdlContext<'_>, row: &[Datum]| -> Result<Row> {
+    let target = Arc::new(changed.clone());
+    rewrite_rows(cx, old, changed, |cx, row| {
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);
         let value = evaluate(cx, &convert, if from_row { &row } else { input })?;
         row[place] = checked(cx, check.as_ref(), new_column.modified(value))?;
-        Ok(row)
-    };
-    validate_new_values(cx, old, &Arc::new(changed.clone()), place, &map).await?;
-    rewrite_rows(cx, old, changed, map).await
+        // CHECK constraints and foreign keys are looked at after all actions.
+        match row[place].is_null() && !new_column.nullable {
+            true => Err(contains_nulls(&target, place)),
+            false => Ok(row),
+        }
+    })
+    .await
 }
 
 /// 0A000 for a column of a foreign key whose texts would be equal without having the same bytes.
@@ -295,35 +299,6 @@ fn conversion(
     let (name, from) = (&old.columns[place].name, &old.columns[place].ty);
     let cast = cx.plan(|context| bind_assignment_cast(context, from, ty, name));
     cast.map_err(|error| no_cast(&error, name, ty))
-}
-
-/// Looks at the values that a column gets with its new type: NOT NULL, and the CHECK constraints
-/// that name the column. Foreign keys are checked after all actions of the ALTER TABLE.
-async fn validate_new_values(
-    cx: &DdlContext<'_>,
-    old: &Arc<Table>,
-    new: &Arc<Table>,
-    place: usize,
-    map: &(impl Fn(&DdlContext<'_>, &[Datum]) -> Result<Row> + Sync),
-) -> Result<()> {
-    let column = &new.columns[place];
-    let checks = ChecksOfColumn::new(cx, new, column.id)?;
-    if column.nullable && checks.is_empty() {
-        return Ok(());
-    }
-    block_writers(cx, old).await?;
-    let mut reader = table_reader(cx, old)?;
-    while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
-        for row in &rows {
-            let row_then = map(cx, row)?;
-            if row_then[place].is_null() && !column.nullable {
-                return Err(contains_nulls(new, place));
-            }
-            checks.check(cx, &row_then).await?;
-        }
-    }
-    Ok(())
 }
 
 /// 0A000 for another order of the texts of a column, if something is kept that depends on it.

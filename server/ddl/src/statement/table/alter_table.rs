@@ -112,7 +112,7 @@ async fn apply_down(
     }
     for (part, name) in parts {
         let table = current(cx, part)?;
-        drop_constraint(cx, table, &name, true, DropBehavior::Restrict).await?;
+        drop_constraint(cx, table, &name, true, behavior_of(&action)).await?;
     }
     let new = shown_indexes(&changed).find(|index| !known.contains(&index.id));
     if let Some(index) =
@@ -121,6 +121,14 @@ async fn apply_down(
         spread_index(cx, id, index.number).await?;
     }
     Ok(())
+}
+
+/// Whether dropping a constraint takes along what depends on it.
+fn behavior_of(action: &AlterAction) -> DropBehavior {
+    match action {
+        AlterAction::DropConstraint { behavior, .. } => *behavior,
+        _ => DropBehavior::Restrict,
+    }
 }
 
 async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Id, Queries, Table};
-use braid_plan::plan_definition;
+use braid_catalog::{Id, Queries, Table, View};
+use braid_plan::{NotGrouped, Refresh, plan_definition, plan_refresh};
 use braid_sql::ast::{DropBehavior, Statement};
 use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState};
@@ -25,7 +25,7 @@ pub(crate) fn settle_grouped_views(
     let broken: Vec<(Id, String)> = Queries::of(&catalog)
         .iter()
         .filter(|view| view.database == table.database && view.depends_on.contains(&table.id))
-        .filter(|view| is_broken(cx, &catalog.schema_name(view.schema), &view.name))
+        .filter(|view| is_broken(cx, view))
         .map(|view| (view.id, describe(cx, &catalog, view.id)))
         .collect();
     if broken.is_empty() {
@@ -48,10 +48,17 @@ pub(crate) fn settle_grouped_views(
     drop_all(cx, doomed, &relations, DropBehavior::Cascade)
 }
 
-/// Whether a view has no plan any more: it reads a column that it does not group by.
-fn is_broken(cx: &DdlContext<'_>, schema: &str, name: &str) -> bool {
-    let text = format!("SELECT * FROM {}.{}", quote_ident(schema), quote_ident(name));
+/// Whether a view reads a column that it does not group by. The query of a materialized view is
+/// planned as REFRESH does it, since its name means the rows that it keeps.
+fn is_broken(cx: &DdlContext<'_>, view: &View) -> bool {
+    let catalog = cx.catalog();
+    let schema = catalog.schema_name(view.schema);
+    let text = format!("SELECT * FROM {}.{}", quote_ident(&schema), quote_ident(&view.name));
     let Ok(query) = braid_sql::parse_query(&text) else { return false };
     let statement = Statement::Query(query);
-    cx.plan(|context| plan_definition(&statement, context)).is_err()
+    let planned = cx.plan_own(|context| match catalog.table(view.id) {
+        Some(_) => plan_refresh(&statement, context, Refresh::Compute(view.id), view.owner),
+        None => plan_definition(&statement, context),
+    });
+    planned.is_err_and(|error| error.cause::<NotGrouped>().is_some())
 }

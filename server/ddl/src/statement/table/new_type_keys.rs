@@ -1,21 +1,22 @@
-//! Foreign keys over columns whose type was changed: the types have to fit, and the values too.
+//! Constraints over columns whose type was changed: the types have to fit, and the values too.
 
 use std::sync::Arc;
 
-use braid_catalog::partitions::leaves;
-use braid_catalog::{ColumnId, ForeignKey, Id, Table};
+use braid_catalog::partitions::PartitionMap;
+use braid_catalog::{Catalog, ColumnId, ForeignKey, Id, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction};
 use braid_sql::fold;
-use braid_types::Result;
+use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
 use crate::partitions::create::current;
-use crate::rows::validate::validate_changed_key;
+use crate::rows::validate::{validate_changed_columns, validate_changed_key};
 use crate::table::descriptor::child_of;
 use crate::table::foreign_keys::check_types;
 
-/// Checks the foreign keys of the changed columns after all actions of an ALTER TABLE, so that both
-/// sides of a key may change. 42804 for types that do not fit, 23503 for rows without a parent.
+/// Checks the constraints of the changed columns after all actions of an ALTER TABLE, so that both
+/// sides of a key, and all columns of a CHECK, may change. 42804 for types that do not fit, 23503
+/// for rows without a parent, 23514 for rows that violate a CHECK.
 pub(crate) async fn check_keys_of_new_types(
     cx: &mut DdlContext<'_>,
     before: &Table,
@@ -25,9 +26,8 @@ pub(crate) async fn check_keys_of_new_types(
     if changed.is_empty() {
         return Ok(());
     }
-    let table = current(cx, before.id)?;
-    let mut tables = vec![table.clone()];
-    tables.extend(leaves(&cx.catalog(), &table)?.into_iter().filter(|leaf| leaf.id != table.id));
+    let mut tables = Vec::new();
+    with_partitions(&cx.catalog(), &current(cx, before.id)?, &mut tables)?;
     for table in tables {
         // Columns have their numbers in a table; in its partitions they have their names.
         let ids = |keeps: bool| -> Vec<ColumnId> {
@@ -37,7 +37,30 @@ pub(crate) async fn check_keys_of_new_types(
             };
             of_kind.filter_map(by_name).collect()
         };
-        check_keys(cx, &table, &[ids(true), ids(false)]).await?;
+        let ids = [ids(true), ids(false)];
+        check_keys(cx, &table, &ids).await?;
+        if table.partitioning.is_none() {
+            validate_changed_columns(cx, &table, &ids[1]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A table and all partitions below it. Foreign keys may refer to each of them.
+fn with_partitions(
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    into: &mut Vec<Arc<Table>>,
+) -> Result<()> {
+    into.push(table.clone());
+    if table.partitioning.is_none() {
+        return Ok(());
+    }
+    for (id, _) in PartitionMap::of(catalog, table)?.entries {
+        let partition = catalog.table(id);
+        let partition =
+            partition.ok_or_else(|| Error::broken(format!("partition {id} is missing")))?;
+        with_partitions(catalog, partition, into)?;
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ use crate::bind::from::privileges::{check_column, check_select, check_some_colum
 use crate::bind::from::security::{Secured, secure_scan};
 use crate::bind::partitions::changes::{PolicyChecks, routed_insert};
 use crate::bind::partitions::condition::row_checks;
-use crate::bind::partitions::leaves::leaves_of;
+use crate::bind::partitions::leaves::{appended_slots, leaves_of};
 use crate::bind::partitions::scan::mark_scans;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -128,7 +128,10 @@ fn merge_of(
     (mut target, mut scope): (Node, Scope),
 ) -> Result<Node> {
     mark_scans(&mut target, None, false);
-    let slots: Vec<Slot> = target.slots();
+    let slots = match shown.partitioning {
+        Some(_) => appended_slots(binder, &shown, &target),
+        None => target.slots(),
+    };
     let from = std::slice::from_ref(&merge.source);
     let (source, source_scope) = bind_from(binder, from, None)?;
     scope.merge(source_scope.clone())?;
@@ -228,6 +231,7 @@ fn insert_unmatched<'a>(
 ) -> Result<Option<Node>> {
     let alias = merge.alias.as_ref().map(braid_sql::fold);
     let (target, mut scope) = table_scan(binder, root, alias.as_deref().unwrap_or(&root.name))?;
+    let slots = appended_slots(binder, root, &target);
     let target = secure_scan(binder, root, target, false)?;
     let from = std::slice::from_ref(&merge.source);
     let (source, source_scope) = bind_from(binder, from, None)?;
@@ -236,7 +240,7 @@ fn insert_unmatched<'a>(
         return Err(Error::unsupported(what));
     }
     scope.merge(source_scope.clone())?;
-    let on = condition(binder, &merge.on, &scope, "JOIN/ON")?;
+    let on = guarding(binder, root, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
     let join = Join::new(JoinKind::Anti, (source, target), vec![on]);
     let mut predicates = Vec::new();
     let mut values = None;

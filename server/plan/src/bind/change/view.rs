@@ -195,7 +195,8 @@ impl ChangeTarget {
         (1..).zip(&self.columns).find(|(_, known)| **known == Some(place)).map(|(number, _)| number)
     }
 
-    /// A partition under the name and with the privileges of the table that the statement names.
+    /// A partition under the name of the table that the statement names. The privileges are those
+    /// of that table and of its columns, under the partition's numbers.
     pub(crate) fn of_partition(
         root: &Arc<Table>,
         leaf: &Arc<Table>,
@@ -208,6 +209,7 @@ impl ChangeTarget {
         for column in &mut shown.columns {
             let upper = root.visible_columns().find(|upper| upper.name == column.name);
             column.hidden = upper.is_none();
+            column.grants = upper.map(|upper| upper.grants.clone()).unwrap_or_default();
             if let Some(upper) = upper {
                 column.default.clone_from(&upper.default);
                 (column.identity, column.owned_sequence) = (upper.identity, upper.owned_sequence);
@@ -278,7 +280,7 @@ impl ChangeTarget {
             return check_some_column(binder, own, privilege);
         }
         let number = |place: &usize| match self.layers.is_empty() {
-            true => self.number_in_target(*place),
+            true => self.shown.columns.get(*place).map_or(0, |column| column.id),
             false => self.number_of(*place).unwrap_or(0),
         };
         places.iter().try_for_each(|place| check_column(binder, own, number(place), privilege))?;
@@ -303,15 +305,6 @@ impl ChangeTarget {
             return Ok(secured.map(|secured| secured.of_partition(&self.table)));
         }
         Secured::of(binder, &self.table, self.reader(binder, self.layers.len()))
-    }
-
-    /// The number that a column has in the table that the statement names.
-    fn number_in_target(&self, place: usize) -> ColumnId {
-        let Some(column) = self.table.columns.get(place) else { return 0 };
-        let named = |root: &Arc<Table>| {
-            root.visible_columns().find(|upper| upper.name == column.name).map(|upper| upper.id)
-        };
-        self.through.as_ref().and_then(named).unwrap_or(column.id)
     }
 
     /// The role whose privileges count below the first views of the way, `depth` of them.

@@ -90,7 +90,7 @@ pub(crate) fn bind_function(
     }
     let base = args.first().cloned();
     let value = scalar_call(binder, &name, args, types)?;
-    check_filled(binder, (&name, base.as_ref()), value)
+    check_filled(binder, (&name, base.as_ref()), &cx.scopes, value)
 }
 
 /// A call whose last argument is written `VARIADIC a`.
@@ -265,7 +265,7 @@ fn bind_set_function(
     if let (true, Some(collector)) = (is_new, cx.collector.as_deref_mut()) {
         collector.sets.push(call);
     }
-    check_filled(binder, (name, base.as_ref()), expr)
+    check_filled(binder, (name, base.as_ref()), &cx.scopes, expr)
 }
 
 pub(crate) fn set_call(

@@ -192,17 +192,17 @@ fn bind_factor_form(
         TableFactor::Function { name, args, alias, with_ordinality, .. } => {
             let args = listed(args)?;
             let calls = vec![bind_table_function(binder, name, args, alias.as_ref(), around)?];
-            function_factor(binder, calls, *with_ordinality, alias.as_ref(), Some(name))?
+            function_factor(binder, calls, *with_ordinality, alias.as_ref(), Some(name), around)?
         }
         TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
             let args = arguments(&function.args)?;
             let name = &function.name;
             let calls = vec![bind_table_function(binder, name, args, alias.as_ref(), around)?];
-            function_factor(binder, calls, false, alias.as_ref(), Some(name))?
+            function_factor(binder, calls, false, alias.as_ref(), Some(name), around)?
         }
         TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
             let calls = unnest_calls(binder, array_exprs, around)?;
-            function_factor(binder, calls, *with_ordinality, alias.as_ref(), None)?
+            function_factor(binder, calls, *with_ordinality, alias.as_ref(), None, around)?
         }
         TableFactor::Derived { lateral, subquery, alias, .. } => {
             let scopes = if *lateral { Some(&around) } else { parent };
@@ -393,7 +393,7 @@ fn function_or_view(
     let view = braid_catalog::view_of_function(&function, args.list.len());
     let Some(view) = view.filter(|_| !with_ordinality) else {
         let calls = vec![bind_table_function(binder, name, args, alias, around)?];
-        return function_factor(binder, calls, with_ordinality, alias, Some(name));
+        return function_factor(binder, calls, with_ordinality, alias, Some(name), around);
     };
     let shown = alias.map_or_else(|| function, |alias| shown_name(binder, alias));
     refuse_lock(binder, &shown, "a function")?;

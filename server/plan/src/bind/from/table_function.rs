@@ -94,7 +94,7 @@ pub(crate) fn bind_table_function(
             let base = bound.first().cloned();
             let value = call_function(binder, &function, bound);
             let value = value.map_err(|error| error.position(place))?;
-            check_filled(binder, (&function, base.as_ref()), value)?
+            check_filled(binder, (&function, base.as_ref()), &scopes, value)?
         }
     };
     let (call, names) = single_value(binder, expr, function);
@@ -289,15 +289,17 @@ pub(crate) fn bind_rows_from(
         }
         calls.push(bind_table_function(binder, name, args, None, scopes)?);
     }
-    function_factor(binder, calls, with_ordinality, alias, first).map(Some)
+    function_factor(binder, calls, with_ordinality, alias, first, scopes).map(Some)
 }
 
+/// Functions in FROM as an item of it. `scopes` is what their arguments are bound in.
 pub(crate) fn function_factor(
     binder: &mut Binder<'_>,
     calls: Vec<(FunctionCall, Vec<String>)>,
     with_ordinality: bool,
     alias: Option<&TableAlias>,
     name: Option<&ObjectName>,
+    scopes: Scopes<'_>,
 ) -> Result<(Node, Scope)> {
     let function = match name {
         Some(name) => written_name(name),
@@ -334,7 +336,7 @@ pub(crate) fn function_factor(
     if let Some(alias) = alias {
         rename_item_columns(binder, &mut scope, alias)?;
     }
-    check_rows(binder, FunctionScan { functions, ordinality }, scope)
+    check_rows(binder, FunctionScan { functions, ordinality }, scope, &scopes)
 }
 
 /// The rows of functions, with the checks of domains on those that are filled from objects.
@@ -342,13 +344,14 @@ fn check_rows(
     binder: &mut Binder<'_>,
     scan: FunctionScan,
     mut scope: Scope,
+    scopes: &Scopes<'_>,
 ) -> Result<(Node, Scope)> {
     let mut checked = Vec::new();
     for call in scan.functions.iter().filter(|call| call.row.is_some()) {
         let Some(function) = call.function else { continue };
         let items = call.columns.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone()));
         let row = bind_row(items.collect())?;
-        let row = check_filled(binder, (function.name, call.args.first()), row)?;
+        let row = check_filled(binder, (function.name, call.args.first()), scopes, row)?;
         if !matches!(row, Expr::Domain(_)) {
             continue;
         }

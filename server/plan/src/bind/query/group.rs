@@ -12,6 +12,7 @@ use super::select::output_reference;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{call_operator, check_equality, coerce};
 use crate::bind::expr::scalar::bind_expr;
+use crate::bind::refusals::NotGrouped;
 use crate::bind::scope::columns::{Scope, ScopeTable, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx, GroupingCall};
 use crate::rules::walk;
@@ -408,7 +409,8 @@ fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, E
                  function"
             )
         };
-        return Err((*slot, Error::new(SqlState::GroupingError, message)));
+        let error = Error::new(SqlState::GroupingError, message).caused_by(NotGrouped);
+        return Err((*slot, error));
     }
     let mut result = Ok(());
     e.for_each_child(&mut |child| {

@@ -20,6 +20,9 @@ use crate::tree::node::{Node, SetOp, SetOpKind};
 /// Runs of more branches than these become balanced trees.
 const BALANCE_FROM: usize = 8;
 
+/// The same for statements with `COLLATE`, which decides only for the operation that it is in.
+const BALANCE_COLLATED_FROM: usize = 64;
+
 pub(crate) fn bind_set_operation(
     binder: &mut Binder<'_>,
     body: &SetExpr,
@@ -142,7 +145,8 @@ fn set_node(
     (kind, all): (SetOpKind, bool),
     types: Vec<SqlType>,
 ) -> Node {
-    let balanced = nodes.len() > BALANCE_FROM;
+    let limit = if binder.has_collate { BALANCE_COLLATED_FROM } else { BALANCE_FROM };
+    let balanced = nodes.len() > limit;
     let mut join = |left: Node, right: Node| {
         let slots: Vec<Slot> = types.iter().map(|_| binder.slot()).collect();
         Node::SetOp(Box::new(SetOp { kind, all, left, right, slots, types: types.clone() }))
