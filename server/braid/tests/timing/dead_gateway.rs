@@ -90,13 +90,16 @@ async fn touch_everything(client: &Client) -> Longest {
     longest
 }
 
+/// What must hold after transfers: all the money, the first and the second halves of transfers, and
+/// accounts whose balance is not what the ledger says.
+pub(crate) const SUMS: &str = "SELECT sum(balance) FROM account
+    UNION ALL SELECT count(*) FROM ledger WHERE leg = 0
+    UNION ALL SELECT count(*) FROM ledger WHERE leg = 1
+    UNION ALL SELECT count(*) FROM account AS a WHERE balance - 1000 <>
+        (SELECT coalesce(sum(amount), 0) FROM ledger AS l WHERE l.account = a.id)";
+
 async fn check(client: &Client, acknowledged: u64) {
-    let sums = "SELECT sum(balance) FROM account
-        UNION ALL SELECT count(*) FROM ledger WHERE leg = 0
-        UNION ALL SELECT count(*) FROM ledger WHERE leg = 1
-        UNION ALL SELECT count(*) FROM account AS a WHERE balance - 1000 <>
-            (SELECT coalesce(sum(amount), 0) FROM ledger AS l WHERE l.account = a.id)";
-    let found = first_column(client, sums).await;
+    let found = first_column(client, SUMS).await;
     let number = |at: usize| found[at].parse::<u64>().expect("a number");
     assert_eq!(number(0), ACCOUNTS * 1_000, "money");
     assert_eq!((number(1), number(3)), (number(2), 0), "half a transaction");

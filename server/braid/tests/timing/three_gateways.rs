@@ -16,6 +16,7 @@ use braid_testkit::target::{first_column, try_connect};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
+use crate::dead_gateway::SUMS;
 use crate::several_gateways::{Cluster, LEASE, assert_sound, run};
 
 const GATEWAYS: usize = 3;
@@ -124,12 +125,7 @@ async fn disturb(cluster: &mut Cluster, shared: &Shared, round: usize) {
 }
 
 async fn check(client: &Client, shared: &Shared) {
-    let sums = "SELECT sum(balance) FROM account
-        UNION ALL SELECT count(*) FROM ledger WHERE leg = 0
-        UNION ALL SELECT count(*) FROM ledger WHERE leg = 1
-        UNION ALL SELECT count(*) FROM account AS a WHERE balance - 1000 <>
-            (SELECT coalesce(sum(amount), 0) FROM ledger AS l WHERE l.account = a.id)";
-    let found = first_column(client, sums).await;
+    let found = first_column(client, SUMS).await;
     let number = |at: usize| found[at].parse::<u64>().expect("a number");
     assert_eq!(number(0), ACCOUNTS * 1_000, "money");
     assert_eq!(number(1), number(2), "half a transfer");

@@ -107,15 +107,15 @@ impl LockRecord {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use braid_kv::LockStrength::{Exclusive, Shared};
 
-    fn owner(session: u64) -> Owner {
+    pub(crate) fn owner(session: u64) -> Owner {
         Owner { gateway: session % 2, session }
     }
 
-    fn ask(session: u64, strength: LockStrength) -> Entry {
+    pub(crate) fn ask(session: u64, strength: LockStrength) -> Entry {
         Entry::new(owner(session), strength)
     }
 

@@ -136,16 +136,8 @@ fn steps_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session_locks::record::Entry;
+    use crate::session_locks::record::tests::{ask, owner};
     use braid_kv::LockStrength::{Exclusive, Shared};
-
-    fn owner(session: u64) -> Owner {
-        Owner { gateway: session % 2, session }
-    }
-
-    fn ask(session: u64, strength: LockStrength) -> Entry {
-        Entry::new(owner(session), strength)
-    }
 
     fn wait(waiter: u64, holder: u64) -> RowWait {
         RowWait { waiter, holder, key: vec![7] }

@@ -30,12 +30,7 @@ impl ColumnFilter {
     }
 
     /// Marks the rows on which all conditions hold.
-    pub fn mark(
-        &mut self,
-        conditions: &[Expr],
-        columns: &Columns,
-        cx: &EvalContext<'_>,
-    ) -> Result<&mut [bool]> {
+    fn mark(&mut self, conditions: &[Expr], columns: &Columns, cx: &EvalContext<'_>) -> Result<()> {
         self.all_of(columns.rows);
         for condition in conditions {
             if narrow(condition, columns, cx, &mut self.marks) {
@@ -49,7 +44,7 @@ impl ColumnFilter {
                 }
             }
         }
-        Ok(&mut self.marks)
+        Ok(())
     }
 
     /// The same up to the first row on which a condition fails. The rows from there on are not

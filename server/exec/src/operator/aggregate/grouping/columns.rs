@@ -84,16 +84,12 @@ impl Call {
 }
 
 /// The values of an expression for the rows of a batch.
-enum Computed {
-    Data(Vec<Datum>),
-    /// Numerics of one scale.
-    Decimals(Vec<i64>, u16),
-}
-
-impl Default for Computed {
-    fn default() -> Self {
-        Computed::Data(Vec::new())
-    }
+#[derive(Default)]
+struct Computed {
+    /// Numerics of one scale, if that is what they are.
+    decimals: Option<(Vec<i64>, u16)>,
+    /// Otherwise the values.
+    data: Vec<Datum>,
 }
 
 impl Computed {
@@ -105,18 +101,9 @@ impl Computed {
         columns: &Columns,
         cx: &EvalContext<'_>,
     ) -> Option<&mut Vec<Datum>> {
-        if let Some((values, scale)) = decimals::evaluate(e, columns, cx) {
-            *self = Computed::Decimals(values, scale);
-            return None;
-        }
-        match self {
-            Computed::Data(values) => values.clear(),
-            Computed::Decimals(..) => *self = Computed::default(),
-        }
-        match self {
-            Computed::Data(values) => Some(values),
-            Computed::Decimals(..) => None,
-        }
+        self.data.clear();
+        self.decimals = decimals::evaluate(e, columns, cx);
+        self.decimals.is_none().then_some(&mut self.data)
     }
 
     /// Takes the values of these rows, or of all, into a state.
@@ -127,10 +114,10 @@ impl Computed {
         env: &dyn Environment,
         buffer: &mut Vec<i64>,
     ) -> Result<()> {
-        match (self, rows) {
-            (Computed::Data(values), rows) => add_data(state, values, rows, env),
-            (Computed::Decimals(values, scale), None) => state.add_decimals(values, *scale, env),
-            (Computed::Decimals(values, scale), Some(rows)) => {
+        match (&self.decimals, rows) {
+            (None, rows) => add_data(state, &self.data, rows, env),
+            (Some((values, scale)), None) => state.add_decimals(values, *scale, env),
+            (Some((values, scale)), Some(rows)) => {
                 buffer.clear();
                 buffer.extend(rows.iter().map(|i| values[*i as usize]));
                 state.add_decimals(buffer, *scale, env)
