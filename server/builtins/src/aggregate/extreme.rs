@@ -14,6 +14,16 @@ struct Extreme {
     ty: SqlType,
 }
 
+impl Extreme {
+    /// The best one of these integers.
+    fn best_of<'v>(&self, values: &'v [i64]) -> Option<&'v i64> {
+        match self.wanted {
+            Ordering::Less => values.iter().min(),
+            _ => values.iter().max(),
+        }
+    }
+}
+
 impl Accumulator for Extreme {
     fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
         let Some(next) = args.first() else { return Ok(()) };
@@ -34,20 +44,12 @@ impl Accumulator for Extreme {
     }
 
     fn add_ints(&mut self, values: &[i64], env: &dyn Environment) -> Result<()> {
-        let best = match self.wanted {
-            Ordering::Less => values.iter().min(),
-            _ => values.iter().max(),
-        };
-        best.map_or(Ok(()), |best| self.add(&[Datum::Int(*best)], env))
+        self.best_of(values).map_or(Ok(()), |best| self.add(&[Datum::Int(*best)], env))
     }
 
     fn add_decimals(&mut self, values: &[i64], scale: u16, env: &dyn Environment) -> Result<()> {
-        let best = match self.wanted {
-            Ordering::Less => values.iter().min(),
-            _ => values.iter().max(),
-        };
         let number = |best: &i64| Numeric::from_parts(i128::from(*best), scale);
-        best.map_or(Ok(()), |best| self.add(&[Datum::Numeric(number(best))], env))
+        self.best_of(values).map_or(Ok(()), |best| self.add(&[Datum::Numeric(number(best))], env))
     }
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {

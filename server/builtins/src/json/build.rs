@@ -184,10 +184,8 @@ fn write_compact(value: &Json, out: &mut Vec<u8>) {
 }
 
 fn strip_nulls(call: &Call<'_>) -> Result<Datum> {
-    let value = call.json(0)?;
-    value.check_escapes()?;
     let mut out = Vec::new();
-    write_compact(value, &mut out);
+    write_compact(call.checked_json(0)?, &mut out);
     raw(out)
 }
 

@@ -19,33 +19,26 @@ fn as_text(found: Found<'_>) -> Result<Datum> {
     Ok(found.and_then(|value| value.to_plain_text()).map_or(Datum::Null, Datum::text))
 }
 
-/// The JSON whose parts are read.
-fn source<'a>(call: &Call<'a>) -> Result<&'a Json> {
-    let value = call.json(0)?;
-    value.check_escapes()?;
-    Ok(value)
-}
-
 fn field<'a>(call: &Call<'a>) -> Result<Found<'a>> {
-    Ok(source(call)?.get_field(call.text(1)?))
+    Ok(call.checked_json(0)?.get_field(call.text(1)?))
 }
 
 fn element<'a>(call: &Call<'a>) -> Result<Found<'a>> {
-    Ok(source(call)?.get_element(call.int(1)?))
+    Ok(call.checked_json(0)?.get_element(call.int(1)?))
 }
 
 /// A path given as `text[]`; a NULL step finds nothing.
 fn path<'a>(call: &Call<'a>) -> Result<Found<'a>> {
     let steps: Option<Vec<&str>> = call.texts(1)?.into_iter().collect();
     let Some(steps) = steps else { return Ok(None) };
-    Ok(source(call)?.get_path(&steps))
+    Ok(call.checked_json(0)?.get_path(&steps))
 }
 
 /// A path given as separate arguments.
 fn path_of_arguments<'a>(call: &Call<'a>) -> Result<Found<'a>> {
     let steps: Option<Vec<&str>> = call.args[1..].iter().map(Datum::as_str).collect();
     let Some(steps) = steps else { return Ok(None) };
-    Ok(source(call)?.get_path(&steps))
+    Ok(call.checked_json(0)?.get_path(&steps))
 }
 
 fn steps<'a>(call: &Call<'a>, index: usize) -> Result<Vec<&'a str>> {

@@ -149,26 +149,19 @@ fn array_literal(
     Ok(())
 }
 
-/// The JSON of an argument. 22P02 or 22P05 for an escape that means no character.
-fn checked_json<'a>(call: &Call<'a>, index: usize) -> Result<&'a Json> {
-    let value = call.json(index)?;
-    value.check_escapes()?;
-    Ok(value)
-}
-
 fn to_record(call: &Call<'_>) -> Result<Rows> {
     let fields = fields(call);
     if call.is_null(0) {
         let row: Row = fields.iter().map(|_| Datum::Null).collect();
         return Ok(Box::new(std::iter::once(Ok(row))));
     }
-    let value = checked_json(call, 0)?;
+    let value = call.checked_json(0)?;
     let row = row_of(value, &fields, None, call.env)?.ok_or_else(|| no_object(value))?;
     Ok(Box::new(std::iter::once(Ok(row))))
 }
 
 fn to_recordset(call: &Call<'_>, function: &str) -> Result<Rows> {
-    rows_of(checked_json(call, 0)?, &fields(call), None, (function, call.env))
+    rows_of(call.checked_json(0)?, &fields(call), None, (function, call.env))
 }
 
 /// The rows of an array of objects.
@@ -225,7 +218,7 @@ fn populate_record(call: &Call<'_>, function: &str) -> Result<Datum> {
     if call.is_null(1) {
         return Ok(call.datum(0).clone());
     }
-    let value = checked_json(call, 1)?;
+    let value = call.checked_json(1)?;
     let row = row_of(value, &fields, given_row(call), call.env)?;
     row.map(|row| Datum::Record(row.into())).ok_or_else(|| no_object(value))
 }
@@ -235,7 +228,7 @@ fn populate_recordset(call: &Call<'_>, function: &str) -> Result<Rows> {
     if call.is_null(1) {
         return Ok(Box::new(std::iter::empty()));
     }
-    let rows = rows_of(checked_json(call, 1)?, &fields, given_row(call), (function, call.env))?;
+    let rows = rows_of(call.checked_json(1)?, &fields, given_row(call), (function, call.env))?;
     Ok(Box::new(rows.map(|row| row.map(|row| vec![Datum::Record(row.into())]))))
 }
 

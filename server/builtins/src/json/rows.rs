@@ -8,8 +8,7 @@ use crate::sets::rows;
 use crate::{Call, Rows};
 
 fn members(call: &Call<'_>, function: &str) -> Result<Vec<(String, Json)>> {
-    let value = call.json(0)?;
-    value.check_escapes()?;
+    let value = call.checked_json(0)?;
     value.members().ok_or_else(|| {
         // The text form complains about the shape it met, the binary form about the function.
         if matches!(value, Json::Raw(_)) {
@@ -36,10 +35,7 @@ fn each(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
 }
 
 fn elements(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
-    let value = call.json(0)?;
-    if as_text {
-        value.check_escapes()?;
-    }
+    let value = if as_text { call.checked_json(0)? } else { call.json(0)? };
     let items = value.elements().ok_or_else(|| {
         let object = value.type_name() == "object";
         if matches!(value, Json::Raw(_)) {
@@ -64,8 +60,7 @@ fn elements(call: &Call<'_>, function: &str, as_text: bool) -> Result<Rows> {
 }
 
 fn keys(call: &Call<'_>, function: &str) -> Result<Rows> {
-    let value = call.json(0)?;
-    value.check_escapes()?;
+    let value = call.checked_json(0)?;
     let members = value.members().ok_or_else(|| {
         let what = if value.type_name() == "array" { "an array" } else { "a scalar" };
         invalid(format!("cannot call {function} on {what}"))

@@ -76,6 +76,14 @@ impl<'a> Call<'a> {
         self.datum(index).as_json().ok_or_else(|| wrong(self, index, "json"))
     }
 
+    /// The same, for a function that reads its parts. 22P02 or 22P05 for an escape that means no
+    /// character.
+    pub(crate) fn checked_json(&self, index: usize) -> Result<&'a Json> {
+        let value = self.json(index)?;
+        value.check_escapes()?;
+        Ok(value)
+    }
+
     pub(crate) fn array(&self, index: usize) -> Result<&'a Array> {
         self.datum(index).as_array().ok_or_else(|| wrong(self, index, "an array"))
     }

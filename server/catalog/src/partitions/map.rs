@@ -233,14 +233,21 @@ impl PartitionMap {
 
 /// The tables that have the rows of a partitioned table, in the order of their bounds.
 pub fn leaves(catalog: &Catalog, table: &Arc<Table>) -> Result<Vec<Arc<Table>>> {
+    let mut found = with_partitions(catalog, table)?;
+    found.retain(|table| table.partitioning.is_none());
+    Ok(found)
+}
+
+/// A table and all partitions below it, each before its own, in the order of their bounds.
+pub fn with_partitions(catalog: &Catalog, table: &Arc<Table>) -> Result<Vec<Arc<Table>>> {
     let mut found = Vec::new();
     collect(catalog, table, &mut found)?;
     Ok(found)
 }
 
 fn collect(catalog: &Catalog, table: &Arc<Table>, into: &mut Vec<Arc<Table>>) -> Result<()> {
+    into.push(table.clone());
     if table.partitioning.is_none() {
-        into.push(table.clone());
         return Ok(());
     }
     for (id, _) in PartitionMap::of(catalog, table)?.entries {

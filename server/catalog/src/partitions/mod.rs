@@ -21,7 +21,7 @@ mod text;
 pub use bound::{
     KeyPart, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, Partitioning, RangeEnd,
 };
-pub use map::{Bound, End, PartitionMap, leaves, lineage};
+pub use map::{Bound, End, PartitionMap, leaves, lineage, with_partitions};
 pub use references::{
     Reference, ReferenceRoutes, is_copy_of, is_in_every_partition, is_referenced, origin_of_key,
     references_to,

@@ -41,10 +41,9 @@ pub(crate) async fn attach(
     copy_foreign_keys(cx, &mut changed, &parent)?;
     copy_triggers(cx, &mut changed, &parent)?;
     changed.partition_of = Some(Box::new(PartitionOf { parent: parent.id, bound }));
-    let mut new_keys = Vec::new();
-    for key in changed.foreign_keys.iter().skip(own_keys) {
-        new_keys.push((table.id, key.clone()));
-    }
+    let added = changed.foreign_keys.get(own_keys..).unwrap_or_default();
+    let mut new_keys: Vec<(Id, ForeignKey)> =
+        added.iter().map(|key| (table.id, key.clone())).collect();
     add_to_parent(cx, changed)?;
     let attached = current(cx, table.id)?;
     spread_triggers(cx, &attached, &table.triggers)?;
@@ -111,8 +110,8 @@ fn spread_foreign_keys(
         let mut changed = Table::clone(&*current(cx, id)?);
         let own_keys = changed.foreign_keys.len();
         copy_foreign_keys(cx, &mut changed, parent)?;
-        let added = changed.foreign_keys.iter().skip(own_keys);
-        new_keys.extend(added.map(|key| (id, key.clone())));
+        let added = changed.foreign_keys.get(own_keys..).unwrap_or_default();
+        new_keys.extend(added.iter().map(|key| (id, key.clone())));
         cx.draft()?.put(changed.clone());
         spread_foreign_keys(cx, &changed, new_keys)?;
     }

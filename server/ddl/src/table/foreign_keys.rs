@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::is_in_every_partition;
 use braid_catalog::{
-    Column, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexNumber, Object, Table,
+    Catalog, Column, ColumnId, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Object, Table,
 };
 use braid_plan::stored_collation;
 use braid_sql::ast::{self, MatchKind, ReferenceAction};
@@ -14,7 +14,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{WrongKind, folded, parts};
 use crate::names::temporary::check_same_lifetime;
 use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
-use crate::table::descriptor::change_table;
+use crate::table::descriptor::{change_table, child_of};
 
 fn action(written: ReferenceAction) -> ForeignKeyAction {
     match written {
@@ -104,12 +104,46 @@ fn check_collations(cx: &DdlContext<'_>, pairs: &[(&Column, &Column)]) -> Result
         stored.is_some_and(|stored| stored_collation(&catalog, stored).is_nondeterministic())
     });
     match loose {
-        Some(column) => Err(Error::unsupported(format!(
-            "a foreign key over column \"{}\", which has a nondeterministic collation",
-            column.name
-        ))),
+        Some(column) => Err(loose_key(&column.name)),
         None => Ok(()),
     }
+}
+
+/// 0A000: texts of a column of a foreign key may be equal without having the same bytes.
+pub(crate) fn loose_key(column: &str) -> Error {
+    Error::unsupported(format!(
+        "a foreign key over column \"{column}\", which has a nondeterministic collation"
+    ))
+}
+
+/// Whether a foreign key of a child names one of these columns of a table on either side.
+pub(crate) fn names_columns(
+    (child, key): (Id, &ForeignKey),
+    table: Id,
+    columns: &[ColumnId],
+) -> bool {
+    (child == table && key.columns.iter().any(|id| columns.contains(id)))
+        || (key.parent == table && key.parent_columns.iter().any(|id| columns.contains(id)))
+}
+
+/// The foreign keys of a table, and those that refer to it, which name one of these columns of the
+/// table. Each with the table that has it.
+pub(crate) fn keys_naming(
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    columns: &[ColumnId],
+) -> Result<Vec<(Arc<Table>, ForeignKey)>> {
+    let mut children = vec![table.clone()];
+    for id in table.referenced_by.iter().filter(|id| **id != table.id) {
+        children.push(child_of(catalog, table, *id)?.clone());
+    }
+    let mut found = Vec::new();
+    for child in children {
+        let keys = child.foreign_keys.iter();
+        let named = keys.filter(|key| names_columns((child.id, key), table.id, columns));
+        found.extend(named.map(|key| (child.clone(), key.clone())));
+    }
+    Ok(found)
 }
 
 /// 42804 if columns that refer to each other cannot be compared.

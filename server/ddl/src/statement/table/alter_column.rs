@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{
-    Catalog, ColumnId, ForeignKey, Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table,
-};
+use braid_catalog::{Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table};
 use braid_plan::{
     NotAssignable, bind_assignment_cast, more_dimensions_of, stored_collation, time_modifier_of,
 };
@@ -31,9 +29,9 @@ use crate::statement::types::row_users::{
 use crate::table::columns::{
     add_owned_sequence, check_column_type, collation_of, no_identity_type,
 };
-use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, evaluator, restate_conditions};
+use crate::table::foreign_keys::{keys_naming, loose_key};
 use crate::table::interleave::refuse_new_type;
 use crate::table::key_classes::{restate, restate_terms};
 
@@ -257,31 +255,17 @@ async fn set_type(
 /// 0A000 for a column of a foreign key whose texts would be equal without having the same bytes.
 fn refuse_loose_keys(
     cx: &DdlContext<'_>,
-    table: &Table,
+    table: &Arc<Table>,
     place: usize,
     collation: Option<&str>,
 ) -> Result<()> {
     let catalog = cx.catalog();
     let is_loose = |name| stored_collation(&catalog, name).is_nondeterministic();
     let column = &table.columns[place];
-    if !collation.is_some_and(is_loose) || !is_in_foreign_key(&catalog, table, column.id)? {
+    if !collation.is_some_and(is_loose) || keys_naming(&catalog, table, &[column.id])?.is_empty() {
         return Ok(());
     }
-    Err(Error::unsupported(format!(
-        "a foreign key over column \"{}\", which has a nondeterministic collation",
-        column.name
-    )))
-}
-
-/// Whether a foreign key of the table or of another one names a column of the table.
-fn is_in_foreign_key(catalog: &Catalog, table: &Table, column: ColumnId) -> Result<bool> {
-    let refers = |key: &ForeignKey| key.parent == table.id && key.parent_columns.contains(&column);
-    let mut found = table.foreign_keys.iter().any(|key| key.columns.contains(&column));
-    found |= table.foreign_keys.iter().any(refers);
-    for id in &table.referenced_by {
-        found |= child_of(catalog, table, *id)?.foreign_keys.iter().any(refers);
-    }
-    Ok(found)
+    Err(loose_key(&column.name))
 }
 
 /// What computes the values of a column from those that it had, or from the rows.

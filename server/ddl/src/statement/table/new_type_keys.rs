@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use braid_catalog::partitions::PartitionMap;
-use braid_catalog::{Catalog, ColumnId, ForeignKey, Id, Table};
+use braid_catalog::partitions::with_partitions;
+use braid_catalog::{ColumnId, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction};
 use braid_sql::fold;
-use braid_types::{Error, Result};
+use braid_types::Result;
 
 use crate::context::DdlContext;
 use crate::partitions::create::current;
 use crate::rows::validate::{validate_changed_columns, validate_changed_key};
-use crate::table::descriptor::child_of;
-use crate::table::foreign_keys::check_types;
+use crate::table::foreign_keys::{check_types, keys_naming, names_columns};
 
 /// Checks the constraints of the changed columns after all actions of an ALTER TABLE, so that both
 /// sides of a key, and all columns of a CHECK, may change. 42804 for types that do not fit, 23503
@@ -26,9 +25,8 @@ pub(crate) async fn check_keys_of_new_types(
     if changed.is_empty() {
         return Ok(());
     }
-    let mut tables = Vec::new();
-    with_partitions(&cx.catalog(), &current(cx, before.id)?, &mut tables)?;
-    for table in tables {
+    // Foreign keys may refer to each of them.
+    for table in with_partitions(&cx.catalog(), &current(cx, before.id)?)? {
         // Columns have their numbers in a table; in its partitions they have their names.
         let ids = |keeps: bool| -> Vec<ColumnId> {
             let of_kind = changed.iter().filter(|change| change.keeps_values == keeps);
@@ -42,25 +40,6 @@ pub(crate) async fn check_keys_of_new_types(
         if table.partitioning.is_none() {
             validate_changed_columns(cx, &table, &ids[1]).await?;
         }
-    }
-    Ok(())
-}
-
-/// A table and all partitions below it. Foreign keys may refer to each of them.
-fn with_partitions(
-    catalog: &Catalog,
-    table: &Arc<Table>,
-    into: &mut Vec<Arc<Table>>,
-) -> Result<()> {
-    into.push(table.clone());
-    if table.partitioning.is_none() {
-        return Ok(());
-    }
-    for (id, _) in PartitionMap::of(catalog, table)?.entries {
-        let partition = catalog.table(id);
-        let partition =
-            partition.ok_or_else(|| Error::broken(format!("partition {id} is missing")))?;
-        with_partitions(catalog, partition, into)?;
     }
     Ok(())
 }
@@ -91,30 +70,17 @@ async fn check_keys(
     table: &Arc<Table>,
     [same, new]: &[Vec<ColumnId>; 2],
 ) -> Result<()> {
-    let reads = |key: &ForeignKey, child: Id, ids: &[ColumnId]| {
-        (child == table.id && key.columns.iter().any(|id| ids.contains(id)))
-            || (key.parent == table.id && key.parent_columns.iter().any(|id| ids.contains(id)))
-    };
-    let catalog = cx.catalog();
-    let mut children = vec![table.clone()];
-    for id in table.referenced_by.iter().filter(|id| **id != table.id) {
-        children.push(child_of(&catalog, table, *id)?.clone());
-    }
-    for child in &children {
-        for key in &child.foreign_keys {
-            let has_new = reads(key, child.id, new);
-            if !has_new && !reads(key, child.id, same) {
-                continue;
-            }
-            let parent = current(cx, key.parent)?;
-            let pairs = key.columns.iter().zip(&key.parent_columns).map(|(own, other)| {
-                let (own, other) = (child.place_of(*own)?, parent.place_of(*other)?);
-                Ok((&child.columns[own], &parent.columns[other]))
-            });
-            check_types(&key.name, &pairs.collect::<Result<Vec<_>>>()?)?;
-            if has_new && key.validated && child.partitioning.is_none() {
-                validate_changed_key(cx, child, key).await?;
-            }
+    let columns = [same.as_slice(), new.as_slice()].concat();
+    for (child, key) in keys_naming(&cx.catalog(), table, &columns)? {
+        let parent = current(cx, key.parent)?;
+        let pairs = key.columns.iter().zip(&key.parent_columns).map(|(own, other)| {
+            let (own, other) = (child.place_of(*own)?, parent.place_of(*other)?);
+            Ok((&child.columns[own], &parent.columns[other]))
+        });
+        check_types(&key.name, &pairs.collect::<Result<Vec<_>>>()?)?;
+        let has_new = names_columns((child.id, &key), table.id, new);
+        if has_new && key.validated && child.partitioning.is_none() {
+            validate_changed_key(cx, &child, &key).await?;
         }
     }
     Ok(())

@@ -277,7 +277,8 @@ impl<'r> CascadeLevel<'r> {
             return self.changes.delete(self.run, link, child, before);
         }
         let mut after = before.clone();
-        let mut places = self.set_columns(link, &entry, (action, new), &mut after).await?;
+        let mut places =
+            self.set_columns(&evaluator, (link, &entry), (action, new), &mut after).await?;
         let context = self.statement_text(link, &places, action);
         let Some(mut after) = self.before_row(id, event, &before, Some(after)).await? else {
             return Ok(());
@@ -314,12 +315,11 @@ impl CascadeLevel<'_> {
     /// Gives the columns of a child the values that an action sets; their places.
     async fn set_columns(
         &self,
-        link: &Link,
-        entry: &CascadeTable,
+        evaluator: &Evaluator,
+        (link, entry): (&Link, &CascadeTable),
         (action, new): (ForeignKeyAction, Option<&Row>),
         after: &mut Row,
     ) -> Result<Vec<usize>> {
-        let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
         Ok(match (action, new) {
             (ForeignKeyAction::Cascade, Some(values)) => {
                 for (i, value) in values.iter().enumerate() {
