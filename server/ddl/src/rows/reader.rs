@@ -11,7 +11,7 @@ use std::sync::Arc;
 use braid_catalog::Table;
 use braid_exec::from_kv;
 use braid_kv::{Key, LockRequest, Record, ScanRequest, Scanner, Seq, Span, Transaction};
-use braid_rows::{RowAssembler, RowDecoder, TableRows};
+use braid_rows::{Columns, RowAssembler, RowDecoder, TableRows};
 use braid_types::{Result, Row};
 
 use crate::context::DdlContext;
@@ -24,6 +24,8 @@ pub(crate) struct TableReader {
     decoder: RowDecoder,
     scanner: Scanner,
     rows: RowAssembler,
+    /// A row has one column family, so it is complete with its pair.
+    is_one_pair: bool,
     done: bool,
 }
 
@@ -63,8 +65,34 @@ impl TableReader {
             decoder: rows.reader(&places),
             scanner: txn.scanner(seq.after(), request),
             rows: RowAssembler::default(),
+            is_one_pair: rows.family_count() == 1,
             done: false,
         })
+    }
+
+    /// Columns that [`TableReader::next_columns`] can fill.
+    pub(crate) fn columns(&self) -> Columns {
+        self.decoder.columns()
+    }
+
+    /// Some rows, by columns, in the place of those that are there; false at the end.
+    pub(crate) async fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
+        if !self.is_one_pair {
+            let rows = self.next().await?.unwrap_or_default();
+            columns.start(rows.len());
+            for (column, datum) in rows.into_iter().flat_map(|row| row.into_iter().enumerate()) {
+                columns.list[column].push(datum);
+            }
+            return Ok(columns.rows > 0);
+        }
+        while let Some(batch) = self.scanner.next_batch().await.map_err(from_kv)? {
+            if batch.len() > 0 {
+                columns.start(batch.len());
+                self.decoder.read_columns(batch.iter(), columns)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Some rows; `None` at the end.

@@ -2,6 +2,10 @@
 
 use std::collections::HashSet;
 
+/// What hashes values. The upper bits of a hash have to be as good as the lower ones; the seed is
+/// random, because users decide what is hashed.
+pub(super) type ValueHasher = foldhash::quality::RandomState;
+
 /// Hashes that are kept before they become a sketch.
 const EXACT_MAX: usize = 1024;
 /// Bits of a hash that choose a register.
@@ -12,14 +16,14 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 /// Counts different hashes.
 pub(super) enum Distinct {
     /// All of them.
-    Exact(HashSet<u64>),
+    Exact(HashSet<u64, ValueHasher>),
     /// For each part of the hashes the longest run of zero bits, and one more.
     Sketch(Box<[u8; REGISTERS]>),
 }
 
 impl Distinct {
     pub(super) fn new() -> Self {
-        Distinct::Exact(HashSet::new())
+        Distinct::Exact(HashSet::default())
     }
 
     /// Counts a hash.
@@ -66,12 +70,12 @@ fn estimate(registers: &[u8; REGISTERS]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::hash::{BuildHasher, RandomState};
+    use std::hash::BuildHasher;
 
     #[test]
     fn numbers_of_hashes_are_close() {
         for number in [0_u64, 1, 100, 1024, 3000, 20_000, 300_000] {
-            let (mut distinct, hasher) = (Distinct::new(), RandomState::new());
+            let (mut distinct, hasher) = (Distinct::new(), ValueHasher::default());
             for round in 0..2 {
                 (0..number).for_each(|value| distinct.add(hasher.hash_one(value)));
                 let error = (distinct.count() - number as f64).abs() / (number as f64).max(1.0);

@@ -1,4 +1,4 @@
-//! ANALYZE: a table's rows are read once, and statistics are made of them.
+//! ANALYZE: a table's rows are read once, by columns, and statistics are made of them.
 //!
 //! ```text
 //!   rows in the order of the primary key
@@ -13,6 +13,7 @@
 //! gives way to others and may be cancelled.
 
 mod column;
+mod counts;
 mod distinct;
 mod run;
 mod sample;

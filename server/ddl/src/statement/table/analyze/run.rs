@@ -1,6 +1,5 @@
 //! Reads the tables of an ANALYZE and stores what is found.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use braid_catalog::partitions::leaves;
@@ -11,24 +10,20 @@ use braid_catalog::{
 use braid_exec::from_kv;
 use braid_kv::TxnOptions;
 use braid_sql::ast::{Ident, MaintainedTable};
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined};
 use crate::rows::reader::TableReader;
 
 use super::column::{self, Counted};
-use super::distinct::Distinct;
-use super::sample::{Sample, SampledRow};
+use super::counts::{ColumnCount, Counts};
+use super::sample::SampledRow;
 
 /// Common values of a column, and parts of its histogram, at most: PostgreSQL's default.
 const TARGET: usize = 100;
 /// Bytes of all common values and bounds of a table. With more the target is halved.
 const STORED_BYTES_MAX: usize = 1 << 20;
-/// Columns of an index that are counted together.
-const PREFIX_COLUMNS_MAX: usize = 8;
-/// Sets of columns that are counted together in one table.
-const PREFIXES_MAX: usize = 64;
 
 /// The tables of these names; other relations are left out. 42P01 for a name that means nothing.
 /// 42703 and 42701 for columns that it does not have, or that are named twice.
@@ -96,58 +91,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> R
     Ok(())
 }
 
-/// What is counted of a column in all rows.
-struct ColumnCount {
-    distinct: Distinct,
-    nulls: u64,
-    bytes: u64,
-}
-
-/// Everything that is gathered while a table is read.
-struct Counts {
-    columns: Vec<ColumnCount>,
-    /// Prefixes of indexes: the places of their columns.
-    groups: Vec<(Vec<usize>, Distinct)>,
-    sample: Sample,
-    hasher: RandomState,
-    rows: u64,
-    bytes: u64,
-}
-
 impl Counts {
-    fn new(table: &Table) -> Self {
-        let column = |_| ColumnCount { distinct: Distinct::new(), nulls: 0, bytes: 0 };
-        Counts {
-            columns: (0..table.columns.len()).map(column).collect(),
-            groups: prefixes(table).into_iter().map(|places| (places, Distinct::new())).collect(),
-            sample: Sample::new(),
-            hasher: RandomState::new(),
-            rows: 0,
-            bytes: 0,
-        }
-    }
-
-    fn add(&mut self, row: Row) {
-        self.rows += 1;
-        let mut hashes = Vec::with_capacity(row.len());
-        for (count, datum) in self.columns.iter_mut().zip(&row) {
-            let hash = self.hasher.hash_one(datum);
-            hashes.push(hash);
-            if datum.is_null() {
-                count.nulls += 1;
-            } else {
-                count.distinct.add(hash);
-                count.bytes += width(datum) as u64;
-            }
-            self.bytes += datum.size_bytes() as u64;
-        }
-        for (places, distinct) in &mut self.groups {
-            let together: Vec<u64> = places.iter().map(|place| hashes[*place]).collect();
-            distinct.add(self.hasher.hash_one(together));
-        }
-        self.sample.add(row);
-    }
-
     async fn finish(self, cx: &DdlContext<'_>, table: &Table) -> Result<TableStatistics> {
         let (rows, is_whole) = self.sample.finish();
         let sampled = Sampled { rows, is_whole, of: self.rows };
@@ -174,46 +118,6 @@ impl Counts {
             groups: groups.collect(),
         })
     }
-}
-
-/// Prefixes of two columns and more of the table's indexes, each set of columns once.
-fn prefixes(table: &Table) -> Vec<Vec<usize>> {
-    let mut found: Vec<Vec<usize>> = Vec::new();
-    for index in table.all_indexes() {
-        let mut places: Vec<usize> = Vec::new();
-        for key in index.keys.iter().take(PREFIX_COLUMNS_MAX) {
-            let place = table.position_of(key.column);
-            // No row has the keys of indexes that are expressions.
-            let place = place.filter(|place| !table.columns[*place].is_key_expr);
-            let Some(place) = place.filter(|place| !places.contains(place)) else { break };
-            places.push(place);
-            let mut sorted = places.clone();
-            sorted.sort_unstable();
-            if sorted.len() > 1 && !found.contains(&sorted) && found.len() < PREFIXES_MAX {
-                found.push(sorted);
-            }
-        }
-    }
-    found
-}
-
-/// Bytes of a value as PostgreSQL stores it, of variable length with its header.
-fn width(datum: &Datum) -> usize {
-    match datum {
-        Datum::Null | Datum::Bool(_) => 1,
-        Datum::Int(_) | Datum::Float(_) => 8,
-        Datum::Date(_) | Datum::Enum(_) => 4,
-        Datum::Time(_) | Datum::Timestamp(_) | Datum::Timestamptz(_) => 8,
-        Datum::Uuid(_) | Datum::Interval(_) => 16,
-        Datum::Text(value) => headed(value.len()),
-        Datum::Bytes(value) => headed(value.len()),
-        other => other.size_bytes(),
-    }
-}
-
-/// The length with the header of a value of variable length.
-fn headed(length: usize) -> usize {
-    if length < 127 { length + 1 } else { length + 4 }
 }
 
 /// The sampled rows of a table.
@@ -272,10 +176,10 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
     };
     let seq = txn.next_statement();
     let mut reader = TableReader::new(&txn, seq, table, None)?;
-    let mut counts = Counts::new(table);
-    while let Some(rows) = reader.next().await? {
+    let (mut counts, mut batch) = (Counts::new(table), reader.columns());
+    while reader.next_columns(&mut batch).await? {
         cx.exec.breathe().await?;
-        rows.into_iter().for_each(|row| counts.add(row));
+        counts.add(&batch);
     }
     if !Arc::ptr_eq(&txn, cx.txn()) {
         txn.rollback().await;

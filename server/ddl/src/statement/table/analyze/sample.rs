@@ -46,18 +46,18 @@ impl Sample {
         Sample { rows, rows_max, bytes_max, seen: 0, bytes: 0, random, drawn: 0 }
     }
 
-    /// Gives the next row a chance.
-    pub(super) fn add(&mut self, row: Row) {
+    /// Gives the next row a chance; `row` makes it if it is kept.
+    pub(super) fn add(&mut self, row: impl FnOnce() -> Row) {
         let place = self.seen;
         self.seen += 1;
         if self.rows.len() < self.rows_max {
-            let row = sampled(place, row);
+            let row = sampled(place, row());
             self.bytes += row.bytes;
             self.rows.push(row);
         } else {
             let at = self.draw(self.seen) as usize;
             let Some(old) = self.rows.get_mut(at) else { return };
-            let row = sampled(place, row);
+            let row = sampled(place, row());
             self.bytes = self.bytes + row.bytes - old.bytes;
             *old = row;
         }
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn a_small_table_is_kept_whole() {
         let mut sample = Sample::bounded(10, 1 << 20);
-        (0..10).for_each(|value| sample.add(vec![Datum::Int(value)]));
+        (0..10).for_each(|value| sample.add(|| vec![Datum::Int(value)]));
         assert_eq!(of(sample), (0..10).collect::<Vec<_>>());
     }
 
     #[test]
     fn rows_of_all_parts_of_a_table_are_kept() {
         let mut sample = Sample::bounded(1000, 1 << 20);
-        (0..100_000).for_each(|value| sample.add(vec![Datum::Int(value)]));
+        (0..100_000).for_each(|value| sample.add(|| vec![Datum::Int(value)]));
         let values = of(sample);
         assert_eq!(values.len(), 1000);
         assert!(values.is_sorted());
@@ -132,10 +132,10 @@ mod tests {
     fn memory_is_bounded() {
         let mut sample = Sample::bounded(10_000, 100_000);
         for value in 0..10_000 {
-            sample.add(vec![Datum::Int(value), Datum::text("x".repeat(500))]);
+            sample.add(|| vec![Datum::Int(value), Datum::text("x".repeat(500))]);
             assert!(sample.bytes <= 100_000);
         }
-        sample.add(vec![Datum::Int(0), Datum::text("x".repeat(5000))]);
+        sample.add(|| vec![Datum::Int(0), Datum::text("x".repeat(5000))]);
         let (rows, is_whole) = sample.finish();
         assert!(rows.len() > 40 && !is_whole);
     }
