@@ -79,10 +79,11 @@ async fn dead_commit_of_a_gateway(cluster: &mut Cluster) -> Result<()> {
         .sql
         .batch_execute(
             "CREATE TABLE pairs (id INT8 PRIMARY KEY, note TEXT);
-             INSERT INTO pairs SELECT i, 'none' FROM generate_series(1, 40) AS s(i)",
+             INSERT INTO pairs SELECT i, 'pair-none' FROM generate_series(1, 40) AS s(i)",
         )
         .await?;
     cluster.split(4).await?;
+    let keys = keys_of(&cluster.find("pair-none").await?);
     for attempt in 0..KILLS_MAX {
         let mut gateway = cluster.gateway().await?;
         let client = gateway.connect().await?;
@@ -91,7 +92,7 @@ async fn dead_commit_of_a_gateway(cluster: &mut Cluster) -> Result<()> {
              UPDATE pairs SET note = 'pair-{attempt}' WHERE id IN (1, 40); COMMIT"
         );
         let commit = tokio::spawn(async move { client.batch_execute(&statement).await.is_ok() });
-        let is_met = wait_for_locks(cluster, &commit).await?;
+        let is_met = wait_for_locks(cluster, &keys, &commit).await?;
         gateway.process.kill().await?;
         let is_acknowledged = commit.await?;
         if !is_met {
@@ -108,7 +109,7 @@ async fn dead_commit_of_a_gateway(cluster: &mut Cluster) -> Result<()> {
         if is_acknowledged {
             equal("rows of an acknowledged commit", seen, 2)?;
         }
-        return equal("locks that stay", cluster.prewritten().await?, 0);
+        return equal("locks that stay", cluster.prewritten(&keys).await?, 0);
     }
     Err("no commit was met while it was under way".into())
 }
@@ -127,9 +128,13 @@ async fn find_at_last(cluster: &Cluster, text: &str) -> Result<usize> {
 }
 
 /// True if keys were prewritten before the commit was over.
-async fn wait_for_locks(cluster: &Cluster, commit: &tokio::task::JoinHandle<bool>) -> Result<bool> {
+async fn wait_for_locks(
+    cluster: &Cluster,
+    keys: &[Vec<u8>],
+    commit: &tokio::task::JoinHandle<bool>,
+) -> Result<bool> {
     while !commit.is_finished() {
-        if cluster.prewritten().await? > 0 {
+        if cluster.prewritten(keys).await? > 0 {
             return Ok(true);
         }
     }
@@ -173,6 +178,7 @@ async fn dead_commit_of_the_other(cluster: &mut Cluster) -> Result<()> {
     gateway.sql.batch_execute("INSERT INTO met VALUES (1, 'met-one'), (2, 'met-two')").await?;
     let pairs = cluster.find("met-").await?;
     equal("rows", pairs.len(), 2)?;
+    let keys = keys_of(&pairs);
     // The prewrites of an asynchronous commit are the commit, so its value has to be seen.
     for (options, rows) in [(optimistic(), 1), (optimistic().use_async_commit(), 2)] {
         let mut writer = cluster.tikv.begin_with_options(options).await?;
@@ -180,13 +186,13 @@ async fn dead_commit_of_the_other(cluster: &mut Cluster) -> Result<()> {
         fail::cfg("after-prewrite", "return")?;
         let outcome = writer.commit().await;
         fail::cfg("after-prewrite", "off")?;
-        if outcome.is_ok() || cluster.prewritten().await? == 0 {
+        if outcome.is_ok() || cluster.prewritten(&keys).await? == 0 {
             return Err("the other client has left no lock".into());
         }
         let query = "SELECT count(*) FROM met WHERE note = 'met-two'";
         equal("rows that BraidDB sees", gateway.number(query).await?, rows)?;
         gateway.sql.batch_execute("UPDATE met SET note = note").await?;
-        equal("locks that stay", cluster.prewritten().await?, 0)?;
+        equal("locks that stay", cluster.prewritten(&keys).await?, 0)?;
     }
     Ok(())
 }
@@ -254,6 +260,10 @@ async fn destroy_a_table(cluster: &Cluster, gateway: &Gateway) -> Result<()> {
         tokio::time::sleep(PAUSE).await;
     }
     Ok(())
+}
+
+fn keys_of(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
+    pairs.iter().map(|(key, _)| key.clone()).collect()
 }
 
 fn optimistic() -> TransactionOptions {

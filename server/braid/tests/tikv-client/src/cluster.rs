@@ -97,12 +97,14 @@ impl Cluster {
         find_in(&mut self.now().await?, text).await
     }
 
-    /// The number of locks in the database, of transactions that have begun to commit.
-    pub async fn prewritten(&self) -> Result<usize> {
+    /// The number of locks on these keys, of transactions that have begun to commit. Gateways
+    /// renew their leases all the time, so other keys may have a lock at any moment.
+    pub async fn prewritten(&self, keys: &[Vec<u8>]) -> Result<usize> {
         let now = self.tikv.current_timestamp().await?;
         let locks = self.tikv.scan_locks(&now, database(), KEYS_MAX).await?;
         // A lock of kind 5 is pessimistic: it has no value, and readers pass over it.
-        Ok(locks.iter().filter(|lock| lock.lock_type != 5).count())
+        let locks = locks.iter().filter(|lock| lock.lock_type != 5);
+        Ok(locks.filter(|lock| keys.contains(&lock.key)).count())
     }
 }
 
