@@ -5,6 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,13 +18,14 @@ export const top = fileURLToPath(new URL('../..', import.meta.url));
  * @param {string} program
  * @param {string[]} args
  * @param {{ capture?: boolean | 'stdout', cwd?: string, env?: Record<string, string>,
- *   prefix?: string }} [options] `capture`: keep the output instead of showing it, or only stdout;
- *   `cwd`: the folder to run in instead of the top; `prefix`: keep the output, and show each line of it
- *   after this text
+ *   niceness?: number, prefix?: string }} [options] `capture`: keep the output instead of showing it, or
+ *   only stdout; `cwd`: the folder to run in instead of the top; `niceness`: the program makes way for
+ *   others, from 0 (the default) to 19; `prefix`: keep the output, and show each line of it after this
+ *   text
  * @returns {Promise<{ code: number, output: string }>}
  */
 export function run(program, args, options = {}) {
-  const { capture = false, prefix } = options;
+  const { capture = false, niceness, prefix } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: options.cwd ?? top,
@@ -35,6 +37,7 @@ export function run(program, args, options = {}) {
         capture === true ? 'pipe' : 'inherit',
       ],
     });
+    if (niceness !== undefined && child.pid !== undefined) setPriority(child.pid, niceness);
     let output = '';
     /** The beginning of a line that has not ended. */
     let partial = '';
@@ -89,10 +92,10 @@ export async function targetFolder() {
   return JSON.parse(await must('cargo', metadata, { capture: true })).target_directory;
 }
 
-/** Compiles TypeScript packages, in this order. */
-export async function buildPackages(names) {
+/** Compiles TypeScript packages, in this order; `options` are those of `run`. */
+export async function buildPackages(names, options) {
   for (const name of names) {
-    await must('npm', ['run', '--silent', 'build', '--workspace', name]);
+    await must('npm', ['run', '--silent', 'build', '--workspace', name], options);
   }
 }
 

@@ -5,7 +5,7 @@ use super::{
     table::Table,
 };
 use braid_kv::{LockStrength, Span, TxnId};
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, ops::RangeInclusive, sync::Arc};
 
 /// Numbers, the same for the same seed.
 struct Random(u64);
@@ -87,14 +87,22 @@ fn run(seed: u64, waits_max: usize) {
     }
 }
 
+/// The seeds of a test; `BRAID_TEST_SIZE` says how many.
+fn seeds() -> RangeInclusive<u64> {
+    match std::env::var("BRAID_TEST_SIZE").as_deref() {
+        Ok("medium" | "full") => 1..=1_500,
+        _ => 1..=200,
+    }
+}
+
 #[test]
 fn transactions_with_one_wait_at_a_time() {
-    (1..=2_000).for_each(|seed| run(seed, 1));
+    seeds().for_each(|seed| run(seed, 1));
 }
 
 #[test]
 fn transactions_with_several_waits_at_a_time() {
-    (1..=1_000).for_each(|seed| run(seed, 3));
+    seeds().for_each(|seed| run(seed, 3));
 }
 
 /// B passes A, who waits for it, and so does not stand for A among those before W.

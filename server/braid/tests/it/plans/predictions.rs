@@ -49,7 +49,7 @@ fn statements_stay_inside_their_predictions() {
     connection.start(server.sql_url()).expect("starts");
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(12, 100, 2_000),
+        None => 1..1 + Size::from_env().pick(8, 100, 2_000),
     };
     let (mut done, mut refused) = (0, 0);
     for seed in seeds {

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn garbage_on_one_socket_does_not_hurt_the_others() {
-    let cases = Size::from_env().pick(200, 2_000, 20_000);
+    let cases = Size::from_env().pick(120, 2_000, 20_000);
     let server = Server::start(Config::new());
     let address = address(server.sql_url());
     let done = AtomicBool::new(false);

@@ -6,14 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
+use braid_testkit::size::Size;
 use braid_testkit::store;
 use braid_testkit::target::{connect, first_column};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-const ROWS: i64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 const CREATE: &str = "CREATE INDEX IF NOT EXISTS items_group ON items (grp) STORING (note)";
+
+/// The rows of the table. Over TiKV the small size has fewer: each batch is a round trip there.
+fn rows() -> i64 {
+    if store::is_tikv() { Size::from_env().pick(8_000, 20_000, 20_000) } else { 20_000 }
+}
 
 fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
@@ -23,7 +28,8 @@ async fn fill(client: &Client) {
     client
         .batch_execute(&format!(
             "CREATE TABLE items (id INT8 PRIMARY KEY, grp INT8 NOT NULL, note TEXT);
-             INSERT INTO items SELECT i, i % 50, 'note ' || i FROM generate_series(1, {ROWS}) AS i"
+             INSERT INTO items SELECT i, i % 50, 'note ' || i FROM generate_series(1, {rows}) AS i",
+            rows = rows()
         ))
         .await
         .expect("a filled table");
@@ -137,7 +143,7 @@ async fn write(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<Ato
     let mut step = worker * 7919;
     while !stop.load(Ordering::Acquire) {
         step = (step * 48_271 + 11) % 2_147_483_647;
-        let (id, group) = (step % ROWS + 1, step % 50);
+        let (id, group) = (step % rows() + 1, step % 50);
         let sql = match step % 4 {
             0 => format!("DELETE FROM items WHERE id = {id}"),
             1 => format!("UPDATE items SET grp = {group} WHERE id = {id}"),
@@ -145,7 +151,7 @@ async fn write(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<Ato
             _ => format!(
                 "INSERT INTO items VALUES ({}, {group}, NULL) ON CONFLICT (id) DO UPDATE \
                  SET grp = excluded.grp, note = 'again'",
-                if step % 3 == 0 { id } else { id + ROWS }
+                if step % 3 == 0 { id } else { id + rows() }
             ),
         };
         match client.batch_execute(&sql).await {
@@ -300,8 +306,8 @@ async fn hand_on(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<A
     let mut step = worker;
     while !stop.load(Ordering::Acquire) {
         step += 1;
-        let value = step % (ROWS / 8) * 8 + worker;
-        let (low, high) = (value, value + 2 * ROWS);
+        let value = step % (rows() / 8) * 8 + worker;
+        let (low, high) = (value, value + 2 * rows());
         let move_up = format!(
             "DELETE FROM items WHERE id = {low}; DELETE FROM items WHERE id = {high};
              INSERT INTO items VALUES ({high}, {value}, NULL)"
@@ -310,8 +316,8 @@ async fn hand_on(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<A
             0 => vec![move_up],
             1 => vec![
                 // Two rows have the value until the second statement, if the index lets them.
-                format!("INSERT INTO items VALUES ({}, {value}, 'twin')", value + 4 * ROWS),
-                format!("DELETE FROM items WHERE id = {}", value + 4 * ROWS),
+                format!("INSERT INTO items VALUES ({}, {value}, 'twin')", value + 4 * rows()),
+                format!("DELETE FROM items WHERE id = {}", value + 4 * rows()),
             ],
             _ => vec![format!("UPDATE items SET note = 'w{worker}' WHERE grp = {value}")],
         };

@@ -252,7 +252,7 @@ fn one_pass_gives_what_other_joins_give() {
     let server = Server::start(Config::new().without_sync());
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(6, 40, 600),
+        None => 1..1 + Size::from_env().pick(4, 40, 600),
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

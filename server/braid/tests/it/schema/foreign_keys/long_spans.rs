@@ -85,7 +85,7 @@ pub async fn same_as_row_by_row() -> [usize; 2] {
     for a in 0..6 {
         refill(a).await;
     }
-    for seed in 0..Size::from_env().pick(4, 20, 400) {
+    for seed in 0..Size::from_env().pick(2, 20, 400) {
         let random = &mut Random::new(seed);
         refill(random.below(6)).await;
         let level = random.pick(&["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"]);
