@@ -239,7 +239,7 @@ const SUITES = {
       threads: connectionsOr('1,8'),
       rows,
       // Dolt's tables have a tenth of the rows of sysbench's.
-      scanRows: rows / 10,
+      scanRows: Math.ceil(rows / 10),
       isolation: flags.isolation,
     });
   },

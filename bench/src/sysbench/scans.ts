@@ -48,10 +48,15 @@ export const SCANS: readonly Scan[] = [
   scan('types table scan', 'SELECT * FROM types WHERE small > 0'),
 ];
 
-/** A whole number from 0 to `below`, which looks like chance, the same on both servers. */
+const PRIME = 2_147_483_647;
+
+/**
+ * A whole number from 0, below a bound, that looks like chance: another one for each row and salt,
+ * the same on both servers. No product reaches 2^63 with a million rows.
+ */
 const spread = (salt: number, below: number): string => {
-  // The product stays below 2^63 for a million rows.
-  return `(((i + ${salt}) * 2654435761 % 4294967296) * ${below} / 4294967296)`;
+  const mixed = `(i * (i + ${salt * 1_009}) % ${PRIME} * 48271 % ${PRIME})`;
+  return `(${mixed} * ${below} / ${PRIME})`;
 };
 
 const word = (salt: number): string => `('word' || ${spread(salt, 14)})`;

@@ -115,7 +115,7 @@ async function runChosen(
       return;
     } catch (error) {
       const code = retryCode(error);
-      if (code === undefined) throw error;
+      if (code === undefined) throw new Error(`${kind} failed`, { cause: error });
       await session.rollback();
       tally.retried(kind, code);
       await sleep(random.fraction() * RETRY_PAUSE_MS);
