@@ -17,9 +17,9 @@ import { onOne } from '../sides.js';
 import type { SuitePlan } from '../suite.js';
 import { median, saveResults, showTable } from '../suite.js';
 import type { Content, Effort, Script } from './oltp.js';
-import { measure, prepareSide, SCRIPTS } from './oltp.js';
+import { dropTables, measure, prepareSide, SCRIPTS } from './oltp.js';
 import type { Call, Report } from './program.js';
-import { dropTables, runScript, sessionOptions } from './program.js';
+import { runScript, sessionOptions } from './program.js';
 import type { Scan } from './scans.js';
 import { answerOf, finishScans, prepareScans, SCANS } from './scans.js';
 
@@ -114,24 +114,20 @@ async function runScripts(plan: SysbenchPlan, sides: Sides): Promise<Line[]> {
     const error = await inTurn(plan, name, sides, async (side, round) => {
       rounds[side.name].push(await oneRound(side, round));
     });
-    if (!script.reads || error !== undefined) {
-      for (const side of sides) await dropTables(callOf(plan, script, side, threads, 0));
-      shared.clear();
-    }
+    if (!script.reads || error !== undefined) shared.clear();
     lines.push({ name: script.name, threads, rounds, error });
   }
-  for (const side of shared.keys()) await dropTables(callOf(plan, SCRIPTS[0], side, 1, 0));
+  for (const side of sides) await onOne(side, dropTables);
   return lines;
 }
 
 function callOf(
   { rows, isolation }: SysbenchPlan,
-  script: Script | undefined,
+  { name }: Script,
   side: Side,
   threads: number,
   round: number,
 ): Call {
-  const name = script?.name ?? '';
   // bulk_insert knows no options.
   const options = name === 'bulk_insert' ? [] : [`--table_size=${rows}`];
   return { script: name, url: side.url, threads, seed: 2 * round + 1, isolation, options };

@@ -10,7 +10,7 @@ import type pg from 'pg';
 import type { Side } from '../sides.js';
 import { onOne } from '../sides.js';
 import type { Call, Limit, Report } from './program.js';
-import { dropTables, prepareTables, runScript } from './program.js';
+import { prepareTables, runScript } from './program.js';
 
 /** A script and its effect. */
 export interface Script {
@@ -81,7 +81,7 @@ export interface Effort {
 
 /** Creates, fills and analyzes the tables of a script, in place of what is there. */
 export async function prepareSide(script: Script, side: Side, call: Call): Promise<Content> {
-  await dropTables(call);
+  await onOne(side, dropTables);
   await prepareTables(call);
   return onOne(side, async (client) => {
     for (const table of await tablesOf(client)) {
@@ -127,6 +127,11 @@ async function contentOf(client: pg.Client): Promise<Content> {
     content.sum += Number(rows[0]?.sum);
   }
   return content;
+}
+
+/** Drops the tables that sysbench has made. */
+export async function dropTables(client: pg.Client): Promise<void> {
+  for (const table of await tablesOf(client)) await client.query(`DROP TABLE ${table}`);
 }
 
 async function tablesOf(client: pg.Client): Promise<string[]> {

@@ -80,11 +80,6 @@ export async function prepareTables(call: Call): Promise<void> {
   await sysbench(call, ['prepare']);
 }
 
-/** Drops the tables of a script. */
-export async function dropTables(call: Call): Promise<void> {
-  await sysbench(call, ['cleanup']);
-}
-
 /** Runs a script until the limit. */
 export async function runScript(call: Call, limit: Limit): Promise<Report> {
   const until =
