@@ -23,6 +23,11 @@
  *   growth      every kind of work at n and at 10 n
  *   bulk        statements on very many rows [--bulk-rows 200000] [--isolation serializable]
  *   tpch        the 22 queries of TPC-H [--scale 0.2]; --only takes their numbers, separated by |
+ *   sysbench    the scripts of Debian's sysbench, and seven scans and joins as Dolt adds them; left out
+ *               if the program is not installed
+ *               [--table-rows 100000] [--connections 1,8] [--isolation serializable]
+ *   tpcc        TPC-C's five transactions without think times
+ *               [--warehouses 5] [--connections 8] [--isolation serializable]
  *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
  *               one gateway and by two  [--point-rows 20000]; TIKV_BIN=FOLDER with pd-server and
  *               tikv-server makes it a real cluster, else it is the tests' stand-in
@@ -68,6 +73,8 @@ const DEFAULTS = {
   scale: '0.2',
   'bulk-rows': '200000',
   isolation: 'serializable',
+  'table-rows': '100000',
+  warehouses: '5',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -87,6 +94,8 @@ const MOMENT = {
   queued: '50',
   scale: '0.01',
   'bulk-rows': '200',
+  'table-rows': '1000',
+  warehouses: '2',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -103,6 +112,10 @@ const flags = { ...DEFAULTS, ...(given.smoke ? MOMENT : {}), ...given };
 const folder = flags.smoke
   ? await mkdtemp(join(tmpdir(), 'braid-bench-smoke-'))
   : (flags.results ?? join(top, 'bench', 'results'));
+
+/** The numbers of connections, where a suite has others than the usual ones. */
+const connectionsOr = (standard) =>
+  (given.connections ?? (given.smoke ? MOMENT.connections : standard)).split(',').map(Number);
 
 /** What every suite is told. */
 const common = {
@@ -211,6 +224,38 @@ const SUITES = {
     const generator = join(await targetFolder(), 'release', 'examples', 'tpch');
     return runTpch({ ...common, sides, scale: Number(flags.scale), generator });
   },
+  async sysbench(sides) {
+    const { missingSysbench } = await import('./dist/sysbench/program.js');
+    const missing = await missingSysbench();
+    if (missing !== undefined) {
+      print(`  sysbench: left out, ${missing}`);
+      return undefined;
+    }
+    const { runSysbench } = await import('./dist/sysbench/index.js');
+    const rows = Number(flags['table-rows']);
+    return runSysbench({
+      ...common,
+      sides,
+      threads: connectionsOr('1,8'),
+      rows,
+      // Dolt's tables have a tenth of the rows of sysbench's.
+      scanRows: Math.ceil(rows / 10),
+      isolation: flags.isolation,
+    });
+  },
+  async tpcc(sides) {
+    const { runTpcc } = await import('./dist/tpcc/index.js');
+    const { FULL } = await import('./dist/tpcc/tables.js');
+    const rows = flags.smoke ? { items: 200, customers: 30 } : FULL;
+    const [connections] = connectionsOr('8');
+    return runTpcc({
+      ...common,
+      sides,
+      size: { warehouses: Number(flags.warehouses), ...rows },
+      connections,
+      isolation: flags.isolation,
+    });
+  },
   async tikv() {
     const { runTikv } = await import('./dist/tikv/index.js');
     return runTikv({
@@ -245,12 +290,13 @@ async function withSides(work) {
   }
 }
 
-/** Runs a suite; what it has written. */
+/** Runs a suite; a suite that is left out gives no list of files. */
 async function run(name) {
   if (flags.smoke) print(`${name}:`);
   // Some need servers with settings of their own, so they start them themselves.
   const ownSides = ['bank', 'tikv'].includes(name);
   const written = await (ownSides ? SUITES[name]() : withSides(SUITES[name]));
+  if (written === undefined) return;
   if (written.length === 0) throw new Error(`${name} has written nothing`);
   for (const path of written) print(`written: ${path.replace(top, '')}`);
 }
