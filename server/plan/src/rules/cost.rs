@@ -96,7 +96,7 @@ pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     }
     match scan.access.bounds.is_empty() {
         true => estimate::table_rows(&scan.table, catalog),
-        false => scan.rows * each,
+        false => estimate::rows_inside(scan, catalog) * each,
     }
 }
 

@@ -29,4 +29,4 @@ pub use conditions::{bounded_part, needs_literals, selectivity};
 pub use facts::{distinct, table_rows};
 pub use joins::{attached, group_distinct, joined_part};
 pub use pattern::prefix;
-pub use rows::{UNKNOWN_LIMIT, gap_keys, rows, size_ctes};
+pub use rows::{UNKNOWN_LIMIT, gap_keys, rows, rows_inside, size_ctes};

@@ -50,6 +50,15 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
 /// size of a page, or of what a worker takes from a queue.
 pub const UNKNOWN_LIMIT: f64 = 100.0;
 
+/// The rows that a scan reads inside its bounds, before the conditions that are left are checked.
+pub fn rows_inside(scan: &Scan, catalog: &Catalog) -> f64 {
+    if scan.filter.is_empty() || scan.bounded_by.is_empty() {
+        return scan.rows;
+    }
+    let inside = part_of_all(&scan.bounded_by, scan, catalog);
+    (table_rows(&scan.table, catalog) * inside).max(scan.rows)
+}
+
 /// The rows that an operator gives. Scans and joins keep the first answer: later steps move their
 /// conditions into bounds and keys, where they are no longer seen.
 pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
