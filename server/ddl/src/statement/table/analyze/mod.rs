@@ -16,5 +16,7 @@ mod column;
 mod distinct;
 mod run;
 mod sample;
+mod sizes;
 
 pub(crate) use run::{named, run};
+pub(crate) use sizes::set_sizes;
