@@ -298,6 +298,7 @@ impl SqlType {
             (SqlType::Geometry(a), SqlType::Geometry(b)) => a == b,
             (SqlType::Range(a), SqlType::Range(b)) => a == b,
             (SqlType::Multirange(a), SqlType::Multirange(b)) => a == b,
+            (SqlType::Snapshot(a), SqlType::Snapshot(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
