@@ -45,7 +45,7 @@ pub use names::type_names::{row_array_type, row_type};
 pub use registry::function::{
     Advisory, Arg, Call, Environment, Eval, Function, LargeObjectCall, Lookup, ObjectIdentity,
     PartitionTree, PrivilegedKind, RelationCounter, Returns, RoutineText, Rows, SetFunction,
-    Special, Volatility,
+    Special, StatisticsText, Volatility,
 };
 pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,

@@ -52,8 +52,8 @@ pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
 pub use materialized::Queries;
 pub use names::{
     CatalogKeyNames, CatalogNames, Collations, Named, Names, Relation, RowTypes, SearchPath,
-    SortedText, column_label, index_column_text, index_key_names, shown_column, shown_key_columns,
-    undefined_relation, view_text,
+    SortedText, StatisticsObjects, column_label, index_column_text, index_key_names, shown_column,
+    shown_key_columns, undefined_relation, view_text,
 };
 pub use operator_classes::{INVERTED_CLASSES, OPERATOR_CLASSES, OperatorClass, family_name};
 pub use partitions::{

@@ -30,6 +30,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateType(_)
             | Statement::AlterType(_)
             | Statement::CreateCollation(_)
+            | Statement::CreateStatistics(_)
+            | Statement::AlterStatistics(_)
             | Statement::CreateDomain(_)
             | Statement::AlterDomain(_)
             | Statement::CreateRoutine(_)
@@ -58,6 +60,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::RevokeRole(_)
             | Statement::AlterDefaultPrivileges(_)
             | Statement::Analyze(_)
+            | Statement::SetSizes(_)
             | Statement::Vacuum { .. }
             | Statement::Reindex(_)
     )

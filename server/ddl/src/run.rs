@@ -18,7 +18,8 @@ use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::{create_index, reindex};
 use crate::statement::object::{
-    collation, comment, create_schema, database, large_object, materialized, rename, sequence, view,
+    collation, comment, create_schema, database, large_object, materialized, rename, sequence,
+    statistics, view,
 };
 use crate::statement::policy;
 use crate::statement::routine;
@@ -35,6 +36,9 @@ pub(crate) async fn run_in_transaction(
 ) -> Result<String> {
     if let Statement::Analyze(tables) = statement {
         return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
+    }
+    if let Statement::SetSizes(sizes) = statement {
+        return analyze::set_sizes(cx, sizes).await;
     }
     if let Statement::Vacuum { analyze, tables } = statement {
         if !cx.implicit {
@@ -214,6 +218,14 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
         Statement::CreateCollation(create) => {
             collation::create(cx, create)?;
             "CREATE COLLATION"
+        }
+        Statement::CreateStatistics(create) => {
+            statistics::create(cx, create)?;
+            "CREATE STATISTICS"
+        }
+        Statement::AlterStatistics(alter) => {
+            statistics::set_target(cx, alter)?;
+            "ALTER STATISTICS"
         }
         Statement::CreateDomain(create) => {
             domains::create(cx, create)?;

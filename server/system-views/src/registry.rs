@@ -32,6 +32,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             pg_catalog::relations::rows_of,
             pg_catalog::statistics::relations::rows_of,
             pg_catalog::statistics::columns::rows_of,
+            pg_catalog::statistics::extended::rows_of,
             pg_catalog::attributes::rows_of,
             pg_catalog::constraints::rows_of,
             pg_catalog::dependencies::rows_of,

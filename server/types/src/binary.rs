@@ -14,6 +14,7 @@ use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::range::{Range, RangeKind, normalized};
 use crate::scratch::Scratch;
+use crate::snapshot::Snapshot;
 use crate::sql_type::{RowType, range_subtype};
 use crate::timetz::TimeTz;
 use crate::{
@@ -324,6 +325,9 @@ fn decode_system(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
         SqlType::Money => Datum::Int(reader.i64()?),
+        SqlType::Snapshot(_) => {
+            Datum::text(Snapshot::decode(std::mem::take(&mut reader.0))?.print())
+        }
         SqlType::Geometry(shape) => {
             let bytes = geometry::decode(*shape, std::mem::take(&mut reader.0))?;
             Datum::bytes(bytes.ok_or_else(malformed)?)
@@ -411,6 +415,17 @@ fn decode_record(fields: &RowType, reader: &mut Reader<'_>) -> Result<Datum> {
     Ok(Datum::Record(apply_to_row(fields, values).into()))
 }
 
+/// Appends the binary form of a value that is held as a text and is none. False for texts.
+fn encode_held(ty: &SqlType, value: &str, out: &mut Vec<u8>) -> bool {
+    match ty {
+        SqlType::Hstore => hstore::encode(value, out),
+        SqlType::Snapshot(_) => Snapshot::encode(value, out),
+        ty if bits::is_bits(ty) => bits::encode(value, out),
+        _ => return false,
+    }
+    true
+}
+
 /// Appends the binary form of a datum that is not NULL (no length prefix).
 pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
     match datum {
@@ -433,8 +448,7 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
-        Datum::Text(value) if bits::is_bits(ty) => bits::encode(value, out),
-        Datum::Text(value) if *ty == SqlType::Hstore => hstore::encode(value, out),
+        Datum::Text(value) if encode_held(ty, value, out) => {}
         Datum::Text(value) | Datum::Citext(value) => {
             out.extend((*ty == SqlType::Jsonpath).then_some(1));
             out.extend_from_slice(value.as_bytes());

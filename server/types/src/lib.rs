@@ -53,4 +53,4 @@ pub use numeric::{Coefficient, Numeric, money};
 pub use range::{Range, RangeKind};
 pub use sql_type::SqlType;
 pub use text::FormatSettings;
-pub use text_types::{bits, citext, hstore};
+pub use text_types::{bits, citext, hstore, snapshot};

@@ -66,6 +66,7 @@ pub(crate) const INPUT_FUNCTIONS: &[&str] = &[
     "path_in",
     "pg_ddl_command_in",
     "pg_lsn_in",
+    "pg_snapshot_in",
     "point_in",
     "poly_in",
     "prsd_end",

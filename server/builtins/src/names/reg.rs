@@ -162,9 +162,37 @@ fn parse_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum> 
     if is_name && split_identifier(trimmed).is_none() {
         return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
     }
+    let is_global = matches!(to, SqlType::Regrole | SqlType::Regnamespace);
+    if is_global && split_identifier(trimmed).is_some_and(|parts| parts.len() > 1) {
+        return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
+    }
     let name = if *to == SqlType::Regtype { name } else { trimmed };
-    let found = lookup_name(name, to, env)?.ok_or_else(|| unknown_name(trimmed, to))?;
-    Ok(Datum::Int(found.into()))
+    match lookup_name(name, to, env)? {
+        Some(found) => Ok(Datum::Int(found.into())),
+        None => Err(match missing_schema(trimmed, to, env.lookup()) {
+            Some(schema) => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Error::new(SqlState::InvalidSchemaName, message)
+            }
+            None => unknown_name(trimmed, to),
+        }),
+    }
+}
+
+/// The schema of a qualified name, if there is none of that name.
+fn missing_schema(name: &str, to: &SqlType, lookup: &dyn Lookup) -> Option<String> {
+    let name = name.split_once('(').map_or(name, |(name, _)| name);
+    let schema = match to {
+        SqlType::Regtype => return None,
+        SqlType::Regoper | SqlType::Regoperator => {
+            split_identifier(name.split_once('.')?.0)?.into_iter().next()?
+        }
+        _ => match &split_identifier(name)?[..] {
+            [schema, _] => schema.clone(),
+            _ => return None,
+        },
+    };
+    lookup.schema_oid(&schema).is_none().then_some(schema)
 }
 
 /// Reads a privilege, whose roles must exist.

@@ -1,7 +1,7 @@
 //! What a function is, and what a call sees.
 
 use braid_types::sql_type::AnyType;
-use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlType};
 
 /// What an argument may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -446,6 +446,14 @@ pub trait Lookup: Send + Sync {
     fn routines_named(&self, _name: &[String]) -> Vec<(u32, Vec<u32>)> {
         Vec::new()
     }
+    /// An object of CREATE STATISTICS.
+    fn statistics_object(&self, _oid: u32) -> Option<StatisticsText> {
+        None
+    }
+    /// An object by its kind and its names: its catalog, its own number, and that of a column.
+    fn object_address(&self, kind: &str, _names: &[String]) -> Result<(u32, u32, i32)> {
+        Err(Error::unsupported(format_args!("pg_get_object_address of a {kind}")))
+    }
     /// What an object is called: the number of its catalog, its own, and a column number (0: the
     /// object itself).
     fn object_identity(&self, _catalog: u32, _oid: u32, _column: i32) -> Option<ObjectIdentity> {
@@ -482,6 +490,18 @@ pub struct RoutineText {
     pub definition: Option<String>,
     /// The defaults of its arguments.
     pub defaults: Vec<Option<String>>,
+    /// Whether an unqualified name finds it.
+    pub is_visible: bool,
+}
+
+/// An object of CREATE STATISTICS, as the functions about its definition give it.
+pub struct StatisticsText {
+    /// `CREATE STATISTICS …`
+    pub definition: String,
+    /// Its columns and expressions.
+    pub columns: String,
+    /// Its expressions.
+    pub expressions: Vec<String>,
     /// Whether an unqualified name finds it.
     pub is_visible: bool,
 }

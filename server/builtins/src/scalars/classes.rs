@@ -15,6 +15,7 @@ fn lacking(ty: &SqlType, ordering: bool) -> Option<&SqlType> {
     let inner = ty.innermost();
     match inner {
         SqlType::Json | SqlType::Jsonpath | SqlType::Geometry(_) => Some(inner),
+        SqlType::Snapshot(_) => Some(inner),
         SqlType::Xid | SqlType::Cid | SqlType::Aclitem if ordering => Some(inner),
         SqlType::Record(row) => {
             let field = row.iter().find_map(|(_, field)| lacking(field, ordering))?;

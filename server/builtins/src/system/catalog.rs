@@ -189,13 +189,10 @@ pub(super) fn register(registry: &mut Registry) {
             or_null(call.env.lookup().trigger_definition(call.oid(0)?, pretty))
         });
     }
-    // There are no rules and no statistics objects.
-    for signature in [
-        "pg_get_ruledef(oid) -> text stable",
-        "pg_get_ruledef(oid, bool) -> text stable",
-        "pg_get_statisticsobjdef(oid) -> text stable",
-        "pg_get_statisticsobjdef_columns(oid) -> text stable",
-    ] {
+    // There are no rules.
+    for signature in
+        ["pg_get_ruledef(oid) -> text stable", "pg_get_ruledef(oid, bool) -> text stable"]
+    {
         registry.add(signature, |_| Ok(Datum::Null));
     }
     registry.add("pg_tablespace_location(oid) -> text stable", |_| text(""));
@@ -215,8 +212,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add(
         "pg_function_is_visible|pg_operator_is_visible|pg_collation_is_visible|\
          pg_opclass_is_visible|pg_opfamily_is_visible|pg_conversion_is_visible|\
-         pg_statistics_obj_is_visible|pg_ts_config_is_visible|pg_ts_dict_is_visible|\
-         pg_ts_parser_is_visible|pg_ts_template_is_visible(oid) -> bool stable",
+         pg_ts_config_is_visible|pg_ts_dict_is_visible|pg_ts_parser_is_visible|\
+         pg_ts_template_is_visible(oid) -> bool stable",
         function_is_visible,
     );
     registry.add("braid_name_letter(name, int4) -> \"char\"", name_letter);

@@ -5,6 +5,7 @@
 
 mod acl;
 mod catalog;
+mod hashes;
 mod large_objects;
 mod monitoring;
 mod objects;
@@ -22,6 +23,7 @@ use crate::registry::tables::Registry;
 pub(crate) fn register(registry: &mut Registry) {
     acl::register(registry);
     catalog::register(registry);
+    hashes::register(registry);
     large_objects::register(registry);
     monitoring::register(registry);
     objects::register(registry);

@@ -3,42 +3,16 @@
 //! A transaction's number is its beginning in microseconds, so numbers grow with time. A snapshot
 //! shows the transactions of this gateway that are open.
 
+use braid_types::snapshot::Snapshot;
 use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
 
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
 use crate::{Call, RelationCounter, Rows, Special};
 
-/// The parts of `xmin:xmax:xip,…`.
-struct Snapshot {
-    xmin: i64,
-    xmax: i64,
-    open: Vec<i64>,
-}
-
-impl Snapshot {
-    fn of(call: &Call<'_>, index: usize) -> Result<Snapshot> {
-        let value = call.text(index)?;
-        let invalid = || {
-            let message = format!("invalid input syntax for type pg_snapshot: \"{value}\"");
-            Error::new(SqlState::InvalidTextRepresentation, message)
-        };
-        let number = |part: &str| part.parse::<i64>().ok().filter(|n| *n > 0).ok_or_else(invalid);
-        let mut parts = value.split(':');
-        let mut next = || parts.next().ok_or_else(invalid);
-        let (xmin, xmax, open) = (number(next()?)?, number(next()?)?, next()?);
-        let open = open.split(',').filter(|part| !part.is_empty());
-        let open = open.map(number).collect::<Result<Vec<_>>>()?;
-        let inside = open.iter().all(|id| (xmin..xmax).contains(id));
-        if xmin > xmax || !inside || parts.next().is_some() {
-            return Err(invalid());
-        }
-        Ok(Snapshot { xmin, xmax, open })
-    }
-
-    fn shows(&self, id: i64) -> bool {
-        id < self.xmin || (id < self.xmax && !self.open.contains(&id))
-    }
+/// The snapshot that an argument is.
+fn snapshot(call: &Call<'_>, index: usize) -> Result<Snapshot> {
+    Snapshot::parse(call.text(index)?)
 }
 
 /// A number as an `xid8`.
@@ -47,7 +21,7 @@ fn to_xid8(id: i64) -> Datum {
 }
 
 fn open_of(call: &Call<'_>, datum: fn(i64) -> Datum) -> Result<Rows> {
-    let open = Snapshot::of(call, 0)?.open;
+    let open = snapshot(call, 0)?.open;
     let rows: Vec<Result<Row>> = open.into_iter().map(|id| Ok(vec![datum(id)])).collect();
     Ok(Box::new(rows.into_iter()))
 }
@@ -83,21 +57,23 @@ fn control_checkpoint(_: &Call<'_>) -> Result<Rows> {
 }
 
 fn register_snapshots(registry: &mut Registry) {
-    registry.special("pg_current_snapshot() -> text volatile", Special::CurrentSnapshot);
-    registry.special("txid_current_snapshot() -> text volatile", Special::CurrentSnapshot);
-    registry.add("pg_snapshot_xmin(text) -> xid8", |c| Ok(to_xid8(Snapshot::of(c, 0)?.xmin)));
-    registry.add("pg_snapshot_xmax(text) -> xid8", |c| Ok(to_xid8(Snapshot::of(c, 0)?.xmax)));
-    registry.add("txid_snapshot_xmin(text) -> int8", |c| Ok(Datum::Int(Snapshot::of(c, 0)?.xmin)));
-    registry.add("txid_snapshot_xmax(text) -> int8", |c| Ok(Datum::Int(Snapshot::of(c, 0)?.xmax)));
-    registry.add("pg_visible_in_snapshot(xid8, text) -> bool", |c| {
+    registry.special("pg_current_snapshot() -> pg_snapshot volatile", Special::CurrentSnapshot);
+    registry.special("txid_current_snapshot() -> txid_snapshot volatile", Special::CurrentSnapshot);
+    registry.add("pg_snapshot_xmin(pg_snapshot) -> xid8", |c| Ok(to_xid8(snapshot(c, 0)?.xmin)));
+    registry.add("pg_snapshot_xmax(pg_snapshot) -> xid8", |c| Ok(to_xid8(snapshot(c, 0)?.xmax)));
+    registry
+        .add("txid_snapshot_xmin(txid_snapshot) -> int8", |c| Ok(Datum::Int(snapshot(c, 0)?.xmin)));
+    registry
+        .add("txid_snapshot_xmax(txid_snapshot) -> int8", |c| Ok(Datum::Int(snapshot(c, 0)?.xmax)));
+    registry.add("pg_visible_in_snapshot(xid8, pg_snapshot) -> bool", |c| {
         let id = i64::try_from(unsigned::from_datum(c.datum(0))?).unwrap_or(i64::MAX);
-        Ok(Datum::Bool(Snapshot::of(c, 1)?.shows(id)))
+        Ok(Datum::Bool(snapshot(c, 1)?.shows(id)))
     });
-    registry.add("txid_visible_in_snapshot(int8, text) -> bool", |c| {
-        Ok(Datum::Bool(Snapshot::of(c, 1)?.shows(c.int(0)?)))
+    registry.add("txid_visible_in_snapshot(int8, txid_snapshot) -> bool", |c| {
+        Ok(Datum::Bool(snapshot(c, 1)?.shows(c.int(0)?)))
     });
-    registry.set("pg_snapshot_xip(text) -> xid8", |c| open_of(c, to_xid8));
-    registry.set("txid_snapshot_xip(text) -> int8", |c| open_of(c, Datum::Int));
+    registry.set("pg_snapshot_xip(pg_snapshot) -> xid8", |c| open_of(c, to_xid8));
+    registry.set("txid_snapshot_xip(txid_snapshot) -> int8", |c| open_of(c, Datum::Int));
     registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
     registry
         .add("pg_current_xact_id() -> xid8 stable", |c| Ok(to_xid8(c.env.transaction_micros())));
@@ -109,6 +85,36 @@ fn register_snapshots(registry: &mut Registry) {
         "txid_current_if_assigned() -> int8 volatile",
         Special::AssignedXactId { is_xid8: false },
     );
+}
+
+/// `pg_stat_have_stats(kind, database, object)`: whether something of that kind is counted.
+fn has_counters(call: &Call<'_>) -> Result<Datum> {
+    let (kind, database, object) = (call.text(0)?, call.oid(1)?, call.oid(2)?);
+    let lookup = call.env.lookup();
+    let is_here = || lookup.database_oid(call.env.database()) == Some(database);
+    Ok(Datum::Bool(match kind.to_ascii_lowercase().as_str() {
+        "database" => object == 0 && lookup.database_name(database).is_some(),
+        "relation" => is_here() && lookup.relation_name(object).is_some(),
+        // Nothing is counted of them.
+        "function" | "replslot" | "subscription" => false,
+        // There is one row of each.
+        "archiver" | "bgwriter" | "checkpointer" | "slru" | "wal" => true,
+        _ => {
+            let message = format!("invalid statistics kind: \"{kind}\"");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    }))
+}
+
+/// `pg_stat_reset_shared(target)`: what it would reset is not counted.
+fn reset_shared(call: &Call<'_>) -> Result<Datum> {
+    let target = call.text(0)?;
+    if ["archiver", "bgwriter", "recovery_prefetch", "wal"].contains(&target) {
+        return text("");
+    }
+    let message = format!("unrecognized reset target: \"{target}\"");
+    Err(Error::new(SqlState::InvalidParameterValue, message)
+        .hint("Target must be \"archiver\", \"bgwriter\", \"recovery_prefetch\", or \"wal\"."))
 }
 
 fn register_counters(registry: &mut Registry) {
@@ -136,6 +142,21 @@ fn register_counters(registry: &mut Registry) {
     );
     registry
         .add("pg_stat_clear_snapshot|pg_stat_force_next_flush() -> void volatile", |_| text(""));
+    registry.add("pg_stat_have_stats(text, oid, oid) -> bool volatile", has_counters);
+    registry.add("pg_stat_reset_shared(text) -> void volatile", reset_shared);
+    registry.add("pg_stat_reset_slru(text) -> void volatile lax", |_| text(""));
+    // Calls of functions are not counted, and no snapshot is taken of the counters.
+    registry.add(
+        "pg_stat_get_function_calls|pg_stat_get_xact_function_calls(oid) -> int8 volatile",
+        |_| Ok(Datum::Null),
+    );
+    registry.add(
+        "pg_stat_get_function_total_time|pg_stat_get_function_self_time|\
+         pg_stat_get_xact_function_total_time|pg_stat_get_xact_function_self_time(oid) -> float8 \
+         volatile",
+        |_| Ok(Datum::Null),
+    );
+    registry.add("pg_stat_get_snapshot_timestamp() -> timestamptz volatile", |_| Ok(Datum::Null));
     for signature in [
         "pg_stat_statements_reset() -> void volatile",
         "pg_stat_statements_reset(oid) -> void volatile",

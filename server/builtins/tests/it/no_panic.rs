@@ -144,6 +144,7 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Jsonb => ["{}", "{\"a\":{\"b\":[1]}}", "[1,\"a\"]", "\"x\"", "1e400", "null"]
             .map(|text| Datum::json(Json::parse(text).unwrap()))
             .to_vec(),
+        SqlType::Snapshot(_) => literals(ty, &["12:13:", "12:20:13,15,18"]),
         SqlType::Jsonpath => literals(
             ty,
             &[

@@ -73,6 +73,9 @@ pub struct Index {
     /// Keys below this one's rows that nobody reads: on their way in, or left behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passing: Vec<Passing>,
+    /// `WITH (…)`: storage parameters as the catalog shows them, such as `fillfactor=70`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// COMMENT ON INDEX.
     pub comment: Option<String>,
     /// COMMENT ON CONSTRAINT of its key constraint or exclusion constraint.
@@ -107,6 +110,7 @@ impl Index {
             interleaving: None,
             below: Vec::new(),
             passing: Vec::new(),
+            options: Vec::new(),
             comment: None,
             constraint_comment: None,
         }

@@ -36,7 +36,10 @@ pub use policy::{Policy, PolicyCommand, PolicyExpr, RowSecurity};
 pub use routine::{
     Language, ParameterMode, Routine, RoutineParameter, RoutineResult, RoutineVolatility,
 };
-pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
+pub use statistics::{
+    ColumnStatistics, ExtendedStatistics, GroupStatistics, StatisticsKind, TableStatistics,
+    ValueStatistics,
+};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, ReplicaIdentity, Table};
 pub use trigger::{Trigger, TriggerConstraint, TriggerEvent, TriggerState, TriggerTiming};

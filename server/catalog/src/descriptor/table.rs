@@ -7,7 +7,8 @@ use super::column::Column;
 use super::index::{Index, Moving};
 use super::objects::{Grant, Materialized};
 use super::{
-    ColumnId, FamilyId, ForeignKey, Id, IndexNumber, RowSecurity, StoredExpr, Trigger, TriggerState,
+    ColumnId, ExtendedStatistics, FamilyId, ForeignKey, Id, IndexNumber, RowSecurity, StoredExpr,
+    Trigger, TriggerState,
 };
 use crate::partitions::{PartitionOf, Partitioning};
 
@@ -91,6 +92,12 @@ pub struct Table {
     /// Row-level security.
     #[serde(default, skip_serializing_if = "RowSecurity::is_default")]
     pub security: RowSecurity,
+    /// `WITH (…)`: storage parameters as the catalog shows them, such as `fillfactor=70`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Objects of CREATE STATISTICS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statistics: Vec<ExtendedStatistics>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
@@ -211,6 +218,8 @@ impl Table {
             triggers: Vec::new(),
             key_triggers: TriggerState::Origin,
             security: RowSecurity::default(),
+            options: Vec::new(),
+            statistics: Vec::new(),
             grants: Vec::new(),
             comment: None,
         }

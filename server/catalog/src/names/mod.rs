@@ -8,6 +8,7 @@ mod named;
 mod resolve;
 mod row_types;
 mod sort_keys;
+mod statistics;
 mod view_text;
 
 pub use collations::Collations;
@@ -22,4 +23,5 @@ pub(crate) use resolve::searched;
 pub use resolve::{Names, Relation, SearchPath, undefined_relation};
 pub use row_types::RowTypes;
 pub use sort_keys::{SortedText, shown_column, shown_key_columns};
+pub use statistics::StatisticsObjects;
 pub use view_text::{CatalogNames, view_text};

@@ -104,6 +104,8 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         triggers: Vec::new(),
         key_triggers: braid_catalog::TriggerState::Origin,
         security: Default::default(),
+        options: Vec::new(),
+        statistics: Vec::new(),
         grants: vec![Grant {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],

@@ -146,6 +146,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::InternalChar
         | SqlType::Aclitem
         | SqlType::Jsonpath
+        | SqlType::Snapshot(_)
         | SqlType::Refcursor
         | SqlType::Bit(_)
         | SqlType::Varbit(_)

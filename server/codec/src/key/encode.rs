@@ -45,6 +45,7 @@ pub fn is_orderable(ty: &SqlType) -> bool {
         SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath | SqlType::Refcursor => {
             false
         }
+        SqlType::Snapshot(_) => false,
         SqlType::Array(element) => is_orderable(element),
         _ => true,
     }

@@ -75,6 +75,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::InternalChar
         | SqlType::Aclitem
         | SqlType::Jsonpath
+        | SqlType::Snapshot(_)
         | SqlType::Refcursor
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
         SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => own(bytes, ty)?,

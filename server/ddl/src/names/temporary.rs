@@ -94,6 +94,7 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             AlterTarget::Type(_)
             | AlterTarget::Domain(_)
             | AlterTarget::Collation(_)
+            | AlterTarget::Statistics(_)
             | AlterTarget::Routine(_)
             | AlterTarget::Schema(_)
             | AlterTarget::Database(_) => false,

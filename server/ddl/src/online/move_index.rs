@@ -5,20 +5,21 @@
 //! delete. A statement that fails, is cancelled or ends with the process leaves the old index.
 
 use braid_catalog::{Index, IndexNumber, IndexState, Object, Relation, Table};
-use braid_sql::ast::{AlterIndex, AlterIndexAction, Interleave};
+use braid_sql::ast::{AlterIndex, AlterIndexAction, Expr, Ident, Interleave};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, parts, wrong_kind};
 use crate::online::index::build_index;
-use crate::table::descriptor::not_in_block;
+use crate::statement::table::storage_options::{self, Owner};
+use crate::table::descriptor::{change_table, not_in_block};
 use crate::table::interleave::interleave_in_parent;
 use crate::table::moving::refuse_moving;
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
     let clause = match &alter.action {
         AlterIndexAction::Interleave(clause) => Some(clause),
-        AlterIndexAction::Options
+        AlterIndexAction::Options(..)
         | AlterIndexAction::Statistics(_)
         | AlterIndexAction::Uninterleave
         | AlterIndexAction::Attach(_) => None,
@@ -34,7 +35,10 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<(
 pub(crate) fn in_transaction(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
     match &alter.action {
         AlterIndexAction::Attach(_) => Ok(()),
-        AlterIndexAction::Options => find(cx, alter).map(drop),
+        AlterIndexAction::Options(is_set, written) => match find(cx, alter)? {
+            Some((table, index)) => set_options(cx, &table, index, (*is_set, written)),
+            None => Ok(()),
+        },
         AlterIndexAction::Statistics(number) => match find(cx, alter)? {
             Some((table, index)) => check_statistics(&table, index, *number),
             None => Ok(()),
@@ -42,6 +46,24 @@ pub(crate) fn in_transaction(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Res
         AlterIndexAction::Interleave(_) => Err(not_in_block("ALTER INDEX ... INTERLEAVE")),
         AlterIndexAction::Uninterleave => Err(not_in_block("ALTER INDEX ... UNINTERLEAVE")),
     }
+}
+
+/// `SET (…)` and `RESET (…)`
+fn set_options(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    number: IndexNumber,
+    (is_set, written): (bool, &[(Ident, Option<Expr>)]),
+) -> Result<()> {
+    let Some(index) = table.index(number) else { return Ok(()) };
+    storage_options::check(Owner::Index(index.method()), written, !is_set)?;
+    let options = storage_options::changed(&index.options, written, !is_set);
+    change_table(cx, table.id, |table| {
+        let mut indexes = std::iter::once(&mut table.primary).chain(&mut table.indexes);
+        if let Some(index) = indexes.find(|index| index.number == number) {
+            index.options = options;
+        }
+    })
 }
 
 /// 42703 and 0A000 unless the part of an index with that number is an expression.

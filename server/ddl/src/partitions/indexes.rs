@@ -34,6 +34,7 @@ pub(crate) fn spec_like(
         constraint: index.constraint.is_some(),
         is_hash: index.is_hash,
         inverted: index.inverted.clone(),
+        options: index.options.clone(),
         keys: keys_like(cx, table, source, index)?,
         storing: index.included().iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
         predicate: match &index.predicate {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use braid_catalog::{Catalog, Collations, Database, Grant, Id, Object};
+use braid_catalog::{Catalog, Collations, Database, Grant, Id, Object, StatisticsObjects};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -58,6 +58,12 @@ pub(super) fn holdings(cx: &DdlContext<'_>, role: Id) -> Vec<String> {
     for (schema, own) in Collations::of(&catalog).iter() {
         let owned = (own.owner, &[][..]);
         found.look(own.id, Some(schema.database), owned, || format!("collation {}", own.name));
+    }
+    for (table, own) in StatisticsObjects::of(&catalog).iter() {
+        let owned = (own.owner, &[][..]);
+        found.look(own.id, Some(table.database), owned, || {
+            format!("statistics object {}", own.name)
+        });
     }
     catalog.sequences().iter().for_each(|s| {
         found.look_at(s.id, Object::Sequence(s), || name(s.id));

@@ -17,6 +17,7 @@ use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
 use crate::statement::object::collation::refuse_used;
+use crate::statement::object::statistics;
 use crate::statement::policy::without_roles as policies_without_roles;
 use crate::statement::types::drop_type::{drop_routine_of, drop_type};
 
@@ -102,6 +103,7 @@ pub(crate) async fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Re
     for database in catalog.databases().iter().filter(|database| roles.contains(&database.owner)) {
         draft.put(Database { owner, ..Database::clone(database) });
     }
+    statistics::leave_owners(cx, here, &roles, Some(owner))?;
     for object in all_large_objects(cx.exec).await? {
         if roles.contains(&object.owner) {
             put_large_object(cx.exec, &LargeObject { owner, ..object })?;
@@ -170,6 +172,7 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
     let going = schemas.iter().flat_map(|(schema, _)| schema_content(&now, *schema));
     let going: Vec<Id> = going.collect();
     drop_collations(cx, (here, &roles), &going)?;
+    statistics::leave_owners(cx, here, &roles, None)?;
     for (schema, name) in schemas {
         let inside = schema_content(&cx.catalog(), schema);
         if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {

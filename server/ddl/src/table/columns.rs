@@ -11,6 +11,7 @@ use braid_sql::ast::{
     ObjectName, SequenceOption, UniqueRules,
 };
 use braid_sql::fold;
+use braid_types::sql_type::length;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -241,6 +242,11 @@ pub(crate) fn add_column<'s>(
         None => column_type(cx, &def.data_type)?,
     };
     check_column_type(&name, &ty)?;
+    if def.is_compressed && length(&ty) != -1 {
+        let message =
+            format!("column data type {} does not support compression", ty.display_name());
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
     check_no_member_of_itself(&cx.catalog(), table.id, &ty)?;
     check_no_temporary_rows(table.id, &ty)?;
     let collation = collation_of(cx, def.collation.as_ref(), &ty)?;

@@ -211,6 +211,7 @@ pub(crate) fn add_key(
         storing,
         written_storing,
         predicate: spec.predicate.clone(),
+        options: spec.options.clone(),
         ..Index::plain(number, &name)
     };
     if spec.primary {

@@ -197,6 +197,8 @@ pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner:
         triggers: Vec::new(),
         key_triggers: TriggerState::Origin,
         security: RowSecurity::default(),
+        options: Vec::new(),
+        statistics: Vec::new(),
         grants: Vec::new(),
         comment: None,
     }

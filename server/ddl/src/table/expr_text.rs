@@ -1,6 +1,6 @@
 //! The text of expressions: the columns and sequences that it names.
 
-use braid_catalog::{ColumnId, Id, IdentifiedExpr, Index, StoredExpr, Table};
+use braid_catalog::{ColumnId, ExtendedStatistics, Id, IdentifiedExpr, Index, StoredExpr, Table};
 
 /// A word of an expression's text.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,6 +86,16 @@ pub(crate) fn columns_used(table: &Table, expr: &StoredExpr) -> Vec<ColumnId> {
 /// Whether an expression, if there is one, reads a column.
 pub(crate) fn expr_reads(table: &Table, expr: Option<&StoredExpr>, column: ColumnId) -> bool {
     expr.is_some_and(|expr| columns_used(table, expr).contains(&column))
+}
+
+/// Whether an object of CREATE STATISTICS reads a column: by itself or in an expression.
+pub(crate) fn statistics_read(
+    table: &Table,
+    object: &ExtendedStatistics,
+    column: ColumnId,
+) -> bool {
+    let reads = |expr: &StoredExpr| expr_reads(table, Some(expr), column);
+    object.columns.contains(&column) || object.exprs.iter().any(reads)
 }
 
 /// Whether an index reads a column: as a key, in an expression, in its predicate, or beside.

@@ -142,6 +142,14 @@ pub(crate) fn restate_conditions(
             check.expr = stored_expr(cx, expr.sql(), Some(&shape), Some(&SqlType::Bool))?;
         }
     }
+    for object in &mut changed.statistics {
+        for expr in &mut object.exprs {
+            if columns_used(old, expr).contains(&column) {
+                let restated = restate_expr(cx, old, expr);
+                *expr = index_key_expr(cx, &shape, restated.sql())?.0;
+            }
+        }
+    }
     for place in 0..changed.columns.len() {
         let key = &changed.columns[place];
         let Some(expr) = key.generated.as_ref().filter(|_| key.is_key_expr) else { continue };

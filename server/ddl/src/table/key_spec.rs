@@ -58,6 +58,8 @@ pub(crate) struct KeySpec {
     pub(crate) is_hash: bool,
     /// `USING gin`: what the terms of each key are.
     pub(crate) inverted: Vec<TermClass>,
+    /// `WITH (…)`, as the catalog shows it.
+    pub(crate) options: Vec<String>,
 }
 
 impl KeySpec {

@@ -144,6 +144,8 @@ pub struct ColumnDef {
     pub data_type: DataType,
     /// `COLLATE`.
     pub collation: Option<ObjectName>,
+    /// `COMPRESSION`, which has no effect.
+    pub is_compressed: bool,
     /// Everything behind the type, in order.
     pub constraints: Vec<ColumnConstraint>,
 }
@@ -262,8 +264,7 @@ pub enum TableConstraintKind {
     ForeignKey(ForeignKey),
 }
 
-/// `EXCLUDE [USING method] (key WITH operator, …) [WHERE (predicate)]`: no two rows for whose keys
-/// all operators hold.
+/// `EXCLUDE [USING method] (key WITH operator, …) [WHERE (predicate)]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exclusion {
     /// The access method; btree if none is named.

@@ -40,9 +40,10 @@ pub use domains::{
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
-    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, AlterView, AlterViewAction,
-    CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension, CreateSequence,
-    CreateView, Drop, DropKind, RefreshView, Rename, RenameKind, Truncate, ViewOptions,
+    AlterIndex, AlterIndexAction, AlterSequence, AlterStatistics, AlterTarget, AlterView,
+    AlterViewAction, CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension,
+    CreateSequence, CreateStatistics, CreateView, Drop, DropKind, RefreshView, Rename, RenameKind,
+    Truncate, ViewOptions,
 };
 pub use options::{
     DropBehavior, LockStrength, ReplicaIdentityClause, RowLock, SequenceOption, UniqueRules,
@@ -63,8 +64,8 @@ pub use settings::{Reset, Set, SetScope, SetValue};
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
     CopySource, CreateSchema, Cte, CteBody, Delete, Explain, Insert, InsertSource, Merge,
-    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, Statement,
-    TargetColumn, Update, With,
+    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, SetSizes,
+    Statement, TargetColumn, Update, With,
 };
 pub use triggers::{
     ConstraintTrigger, CreateTrigger, TransitionName, TriggerChoice, TriggerEvent, TriggerState,

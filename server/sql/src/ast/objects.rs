@@ -1,6 +1,8 @@
 //! Views, sequences, schemas and databases; dropping, renaming and commenting on objects.
 
-use super::{DropBehavior, Ident, Interleave, ObjectName, Query, RoutineName, SequenceOption};
+use super::{
+    DropBehavior, Expr, Ident, Interleave, ObjectName, Query, RoutineName, SequenceOption,
+};
 
 /// The kind of object that `DROP` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +202,8 @@ pub enum AlterTarget {
     Domain(ObjectName),
     /// `ALTER COLLATION`.
     Collation(ObjectName),
+    /// `ALTER STATISTICS`.
+    Statistics(ObjectName),
     /// `ALTER FUNCTION`, `PROCEDURE` or `ROUTINE`.
     Routine(Box<RoutineName>),
     /// `ALTER TRIGGER`.
@@ -232,6 +236,7 @@ impl AlterTarget {
             | AlterTarget::Type(name)
             | AlterTarget::Domain(name)
             | AlterTarget::Collation(name)
+            | AlterTarget::Statistics(name)
             | AlterTarget::Trigger { table: name, .. }
             | AlterTarget::Policy { table: name, .. } => name,
             AlterTarget::Routine(routine) => &routine.name,
@@ -248,6 +253,32 @@ pub struct Rename {
     pub if_exists: bool,
     /// What becomes of it.
     pub kind: RenameKind,
+}
+
+/// `CREATE STATISTICS`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateStatistics {
+    /// Its name.
+    pub name: ObjectName,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// The kinds in parentheses.
+    pub kinds: Vec<Ident>,
+    /// `ON`: columns and expressions.
+    pub items: Vec<Expr>,
+    /// `FROM`: the table; `None` for several relations, or something else than a table.
+    pub table: Option<ObjectName>,
+}
+
+/// `ALTER STATISTICS … SET STATISTICS`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterStatistics {
+    /// The object.
+    pub name: ObjectName,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// The new target.
+    pub target: i64,
 }
 
 /// What a [`Rename`] does.
@@ -289,8 +320,9 @@ pub struct AlterIndex {
 /// What `ALTER INDEX` changes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlterIndexAction {
-    /// `SET (…)`, `RESET (…)`: accepted, no effect.
-    Options,
+    /// `SET (…)` (true), `RESET (…)`: storage parameters, which have no effect. `SET TABLESPACE`
+    /// sets none.
+    Options(bool, Vec<(Ident, Option<Expr>)>),
     /// `ALTER COLUMN number SET STATISTICS …`: accepted for an expression, no effect.
     Statistics(i64),
     /// `INTERLEAVE IN …`.
@@ -355,6 +387,8 @@ pub enum CommentTarget {
     Type(ObjectName),
     /// `COMMENT ON COLLATION`.
     Collation(ObjectName),
+    /// `COMMENT ON STATISTICS`.
+    Statistics(ObjectName),
     /// `COMMENT ON DOMAIN`.
     Domain(ObjectName),
     /// `COMMENT ON FUNCTION`, `PROCEDURE` or `ROUTINE`.

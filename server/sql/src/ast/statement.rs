@@ -3,14 +3,15 @@
 
 use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
-    AlterRoutine, AlterSequence, AlterTable, AlterType, AlterUser, AlterView, Call, Comment,
-    CopyDirection, CopyOptions, CreateAggregate, CreateCollation, CreateDatabase, CreateDomain,
-    CreateExtension, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateTable,
-    CreateTrigger, CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType,
-    DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr,
-    FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable, MaintainedTable, ObjectName, OwnedBy,
-    Query, RefreshView, Reindex, Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span,
-    TableAlias, TableWithJoins, TransactionModes, Truncate,
+    AlterRoutine, AlterSequence, AlterStatistics, AlterTable, AlterType, AlterUser, AlterView,
+    Call, Comment, CopyDirection, CopyOptions, CreateAggregate, CreateCollation, CreateDatabase,
+    CreateDomain, CreateExtension, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence,
+    CreateStatistics, CreateTable, CreateTrigger, CreateType, CreateUser, CreateView,
+    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop,
+    DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident,
+    IndexKey, LockTable, MaintainedTable, ObjectName, OwnedBy, Query, RefreshView, Reindex, Rename,
+    Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -40,6 +41,8 @@ pub enum Statement {
     Insert(Box<Insert>),
     /// `UPDATE`.
     Update(Box<Update>),
+    /// `UPDATE pg_class SET reltuples = …, relpages = …`, and nothing else.
+    SetSizes(Box<SetSizes>),
     /// `DELETE`.
     Delete(Box<Delete>),
     /// `MERGE`.
@@ -54,6 +57,10 @@ pub enum Statement {
     AlterType(AlterType),
     /// `CREATE COLLATION`.
     CreateCollation(Box<CreateCollation>),
+    /// `CREATE STATISTICS`.
+    CreateStatistics(Box<CreateStatistics>),
+    /// `ALTER STATISTICS … SET STATISTICS`; other forms are [`Statement::Rename`].
+    AlterStatistics(AlterStatistics),
     /// `CREATE DOMAIN`.
     CreateDomain(Box<CreateDomain>),
     /// `ALTER DOMAIN`, except the renaming and moving forms ([`Statement::Rename`]).
@@ -390,6 +397,19 @@ pub struct Update {
     pub current_of: Option<Ident>,
     /// `RETURNING`.
     pub returning: Returning,
+}
+
+/// `UPDATE pg_class` of the sizes of relations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetSizes {
+    /// `AS alias`.
+    pub alias: Option<Ident>,
+    /// The new `reltuples`.
+    pub rows: Option<Expr>,
+    /// The new `relpages`.
+    pub pages: Option<Expr>,
+    /// `WHERE`.
+    pub selection: Option<Expr>,
 }
 
 /// `MERGE`.

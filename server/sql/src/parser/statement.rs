@@ -1,6 +1,7 @@
 //! The first word of a statement chooses its parser.
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
+use sqlparser::tokenizer::Token;
 
 use super::Cursor;
 use super::definition::alter::parse_alter;
@@ -9,6 +10,7 @@ use super::definition::drop::{parse_comment, parse_drop};
 use super::definition::roles::grant::{parse_grant, parse_revoke};
 use super::definition::roles::users::parse_reassign_owned;
 use super::dml::parse_truncate;
+use super::names::{parse_ident, parse_string};
 use super::routine::{parse_call, parse_do};
 use super::row_statement::{at_row_statement, parse_top_statement};
 use super::session::copy::parse_copy;
@@ -22,6 +24,7 @@ use super::session::prepared::{
 use super::session::set::{parse_reset, parse_set, parse_show};
 use super::session::transaction::parse_transaction;
 use crate::ast::Statement;
+use crate::fold;
 
 /// One statement.
 pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -70,7 +73,10 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 /// Statements that need nothing here, or that PostgreSQL knows and we do not.
 fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    const UNSUPPORTED: [&str; 3] = ["load", "security", "import"];
+    const UNSUPPORTED: [&str; 2] = ["load", "import"];
+    if cursor.take_all(&["security", "label"]) {
+        return Err(no_label_provider(cursor)?);
+    }
     let name = match cursor.peek_word() {
         Some("cluster") => "CLUSTER",
         Some("checkpoint") => "CHECKPOINT",
@@ -83,4 +89,28 @@ fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
         cursor.advance();
     }
     Ok(Statement::NoOp(name))
+}
+
+/// 22023 for `SECURITY LABEL`, as in PostgreSQL without a provider of labels.
+fn no_label_provider(cursor: &mut Cursor<'_>) -> Result<Error> {
+    let provider = match cursor.take("for") {
+        true => match cursor.peek() {
+            Token::SingleQuotedString(_) => Some(parse_string(cursor)?),
+            _ => Some(fold(&parse_ident(cursor)?)),
+        },
+        false => None,
+    };
+    cursor.expect("on")?;
+    while !cursor.at_end() && !cursor.is("is") {
+        cursor.advance();
+    }
+    cursor.expect("is")?;
+    if !cursor.take("null") {
+        parse_string(cursor)?;
+    }
+    let message = match provider {
+        Some(name) => format!("security label provider \"{name}\" is not loaded"),
+        None => "no security label providers have been loaded".to_owned(),
+    };
+    Ok(Error::new(SqlState::InvalidParameterValue, message))
 }

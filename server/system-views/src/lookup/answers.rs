@@ -1,6 +1,8 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
-use braid_builtins::{Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText};
+use braid_builtins::{
+    Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText, StatisticsText,
+};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
 use braid_types::sql_type::relation_of_row_type;
@@ -11,6 +13,7 @@ use crate::lookup::definition::{
     check_definition, domain_check_definition, foreign_key_definition, index_column,
     index_definition, key_definition, trigger_constraint_definition,
 };
+use crate::lookup::object_address::object_address;
 use crate::lookup::object_identity::object_identity;
 use crate::lookup::object_privileges;
 use crate::lookup::partition_tree::partition_tree;
@@ -18,7 +21,7 @@ use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
     Catalog, Collations, Index, Object, PUBLIC, Queries, Relation, RoutineParameter,
-    TABLE_PRIVILEGES, Table, undefined_relation,
+    StatisticsObjects, TABLE_PRIVILEGES, Table, undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -182,6 +185,7 @@ impl Lookup for CatalogLookup {
                 None => self.catalog.schemas().get(oid)?.comment.clone(),
             },
             "pg_collation" => Collations::of(&self.catalog).get(oid)?.1.comment.clone(),
+            "pg_statistic_ext" => StatisticsObjects::of(&self.catalog).get(oid)?.1.comment.clone(),
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
             "pg_type" => match self.catalog.domains().get(oid) {
                 Some(found) => found.comment.clone(),
@@ -340,6 +344,22 @@ impl Lookup for CatalogLookup {
 
     fn database_name(&self, oid: u32) -> Option<String> {
         self.catalog.database(oid).map(|database| database.name.clone())
+    }
+
+    fn statistics_object(&self, oid: u32) -> Option<StatisticsText> {
+        let objects = StatisticsObjects::of(&self.catalog);
+        let (table, object) = objects.get(oid)?;
+        let shown = self.relation_name(table.id)?;
+        Some(StatisticsText {
+            definition: self.names().statistics(table, object, &shown),
+            columns: self.names().statistics_columns(table, object),
+            expressions: self.names().statistics_exprs(table, object),
+            is_visible: objects.is_visible(&self.path, object),
+        })
+    }
+
+    fn object_address(&self, kind: &str, names: &[String]) -> Result<(u32, u32, i32)> {
+        object_address(self, kind, names)
     }
 
     fn object_identity(&self, catalog: u32, oid: u32, column: i32) -> Option<ObjectIdentity> {

@@ -1,6 +1,6 @@
 //! Objects as SQL text, as PostgreSQL prints them (`pg_get_indexdef`, `pg_get_constraintdef`).
 
-use braid_sql::quote_ident;
+use braid_sql::{quote_ident, quote_literal};
 use std::fmt::Write;
 
 use braid_catalog::names::qualified;
@@ -101,6 +101,16 @@ fn index_text(
         text.push_str(" NULLS NOT DISTINCT");
     }
     text.push_str(place);
+    if !index.options.is_empty() {
+        let option = |option: &String| match option.split_once('=') {
+            Some((name, value)) if quote_ident(value) != value => {
+                format!("{name}={}", quote_literal(value))
+            }
+            _ => option.clone(),
+        };
+        let options: Vec<String> = index.options.iter().map(option).collect();
+        let _ = write!(text, " WITH ({})", options.join(", "));
+    }
     if let Some(predicate) = &index.predicate {
         let _ = write!(text, " WHERE {}", names.condition(table, predicate, pretty));
     }

@@ -3,7 +3,8 @@
 mod answers;
 mod catalog_lookup;
 pub(crate) mod definition;
-pub(crate) mod object_identity;
+mod object_address;
+mod object_identity;
 mod object_privileges;
 mod partition_tree;
 mod routine_text;

@@ -10,7 +10,7 @@ use crate::lookup::CatalogLookup;
 use crate::pg_catalog::attributes::{DefaultRow, defaults};
 use crate::pg_catalog::constraints::key_constraints;
 use braid_catalog::names::qualified;
-use braid_catalog::{Id, Relation, Table};
+use braid_catalog::{Id, Relation, StatisticsObjects, Table};
 
 /// The oids of the catalogs whose objects have a name here.
 const PG_TYPE: u32 = 1247;
@@ -22,6 +22,7 @@ const PG_ATTRDEF: u32 = 2604;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_NAMESPACE: u32 = 2615;
 const PG_REWRITE: u32 = 2618;
+const PG_STATISTIC_EXT: u32 = 3381;
 
 /// The row types of relations have numbers from here on.
 const FIRST_ROW_TYPE: u32 = row_type(0);
@@ -41,6 +42,7 @@ pub(crate) fn object_identity(
         PG_ATTRDEF => default(lookup, oid),
         PG_REWRITE => rule(lookup, oid),
         PG_PROC => routine(lookup, oid),
+        PG_STATISTIC_EXT => statistics(lookup, oid),
         PG_NAMESPACE => Some(global("schema", lookup.schema_name(oid)?)),
         PG_AUTHID => Some(global("role", lookup.role_name(oid)?)),
         PG_DATABASE => Some(global("database", lookup.database_name(oid)?)),
@@ -123,6 +125,25 @@ fn routine(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
             found.kind(),
             routines.signature(Some(&lookup.path), found, ",")
         ),
+    })
+}
+
+/// An object of CREATE STATISTICS.
+fn statistics(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
+    let objects = StatisticsObjects::of(&lookup.catalog);
+    let (_, object) = objects.get(oid)?;
+    let schema = lookup.catalog.schema_name(object.schema);
+    let identity = qualified(&schema, &object.name);
+    let shown = match objects.is_visible(&lookup.path, object) {
+        true => quote_ident(&object.name),
+        false => identity.clone(),
+    };
+    Some(ObjectIdentity {
+        kind: "statistics object".to_owned(),
+        schema: Some(quote_ident(&schema)),
+        name: Some(quote_ident(&object.name)),
+        identity,
+        description: format!("statistics object {shown}"),
     })
 }
 

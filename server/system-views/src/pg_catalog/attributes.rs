@@ -387,6 +387,7 @@ const PG_COLLATION: u32 = 3456;
 const PG_LARGEOBJECT: u32 = 2613;
 const PG_TRIGGER: u32 = 2620;
 const PG_POLICY: u32 = 3256;
+const PG_STATISTIC_EXT: u32 = 3381;
 const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 
@@ -410,6 +411,8 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         table.foreign_keys.iter().for_each(|key| add(key.id, PG_CONSTRAINT, 0, &key.comment));
         let policies = table.security.policies.iter();
         policies.for_each(|policy| add(policy.id, PG_POLICY, 0, &policy.comment));
+        let statistics = table.statistics.iter();
+        statistics.for_each(|object| add(object.id, PG_STATISTIC_EXT, 0, &object.comment));
     }
     catalog.views().in_database(database).for_each(|view| add(view.id, PG_CLASS, 0, &view.comment));
     for sequence in catalog.sequences().in_database(database) {

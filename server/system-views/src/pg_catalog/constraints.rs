@@ -6,11 +6,11 @@ use braid_types::{Datum, Result, Row, SqlType};
 use crate::cell::{count, flag, int, ints, optional, text, vector};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::attributes::{collation_oid, column_collation};
-use crate::pg_catalog::relations::{shown_key, visible_indexes};
+use crate::pg_catalog::relations::{is_valid, shown_key, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, IndexState,
-    OperatorClass, ReplicaIdentity, StoredExpr, Table,
+    CatalogNames, Column, ExcludedKey, ForeignKeyAction, Id, Index, IndexKey, OperatorClass,
+    ReplicaIdentity, StoredExpr, Table,
 };
 use braid_catalog::{ColumnId, IndexNumber, shown_column};
 
@@ -99,7 +99,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(table.is_primary_key(index)),
                 flag(index.exclusion.is_some()),
                 flag(!index.deferrable),
-                flag(index.state == IndexState::Public),
+                flag(is_valid(cx.catalog, table, index)),
                 flag(true),
                 flag(true),
                 flag(table.clustered_on == Some(index.number)),

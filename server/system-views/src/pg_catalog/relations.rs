@@ -11,8 +11,8 @@ use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
 use braid_catalog::partitions::bound_text;
 use braid_catalog::{
-    ColumnId, Id, Index, Object, Queries, ROOT, Sequence, Table, View, VirtualTable, is_temporary,
-    virtual_schemas, virtual_tables,
+    Catalog, ColumnId, Id, Index, IndexState, Object, Queries, ROOT, Sequence, Table, View,
+    VirtualTable, is_temporary, virtual_schemas, virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -143,6 +143,7 @@ impl ClassRow {
             row.persistence = "u";
         }
         row.checks = table.checks.len();
+        row.options = shown_options(&table.options);
         row.rows = known.then_some(statistics.rows);
         row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
         row.has_index = visible_indexes(table).next().is_some();
@@ -155,16 +156,16 @@ impl ClassRow {
         row
     }
 
-    fn index(table: &Table, index: &Index) -> Self {
+    fn index(catalog: &Catalog, table: &Table, index: &Index) -> Self {
         let columns = index.keys.len() + index.included().len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
         row.am = access_method(index);
         if table.partitioning.is_some() {
             row.kind = 'I';
-            let parts = table.partitioning.iter().flat_map(|keys| &keys.partitions);
-            row.has_partitions = parts.count() > 0;
+            row.has_partitions = index_parts(catalog, table, index).any(|part| part.is_some());
         }
         row.is_partition = index.part_of.is_some();
+        row.options = shown_options(&index.options);
         if table.unlogged {
             row.persistence = "u";
         }
@@ -179,6 +180,33 @@ impl ClassRow {
         row.acl = Some(first_privileges("arwdDxt", "r"));
         row
     }
+}
+
+/// For each partition of an index's table its index that is a part of this one, with its table.
+fn index_parts<'c>(
+    catalog: &'c Catalog,
+    table: &'c Table,
+    index: &'c Index,
+) -> impl Iterator<Item = Option<(&'c Table, &'c Index)>> {
+    let partitions = table.partitioning.iter().flat_map(|keys| &keys.partitions);
+    partitions.filter_map(|id| catalog.table(*id)).map(|partition| {
+        let mut indexes = visible_indexes(partition);
+        let part = indexes.find(|part| part.part_of == Some(index.id));
+        part.map(|part| (&**partition, part))
+    })
+}
+
+/// Whether an index is complete: of a partitioned table, whether each partition has its part.
+pub(crate) fn is_valid(catalog: &Catalog, table: &Table, index: &Index) -> bool {
+    let is_valid = |part: Option<(&Table, &Index)>| {
+        part.is_some_and(|(table, index)| is_valid(catalog, table, index))
+    };
+    index.state == IndexState::Public && index_parts(catalog, table, index).all(is_valid)
+}
+
+/// Storage parameters, or NULL without any.
+fn shown_options(options: &[String]) -> Option<Vec<String>> {
+    (!options.is_empty()).then(|| options.to_vec())
 }
 
 /// The options of a view that were set.
@@ -197,7 +225,7 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
     let mut rows = Vec::new();
     for table in catalog.tables().in_database(database) {
         rows.push(ClassRow::table(cx, table));
-        rows.extend(visible_indexes(table).map(|index| ClassRow::index(table, index)));
+        rows.extend(visible_indexes(table).map(|index| ClassRow::index(catalog, table, index)));
     }
     for view in catalog.views().in_database(database) {
         let mut row =

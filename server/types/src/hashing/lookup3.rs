@@ -14,9 +14,11 @@ impl State {
     fn of_length(bytes: usize, seed: u64) -> Self {
         let start = START.wrapping_add(bytes as u32);
         let mut state = State { a: start, b: start, c: start };
-        state.a = state.a.wrapping_add((seed >> 32) as u32);
-        state.b = state.b.wrapping_add(seed as u32);
-        state.mix();
+        if seed != 0 {
+            state.a = state.a.wrapping_add((seed >> 32) as u32);
+            state.b = state.b.wrapping_add(seed as u32);
+            state.mix();
+        }
         state
     }
 

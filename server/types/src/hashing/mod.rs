@@ -3,4 +3,4 @@
 mod lookup3;
 mod partition;
 
-pub use partition::{has_partition_hash, hash_of_key};
+pub use partition::{has_partition_hash, hash_of_key, seeded_hash};

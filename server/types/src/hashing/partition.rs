@@ -1,6 +1,6 @@
-//! The hash that divides rows among hash partitions.
+//! The hashes of values: of the functions that compute them, and of the rows of hash partitions.
 //!
-//! It is PostgreSQL's, so that a dump of one partition can be loaded into the same partition
+//! They are PostgreSQL's, so that a dump of one partition can be loaded into the same partition
 //! there. It is Bob Jenkins' lookup3, seeded, with PostgreSQL's way to combine several keys.
 
 use super::lookup3;
@@ -42,7 +42,7 @@ pub fn hash_of_key(values: &[Datum], types: &[SqlType]) -> u64 {
     let mut hash = 0;
     for (value, ty) in values.iter().zip(types) {
         if !value.is_null() {
-            hash = combine(hash, hash_of(value, ty));
+            hash = combine(hash, seeded_hash(value, ty, SEED));
         }
     }
     hash
@@ -53,14 +53,18 @@ fn combine(a: u64, b: u64) -> u64 {
     a ^ added
 }
 
-fn hash_of(value: &Datum, ty: &SqlType) -> u64 {
+/// The hash of a value that is not NULL, as PostgreSQL's functions of hashing answer it for a seed.
+/// Of values of other types it is the seed.
+pub fn seeded_hash(value: &Datum, ty: &SqlType, seed: u64) -> u64 {
+    let (of_word, of_long) = (|word| of_word(word, seed), |long| of_long(long, seed));
+    let of_bytes = |bytes: &[u8]| of_bytes(bytes, seed);
     match value {
         Datum::Bool(value) => of_word(u32::from(*value)),
         Datum::Int(value) if matches!(ty, SqlType::Int8) => of_long(*value),
         Datum::Int(value) => of_word(*value as u32),
         Datum::Date(value) => of_word(*value as u32),
         Datum::Time(value) | Datum::Timestamp(value) | Datum::Timestamptz(value) => of_long(*value),
-        Datum::Float(0.0) => SEED,
+        Datum::Float(0.0) => seed,
         Datum::Float(value) if value.is_nan() => of_bytes(&f64::NAN.to_le_bytes()),
         Datum::Float(value) => of_bytes(&value.to_le_bytes()),
         Datum::Text(value) if matches!(ty, SqlType::Char(_)) => {
@@ -71,17 +75,17 @@ fn hash_of(value: &Datum, ty: &SqlType) -> u64 {
         Datum::Bytes(value) => of_bytes(value),
         Datum::Uuid(value) => of_bytes(value),
         Datum::Enum(label) => of_bytes(label.name.as_bytes()),
-        Datum::Numeric(value) => of_numeric(&value.to_string()),
-        _ => SEED,
+        Datum::Numeric(value) => of_numeric(&value.to_string(), seed),
+        _ => seed,
     }
 }
 
 /// A NUMERIC by its digits of base 10,000 without zeros at the ends, and its weight.
-fn of_numeric(text: &str) -> u64 {
+fn of_numeric(text: &str, seed: u64) -> u64 {
     let digits = text.trim_start_matches('-');
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         // NaN and the infinities have no digits.
-        return SEED;
+        return seed;
     }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let lead = whole.len().next_multiple_of(NUMERIC_DIGIT) - whole.len();
@@ -96,25 +100,25 @@ fn of_numeric(text: &str) -> u64 {
         .map(|group| group.iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')))
         .collect();
     let first = groups.iter().position(|group| *group != 0);
-    let Some(first) = first else { return SEED.wrapping_sub(1) };
+    let Some(first) = first else { return seed.wrapping_sub(1) };
     let last = groups.iter().rposition(|group| *group != 0).unwrap_or(first);
     weight -= first as i64;
     let bytes: Vec<u8> =
         groups[first..=last].iter().flat_map(|group| group.to_le_bytes()).collect();
-    of_bytes(&bytes) ^ weight as u64
+    of_bytes(&bytes, seed) ^ weight as u64
 }
 
-fn of_long(value: i64) -> u64 {
+fn of_long(value: i64, seed: u64) -> u64 {
     let (low, high) = (value as u32, (value >> 32) as u32);
-    of_word(low ^ if value >= 0 { high } else { !high })
+    of_word(low ^ if value >= 0 { high } else { !high }, seed)
 }
 
-fn of_word(word: u32) -> u64 {
-    lookup3::of_word(word, SEED)
+fn of_word(word: u32, seed: u64) -> u64 {
+    lookup3::of_word(word, seed)
 }
 
-fn of_bytes(bytes: &[u8]) -> u64 {
-    lookup3::of_bytes(bytes, SEED)
+fn of_bytes(bytes: &[u8], seed: u64) -> u64 {
+    lookup3::of_bytes(bytes, seed)
 }
 
 #[cfg(test)]
@@ -125,7 +129,7 @@ mod tests {
     /// What functions such as `hashint4extended` answer in PostgreSQL for the seed.
     #[test]
     fn hashes_are_those_of_postgresql() {
-        let of = |value: Datum, ty: SqlType| hash_of(&value, &ty) as i64;
+        let of = |value: Datum, ty: SqlType| seeded_hash(&value, &ty, SEED) as i64;
         let text = |value: &str| of(Datum::text(value), SqlType::Text);
         let numeric =
             |text: &str| of(Datum::Numeric(Numeric::parse(text).unwrap()), SqlType::Numeric(None));

@@ -4,6 +4,7 @@ use super::any_type::AnyType;
 use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
 use crate::geometry::Shape;
+use crate::snapshot::SnapshotName;
 use crate::{EnumType, RangeKind};
 
 /// What `pg_type` says of a scalar type.
@@ -87,6 +88,7 @@ pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
         SqlType::PgLsn => facts!(3220, 3221, "pg_lsn", "pg_lsn", 8, 'U'),
         SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Citext | SqlType::Hstore => more_facts(ty),
         SqlType::Tid | SqlType::Aclitem | SqlType::Money => more_facts(ty),
+        SqlType::Snapshot(_) => more_facts(ty),
         SqlType::Geometry(shape) => shape_facts(*shape),
         SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
         SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
@@ -109,6 +111,12 @@ fn more_facts(ty: &SqlType) -> Facts<'static> {
         SqlType::Citext => facts!(15_001, 15_002, "citext", "citext", -1, 'S'),
         SqlType::Hstore => facts!(15_003, 15_004, "hstore", "hstore", -1, 'U'),
         SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
+        SqlType::Snapshot(SnapshotName::Pg) => {
+            facts!(5038, 5039, "pg_snapshot", "pg_snapshot", -1, 'U')
+        }
+        SqlType::Snapshot(SnapshotName::Txid) => {
+            facts!(2970, 2949, "txid_snapshot", "txid_snapshot", -1, 'U')
+        }
         SqlType::Money => facts!(790, 791, "money", "money", 8, 'N'),
         _ => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
     }

@@ -5,6 +5,7 @@ use super::scalars::SCALARS;
 use super::variants::{RowType, SqlType};
 use crate::RangeKind;
 use crate::geometry::Shape;
+use crate::snapshot::SnapshotName;
 
 impl SqlType {
     /// The name with modifiers, as `format_type` prints it.
@@ -84,6 +85,8 @@ impl SqlType {
             "json" => SqlType::Json,
             "jsonb" => SqlType::Jsonb,
             "jsonpath" => SqlType::Jsonpath,
+            "pg_snapshot" => SqlType::Snapshot(SnapshotName::Pg),
+            "txid_snapshot" => SqlType::Snapshot(SnapshotName::Txid),
             "refcursor" => SqlType::Refcursor,
             "tsvector" => SqlType::TsVector,
             "tsquery" => SqlType::TsQuery,
@@ -177,6 +180,7 @@ fn array_name(element: &SqlType) -> &str {
         SqlType::Json => "json[]",
         SqlType::Jsonb => "jsonb[]",
         SqlType::Jsonpath => "jsonpath[]",
+        SqlType::Snapshot(name) => name.array_name(),
         SqlType::Refcursor => "refcursor[]",
         SqlType::TsVector => "tsvector[]",
         SqlType::TsQuery => "tsquery[]",
@@ -202,10 +206,7 @@ fn array_name(element: &SqlType) -> &str {
         SqlType::Aclitem => "aclitem[]",
         SqlType::Name => "name[]",
         SqlType::InternalChar => "\"char\"[]",
-        SqlType::Record(row) => match row.name() {
-            Some(name) => &name.array_display,
-            None => "record[]",
-        },
+        SqlType::Record(row) => row.name().map_or("record[]", |name| &name.array_display),
         SqlType::Range(kind) => range_array_name(*kind),
         SqlType::Multirange(kind) => multirange_array_name(*kind),
         SqlType::Any(_) => "any[]",

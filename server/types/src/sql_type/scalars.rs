@@ -3,6 +3,7 @@
 use super::variants::{RowType, SqlType};
 use crate::RangeKind;
 use crate::geometry::Shape;
+use crate::snapshot::SnapshotName;
 
 /// The types that are no arrays, without modifiers.
 pub(super) const SCALARS: &[SqlType] = &[
@@ -47,6 +48,8 @@ pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Xid8,
     SqlType::PgLsn,
     SqlType::Tid,
+    SqlType::Snapshot(SnapshotName::Pg),
+    SqlType::Snapshot(SnapshotName::Txid),
     SqlType::Aclitem,
     SqlType::Timetz,
     SqlType::Inet,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::any_type::AnyType;
 use super::row_name::{RowAttribute, RowName};
 use crate::geometry::Shape;
+use crate::snapshot::SnapshotName;
 use crate::{EnumType, RangeKind};
 
 /// A SQL type with its modifiers.
@@ -46,6 +47,8 @@ pub enum SqlType {
     Varbit(Option<u32>),
     /// `citext`: text whose case does not count in comparisons
     Citext,
+    /// `pg_snapshot` and `txid_snapshot` (held as [`crate::snapshot`] says)
+    Snapshot(SnapshotName),
     /// `hstore` (held as [`crate::hstore`] says)
     Hstore,
     /// `bytea`
@@ -295,6 +298,7 @@ impl SqlType {
             (SqlType::Geometry(a), SqlType::Geometry(b)) => a == b,
             (SqlType::Range(a), SqlType::Range(b)) => a == b,
             (SqlType::Multirange(a), SqlType::Multirange(b)) => a == b,
+            (SqlType::Snapshot(a), SqlType::Snapshot(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

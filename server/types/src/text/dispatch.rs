@@ -10,6 +10,7 @@ use crate::hstore::Hstore;
 use crate::net::Inet;
 use crate::numeric::rounding;
 use crate::range::{Range, RangeKind};
+use crate::snapshot::Snapshot;
 use crate::sql_type::range_subtype;
 use crate::timetz::TimeTz;
 use crate::{
@@ -82,7 +83,7 @@ pub fn parse(
         SqlType::TsQuery => search::Query::parse(text)?,
         SqlType::Regconfig | SqlType::Regdictionary => search_name(ty, text)?,
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
-        SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
+        SqlType::Jsonpath | SqlType::Snapshot(_) => held(ty, text)?,
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
         SqlType::Range(kind) => ranges(*kind, false, text, settings, now_micros)?,
         SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
@@ -96,6 +97,8 @@ fn held(ty: &SqlType, text: &str) -> Result<Datum> {
     Ok(match ty {
         SqlType::Citext => Datum::Citext(text.into()),
         SqlType::Hstore => Datum::text(Hstore::parse(text)?.print()),
+        SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
+        SqlType::Snapshot(_) => Datum::text(Snapshot::parse(text)?.print()),
         _ => Datum::text(bits::fit(ty, bits::parse(text)?, false)?),
     })
 }

@@ -3,3 +3,4 @@
 pub mod bits;
 pub mod citext;
 pub mod hstore;
+pub mod snapshot;

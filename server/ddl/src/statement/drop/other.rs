@@ -18,6 +18,7 @@ use crate::names::types::sql_type;
 use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
 use crate::statement::object::collation::drop_collation;
+use crate::statement::object::statistics::drop_statistics;
 use crate::statement::policy::drop_policy;
 use crate::statement::routine::find_to_drop as find_routine;
 use crate::statement::trigger::drop_trigger;
@@ -36,7 +37,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Resul
             Some((found, is_array)) => {
                 drop_named(cx, (&found, is_array), statement.behavior).await?;
             }
-            None => drop_one(cx, statement, item)?,
+            None => drop_one(cx, statement, item).await?,
         }
     }
     Ok(())
@@ -69,11 +70,15 @@ fn named_type(
     }
 }
 
-fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) -> Result<()> {
+async fn drop_one(
+    cx: &mut DdlContext<'_>,
+    statement: &DropOther,
+    item: &OtherObject,
+) -> Result<()> {
     let kind = statement.kind;
     match item {
         OtherObject::Global(name) => global(cx, statement, &fold(name)),
-        OtherObject::Named(name) => named(cx, statement, name),
+        OtherObject::Named(name) => named(cx, statement, name).await,
         OtherObject::Type(data_type) => data_type_item(cx, statement, data_type),
         OtherObject::Routine(name) => routine(cx, statement, &name.name, name.arguments.as_deref()),
         OtherObject::OnTable { name, table } if kind == "trigger" => {
@@ -140,7 +145,7 @@ fn global(cx: &mut DdlContext<'_>, statement: &DropOther, name: &str) -> Result<
 }
 
 /// What is named in a schema.
-fn named(cx: &mut DdlContext<'_>, statement: &DropOther, name: &ObjectName) -> Result<()> {
+async fn named(cx: &mut DdlContext<'_>, statement: &DropOther, name: &ObjectName) -> Result<()> {
     let (kind, if_exists) = (statement.kind, statement.if_exists);
     if kind == "foreign table" {
         return find_to_drop(cx, name, kind, if_exists).map(drop);
@@ -151,11 +156,14 @@ fn named(cx: &mut DdlContext<'_>, statement: &DropOther, name: &ObjectName) -> R
     }
     let shown = written.join(".");
     let last = written.last().map_or("", String::as_str);
-    if kind == "collation" && drop_collation(cx, name)? {
+    if kind == "collation" && drop_collation(cx, name, statement.behavior).await? {
         return Ok(());
     }
     if kind == "collation" && built_in_oid(last).is_some() {
         return Err(required(&format!("collation {}", braid_sql::quote_ident(last))));
+    }
+    if kind == "statistics object" && drop_statistics(cx, name)? {
+        return Ok(());
     }
     let message = match kind {
         "collation" if !if_exists => {

@@ -14,8 +14,9 @@ use crate::roles::default_privileges::forget_schema;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
 use crate::statement::object::collation::refuse_used;
+use crate::statement::object::statistics;
 use crate::statement::trigger::drop_triggers_calling;
-use crate::statement::types::drop_type;
+use crate::statement::types::drop_type::{self, collation_dependents, drop_dependents, report};
 
 pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
     for name in &statement.names {
@@ -45,8 +46,12 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
             .chain(UserType::in_schema(&catalog, schema.id))
             .chain(catalog.names().routines().in_schema(schema.id).map(|routine| routine.id))
             .collect();
+        if statement.behavior == DropBehavior::Cascade {
+            drop_users_of_collations(cx, &schema, &inside).await?;
+        }
         refuse_used_collations(cx, &schema, &inside)?;
-        let is_empty = inside.is_empty() && schema.collations.is_empty();
+        let statistics = statistics::in_schema(cx, &schema);
+        let is_empty = inside.is_empty() && schema.collations.is_empty() && statistics.is_empty();
         if !is_empty && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
             let mut lines = Vec::with_capacity(inside.len());
@@ -59,13 +64,30 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
                 }
             }
             let collations = collation_texts(&schema).into_iter();
-            lines.extend(collations.map(|text| format!("{text} depends on {on}")));
+            let others = collations.chain(statistics);
+            lines.extend(others.map(|text| format!("{text} depends on {on}")));
             let message = format!("cannot drop {on} because other objects depend on it");
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                 .detail(lines.join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
         drop_schema(cx, schema.id, &inside, true).await?;
+    }
+    Ok(())
+}
+
+/// Drops columns and views outside of a schema that use its collations, and reports them.
+async fn drop_users_of_collations(
+    cx: &mut DdlContext<'_>,
+    schema: &Schema,
+    inside: &[Id],
+) -> Result<()> {
+    let inside: BTreeSet<Id> = inside.iter().copied().collect();
+    for collation in &schema.collations {
+        let used = collation_dependents(cx, collation, &inside);
+        let texts = used.cascades();
+        drop_dependents(cx, used).await?;
+        report(cx, &texts);
     }
     Ok(())
 }
@@ -95,6 +117,9 @@ pub(crate) async fn drop_schema(
     let types: Vec<_> = types.collect();
     let own = catalog.schemas().get(schema);
     let mut type_lines = own.map(|own| collation_texts(own)).unwrap_or_default();
+    if let Some(own) = own {
+        type_lines.extend(statistics::drop_in_schema(cx, own)?);
+    }
     for found in &types {
         let dependents = drop_type::dependents(cx, found, &inside.iter().copied().collect());
         type_lines.push(describe_type(cx, found));

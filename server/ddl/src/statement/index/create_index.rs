@@ -43,7 +43,8 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
     let method = create.method.as_ref().map_or_else(|| "btree".to_owned(), fold);
     storage_options::check(Owner::Index(&method), &create.options, false)?;
     let rules = UniqueRules::of_index(create.nulls_not_distinct);
-    Ok(Some((table, KeySpec { rules, ..spec })))
+    let options = storage_options::changed(&[], &create.options, false);
+    Ok(Some((table, KeySpec { rules, options, ..spec })))
 }
 
 fn add(

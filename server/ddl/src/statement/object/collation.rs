@@ -3,16 +3,19 @@
 //! A collation stands in the descriptor of its schema. What uses it has its id, so that a new name
 //! changes nothing else. Its order never changes.
 
+use std::collections::BTreeSet;
+
 use braid_catalog::{Collations, Id, Object, OwnCollation, Schema, Table};
 use braid_plan::collation_named;
 use braid_sql::ast::{
-    CollationSource, CreateCollation, Expr, Ident, ObjectName, RenameKind, Value,
+    CollationSource, CreateCollation, DropBehavior, Expr, Ident, ObjectName, RenameKind, Value,
 };
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
+use crate::statement::types::drop_type::{collation_dependents, drop_dependents, report};
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateCollation) -> Result<()> {
     let (schema, name) = cx.target(&create.name)?;
@@ -248,9 +251,19 @@ pub(crate) fn comment(
 }
 
 /// Drops a collation of users. False if there is none of that name.
-pub(crate) fn drop_collation(cx: &mut DdlContext<'_>, name: &ObjectName) -> Result<bool> {
+pub(crate) async fn drop_collation(
+    cx: &mut DdlContext<'_>,
+    name: &ObjectName,
+    behavior: DropBehavior,
+) -> Result<bool> {
     let Some((mut schema, found)) = own(cx, name)? else { return Ok(false) };
     let what = format!("collation {}", found.name);
+    if behavior == DropBehavior::Cascade {
+        let used = collation_dependents(cx, &found, &BTreeSet::new());
+        let texts = used.cascades();
+        drop_dependents(cx, used).await?;
+        report(cx, &texts);
+    }
     refuse_used(cx, &found, (&what, "it"), &[])?;
     schema.collations.retain(|other| other.id != found.id);
     cx.draft()?.put(schema);
@@ -274,7 +287,7 @@ pub(crate) fn refuse_used(
     let message = format!("cannot drop {what} because other objects depend on {pronoun}");
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
         .detail(lines.join("\n"))
-        .hint("Drop these objects before: CASCADE does not drop them."))
+        .hint("CASCADE drops columns and views. Drop the other objects before."))
 }
 
 /// What uses a collation. Every descriptor names it in its stored form.

@@ -9,7 +9,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind};
 use crate::names::user_types::named_domain;
 use crate::roles::role::check_may_change;
-use crate::statement::object::collation;
+use crate::statement::object::{collation, statistics};
 use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
@@ -56,6 +56,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
             },
         },
         CommentTarget::Collation(name) => collation::comment(cx, name, text),
+        CommentTarget::Statistics(name) => statistics::comment(cx, name, text),
         CommentTarget::Domain(name) => domains::comment(cx, name, text),
         CommentTarget::Routine(name) => routine::comment(cx, name, text),
         CommentTarget::Trigger { name, table } => trigger::comment(cx, &fold(name), table, text),

@@ -1,4 +1,4 @@
-//! Schemas, databases, views and sequences; RENAME and COMMENT.
+//! Schemas, databases, views, sequences, statistics objects; RENAME and COMMENT.
 
 pub(crate) mod collation;
 pub(crate) mod comment;
@@ -9,4 +9,5 @@ pub(crate) mod large_object;
 pub(crate) mod materialized;
 pub(crate) mod rename;
 pub(crate) mod sequence;
+pub(crate) mod statistics;
 pub(crate) mod view;

@@ -14,7 +14,7 @@ use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
 use crate::statement::object::sequence::owned_sequences;
 use crate::statement::object::view::store_views;
-use crate::statement::object::{collation, database};
+use crate::statement::object::{collation, database, statistics};
 use crate::statement::policy;
 use crate::statement::routine;
 use crate::statement::trigger;
@@ -46,13 +46,8 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
             }
             return Ok("ALTER TYPE".to_owned());
         }
-        AlterTarget::Collation(name) => {
-            collation::rename(cx, name, &statement.kind)?;
-            return Ok("ALTER COLLATION".to_owned());
-        }
-        AlterTarget::Domain(name) => {
-            domains::rename(cx, name, &statement.kind)?;
-            return Ok("ALTER DOMAIN".to_owned());
+        AlterTarget::Collation(_) | AlterTarget::Statistics(_) | AlterTarget::Domain(_) => {
+            return of_one_schema(cx, statement);
         }
         AlterTarget::Trigger { name, table } => {
             trigger::rename(cx, &fold(name), table, &statement.kind)?;
@@ -94,6 +89,25 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         RenameKind::OwnerTo(role) => change_owner(cx, &found, role)?,
     }
     Ok(tag)
+}
+
+/// Collations, statistics objects and domains.
+fn of_one_schema(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String> {
+    let tag = match &statement.target {
+        AlterTarget::Collation(name) => {
+            collation::rename(cx, name, &statement.kind)?;
+            "ALTER COLLATION"
+        }
+        AlterTarget::Statistics(name) => {
+            statistics::rename(cx, name, &statement.kind)?;
+            "ALTER STATISTICS"
+        }
+        other => {
+            domains::rename(cx, other.name(), &statement.kind)?;
+            "ALTER DOMAIN"
+        }
+    };
+    Ok(tag.to_owned())
 }
 
 /// 42809 for a relation of another kind. ALTER TABLE takes every kind, as in PostgreSQL, and ALTER

@@ -41,7 +41,9 @@ use crate::statement::types::row_users::{refuse_keys, refuse_users};
 use crate::table::columns::{Behind, add_column, finish_column};
 use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::constraints::{add_check_constraint, set_family};
-use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
+use crate::table::descriptor::{
+    change_table, forget_reference, free_index, not_in_block, undefined_constraint,
+};
 use crate::table::exprs::constant_default;
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::{check_agreement, refuse_enforcing};
@@ -153,7 +155,10 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
         AlterAction::Options(is_set, options) => {
             let is_partitioned = table.partitioning.is_some();
             let owner = if is_partitioned { Owner::Partitioned } else { Owner::Table };
-            storage_options::check(owner, options, !*is_set)
+            storage_options::check(owner, options, !*is_set)?;
+            change_table(cx, table.id, |table| {
+                table.options = storage_options::changed(&table.options, options, !*is_set);
+            })
         }
         AlterAction::AlterPrimaryKey(columns) => {
             if table.all_indexes().any(|index| index.is_late_primary) {

@@ -18,6 +18,7 @@ use crate::partitions::create::define_partition;
 use crate::partitions::indexes::spec_like;
 use crate::partitions::keys::partitioning;
 use crate::roles::default_privileges::new_grants;
+use crate::statement::object::statistics;
 use crate::statement::table::storage_options::{self, Owner};
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
@@ -61,6 +62,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
     let mut table = new_table(id, (schema.database, schema.id), &name, owner);
     table.grants = new_grants(cx, owner, Some(schema.id), DefaultKind::Tables);
     table.unlogged = create.unlogged;
+    table.options = storage_options::changed(&[], &create.options, false);
     table.on_commit = on_commit;
     if let Some(query) = &create.as_query {
         return create_as(cx, create, table, query).await;
@@ -242,6 +244,9 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
             let spec = spec_like(cx, table, &source, index)?;
             add_key(cx, table, &spec)?;
         }
+    }
+    if included("statistics") {
+        statistics::copy(cx, table, &source, included("comments"))?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::statement::object::sequence::owned_sequences;
 use crate::statement::table::primary_key::drop_primary_key;
 use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
-use crate::table::expr_text::index_reads;
+use crate::table::expr_text::{index_reads, statistics_read};
 
 pub(crate) async fn drop_column(
     cx: &mut DdlContext<'_>,
@@ -49,6 +49,7 @@ pub(crate) async fn drop_column(
         delete_index_entries(cx, &table, index)?;
     }
     changed.checks.retain(|check| !check.columns.contains(&column.id));
+    changed.statistics.retain(|object| !statistics_read(&table, object, column.id));
     let gone: Vec<_> = changed
         .foreign_keys
         .iter()

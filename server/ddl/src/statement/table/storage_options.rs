@@ -1,7 +1,8 @@
 //! Storage parameters: `WITH (fillfactor = 70)` of tables and indexes, and `SET` and `RESET`.
 //!
 //! They say how PostgreSQL lays out its files and when it vacuums, so they have no effect here.
-//! What PostgreSQL would refuse is refused all the same.
+//! They are kept and shown, but for those of `toast`. What PostgreSQL would refuse is refused all
+//! the same.
 
 use braid_sql::ast::{Expr, Ident, UnaryOperator, Value};
 use braid_types::text::{parse_bool, parse_f64};
@@ -108,6 +109,21 @@ pub(crate) fn check(owner: Owner<'_>, written: &Written, is_reset: bool) -> Resu
         }
     }
     Ok(())
+}
+
+/// The parameters that are kept: the old ones with those that a SET or RESET has written.
+pub(crate) fn changed(old: &[String], written: &Written, is_reset: bool) -> Vec<String> {
+    let name_of = |kept: &str| kept.split_once('=').map_or(kept, |(name, _)| name).to_owned();
+    let is_written =
+        |kept: &&String| written.iter().any(|(name, _)| name.value == name_of(kept.as_str()));
+    let mut all: Vec<String> = old.iter().filter(|kept| !is_written(kept)).cloned().collect();
+    if !is_reset {
+        let kept =
+            written.iter().filter(|(name, _)| name.value != "oids" && !name.value.contains('.'));
+        let text = |value: &Option<Expr>| text_of_option(value.as_ref());
+        all.extend(kept.map(|(name, value)| format!("{}={}", name.value, text(value))));
+    }
+    all
 }
 
 /// The values of a parameter; `None` for one that may have any.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Column, Domain, Id, Policy, Queries, Routine, StoredExpr, Table, View, enums_named,
+    Catalog, Column, Domain, Id, OwnCollation, Policy, Queries, Routine, StoredExpr, Table, View,
+    enums_named,
 };
 use braid_sql::ast::DropBehavior;
 use braid_types::sql_type::{relation_of_row_type, row_name, row_type_oid, user_types};
@@ -38,6 +39,7 @@ enum Dependent {
     DomainCheck(Id, Id),
     Routine(Id),
     Policy(Id, Id),
+    Statistics(Id, Id),
 }
 
 /// The dependents that have been found, with the lines that tell of them.
@@ -58,6 +60,11 @@ impl Dependents {
         self.lines.iter().map(|(text, _)| text.as_str())
     }
 
+    /// The lines of the report.
+    pub(crate) fn cascades(&self) -> Vec<String> {
+        self.texts().map(|text| format!("drop cascades to {text}")).collect()
+    }
+
     /// The lines of the report. 2BP01 if there are any and nothing may go along.
     fn check(&self, name: &str, behavior: DropBehavior) -> Result<Vec<String>> {
         if behavior == DropBehavior::Restrict && !self.lines.is_empty() {
@@ -66,7 +73,7 @@ impl Dependents {
                 .detail(self.details().join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        Ok(self.texts().map(|text| format!("drop cascades to {text}")).collect())
+        Ok(self.cascades())
     }
 
     fn add(&mut self, dependent: Dependent, text: String, on: &str) -> bool {
@@ -178,7 +185,7 @@ fn take_routine(
 }
 
 /// Says what CASCADE has taken along.
-fn report(cx: &mut DdlContext<'_>, texts: &[String]) {
+pub(crate) fn report(cx: &mut DdlContext<'_>, texts: &[String]) {
     match texts {
         [] => {}
         [only] => cx.notice(SqlState::SuccessfulCompletion, only.clone()),
@@ -196,13 +203,48 @@ pub(crate) async fn carry_out(
     id: Id,
     dependents: Dependents,
 ) -> Result<()> {
+    drop_dependents(cx, dependents).await?;
+    cx.draft()?.remove(id);
+    Ok(())
+}
+
+/// Drops dependents without telling of it.
+pub(crate) async fn drop_dependents(cx: &mut DdlContext<'_>, dependents: Dependents) -> Result<()> {
     let told = cx.notices.len();
     for dependent in dependents.dependents {
         drop_dependent(cx, dependent).await?;
     }
     cx.notices.truncate(told);
-    cx.draft()?.remove(id);
     Ok(())
+}
+
+/// The columns and views that need a collation, except of what goes anyway.
+pub(crate) fn collation_dependents(
+    cx: &DdlContext<'_>,
+    found: &OwnCollation,
+    doomed: &BTreeSet<Id>,
+) -> Dependents {
+    let (catalog, stored) = (cx.catalog(), found.stored());
+    let on = format!("collation {}", found.name);
+    let mut all = Dependents::default();
+    for table in catalog.tables().iter().filter(|table| !doomed.contains(&table.id)) {
+        let has = |column: &&Column| column.collation.as_deref() == Some(stored.as_str());
+        for column in table.columns.iter().filter(has) {
+            if table.materialized.is_none() {
+                add_column(cx, &catalog, table, column, &on, &mut all);
+            }
+        }
+    }
+    let names = |view: &View| {
+        let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
+        query.contains(&format!("{stored}\""))
+    };
+    for view in Queries::of(&catalog).iter().filter(|view| names(view)) {
+        if !doomed.contains(&view.id) {
+            add_view(cx, &catalog, view.id, &on, &mut all);
+        }
+    }
+    all
 }
 
 /// What needs a type. Tables, views and types that go with it are not asked.
@@ -429,6 +471,12 @@ fn add_texts(
         let text = format!("policy {} on {shown}", policy.name);
         all.add(Dependent::Policy(table.id, policy.id), text, on);
     }
+    for object in &table.statistics {
+        if object.exprs.iter().any(|expr| names(Some(expr))) {
+            let text = format!("statistics object {}", object.name);
+            all.add(Dependent::Statistics(table.id, object.id), text, on);
+        }
+    }
     for index in table.indexes.iter().filter(|index| names(index.predicate.as_ref())) {
         let predicate = index.predicate.as_ref();
         let mut columns = predicate.map(|expr| columns_used(table, expr)).unwrap_or_default();
@@ -464,6 +512,9 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
         }
         Dependent::Policy(table, policy) => change_table(cx, table, |table| {
             table.security.policies.retain(|other| other.id != policy);
+        })?,
+        Dependent::Statistics(table, object) => change_table(cx, table, |table| {
+            table.statistics.retain(|other| other.id != object);
         })?,
         Dependent::Default(table, column) => change_table(cx, table, |table| {
             table.columns.iter_mut().filter(|other| other.id == column).for_each(|column| {

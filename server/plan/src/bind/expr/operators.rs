@@ -48,6 +48,7 @@ fn lacking(ty: &SqlType, ordering: bool) -> Option<Lacking<'_>> {
         SqlType::Json | SqlType::Jsonpath | SqlType::Refcursor | SqlType::Geometry(_) => {
             Some(Lacking::Own(ty))
         }
+        SqlType::Snapshot(_) => Some(Lacking::Own(ty)),
         SqlType::Xid | SqlType::Cid | SqlType::Aclitem if ordering => Some(Lacking::Own(ty)),
         SqlType::Array(element) => match lacking(element, ordering)? {
             Lacking::Own(_) => Some(Lacking::Own(ty)),

@@ -45,6 +45,7 @@ pub(crate) fn join_using(
                 computed.push((slot, Expr::Coalesce(both)));
                 ScopeColumn { item, ..plain_column("", &name, slot, ty) }
             }
+            JoinKind::Inner => side_of_both(binder, (&a, left_expr), (&b, right_expr)),
             _ => a.clone(),
         };
         first.push(ScopeColumn { table: String::new(), schema: None, ..source });
@@ -79,6 +80,20 @@ pub(crate) fn join_using(
     }
     scope.join_sources();
     Ok((node, scope))
+}
+
+/// Which column of two equal ones is the merged one: that with the type of both.
+fn side_of_both(
+    binder: &mut Binder<'_>,
+    (left, left_expr): (&ScopeColumn, Expr),
+    (right, right_expr): (&ScopeColumn, Expr),
+) -> ScopeColumn {
+    if left.ty == right.ty {
+        return left.clone();
+    }
+    let common = unify(binder, vec![left_expr, right_expr], "JOIN/USING");
+    let is_right = common.is_ok_and(|(_, ty)| ty != left.ty && ty == right.ty);
+    if is_right { right.clone() } else { left.clone() }
 }
 
 /// `USING (…) AS alias`: the merged columns under a name, which `*` does not show again.

@@ -58,8 +58,11 @@ async fn create_as_execute(
     let mut create = create.clone();
     create.as_query = Some(query.clone());
     create.as_execute = None;
+    let is_empty = create.with_no_data;
     let statement = Statement::CreateTable(Box::new(create));
-    run_definition(session, &whole, &statement, &target.params).await
+    let tag = run_definition(session, &whole, &statement, &target.params).await?;
+    // PostgreSQL counts the rows here, unlike after a query that is written out.
+    Ok(if is_empty { "SELECT 0".to_owned() } else { tag })
 }
 
 async fn run_definition(

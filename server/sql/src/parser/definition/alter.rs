@@ -6,7 +6,8 @@ use braid_types::Result;
 
 use super::create_objects::view_options;
 use super::create_table::{
-    parse_column_def, parse_identity_mode, parse_key_column, parse_table_constraint,
+    check_compression, parse_column_def, parse_identity_mode, parse_key_column,
+    parse_table_constraint,
 };
 use super::domains::parse_alter_domain;
 use super::partitions::parse_partition_action;
@@ -14,6 +15,7 @@ use super::roles::grant::parse_default_privileges;
 use super::roles::policies::{parse_alter_policy, parse_row_security};
 use super::roles::users::{parse_alter_user, parse_stored_setting};
 use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
+use super::statistics::parse_alter_statistics;
 use super::types::parse_alter_type;
 use crate::ast::{
     AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
@@ -26,8 +28,8 @@ use crate::parser::clauses::{
 };
 use crate::parser::embedded::{next_data_type, next_expr};
 use crate::parser::names::{
-    parse_any_name, parse_ident, parse_integer, parse_object_name, parse_object_number,
-    parse_role_name, take_if_exists, take_if_not_exists,
+    parse_any_name, parse_ident, parse_integer, parse_label, parse_object_name,
+    parse_object_number, parse_role_name, take_if_exists, take_if_not_exists,
 };
 use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
 use crate::parser::session::characteristics::parse_characteristics;
@@ -51,6 +53,7 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("type") => parse_alter_type(cursor),
         Some("domain") => parse_alter_domain(cursor),
         Some("collation") => parse_alter_named(cursor, AlterTarget::Collation),
+        Some("statistics") => parse_alter_statistics(cursor),
         Some("default") => parse_default_privileges(cursor),
         Some("function" | "procedure" | "routine" | "aggregate") => parse_alter_routine(cursor),
         Some("large") if cursor.nth_is(1, "object") => {
@@ -63,8 +66,8 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("policy") => parse_alter_policy(cursor),
         Some(
             word @ ("extension" | "system" | "language" | "operator" | "publication"
-            | "subscription" | "statistics" | "tablespace" | "server" | "foreign" | "event"
-            | "text" | "rule"),
+            | "subscription" | "tablespace" | "server" | "foreign" | "event" | "text"
+            | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }
@@ -97,7 +100,7 @@ fn parse_alter_index(cursor: &mut Cursor<'_>) -> Result<AlterIndexAction> {
     }
     if cursor.take_all(&["set", "tablespace"]) {
         parse_tablespace(cursor)?;
-        return Ok(AlterIndexAction::Options);
+        return Ok(AlterIndexAction::Options(true, Vec::new()));
     }
     if cursor.take("alter") {
         cursor.take("column");
@@ -107,9 +110,8 @@ fn parse_alter_index(cursor: &mut Cursor<'_>) -> Result<AlterIndexAction> {
         return Ok(AlterIndexAction::Statistics(number));
     }
     match cursor.take_one(&["set", "reset"]) {
-        Some(_) if *cursor.peek() == Token::LParen => {
-            parse_options(cursor)?;
-            Ok(AlterIndexAction::Options)
+        Some(which) if *cursor.peek() == Token::LParen => {
+            Ok(AlterIndexAction::Options(which == 0, parse_options(cursor)?))
         }
         _ => Err(cursor.unexpected()),
     }
@@ -354,7 +356,11 @@ fn parse_alter_column_set(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> 
     if cursor.take_all(&["data", "type"]) {
         return parse_alter_column_type(cursor);
     }
-    if cursor.take_one(&["statistics", "storage", "compression"]).is_some() {
+    if cursor.take("compression") {
+        check_compression(&parse_label(cursor)?.value)?;
+        return Ok(AlterColumnAction::Tuning);
+    }
+    if cursor.take_one(&["statistics", "storage"]).is_some() {
         parse_setting_value(cursor)?;
         return Ok(AlterColumnAction::Tuning);
     }

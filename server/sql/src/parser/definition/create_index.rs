@@ -16,13 +16,13 @@ use crate::parser::embedded::{delegate, next_expr};
 use crate::parser::names::{parse_any_name, parse_ident, parse_object_name, take_if_not_exists};
 
 /// The precedence above every operator: a call is read, nothing behind it.
-const CALL_PREC: u8 = 250;
+pub(super) const CALL_PREC: u8 = 250;
 
 /// `CREATE [UNIQUE] INDEX`, behind that word.
 pub(crate) fn parse_create_index(cursor: &mut Cursor<'_>, unique: bool) -> Result<Statement> {
     let concurrently = cursor.take("concurrently");
     let if_not_exists = take_if_not_exists(cursor);
-    let name = if cursor.is("on") { None } else { Some(parse_ident(cursor)?) };
+    let name = if cursor.is("on") && !if_not_exists { None } else { Some(parse_ident(cursor)?) };
     cursor.expect("on")?;
     let only = cursor.take("only");
     let table = parse_object_name(cursor)?;

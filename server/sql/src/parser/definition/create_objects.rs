@@ -14,6 +14,7 @@ use super::roles::grant::parse_grant;
 use super::roles::policies::parse_create_policy;
 use super::roles::users::parse_create_user;
 use super::sequence::parse_create_sequence;
+use super::statistics::parse_create_statistics;
 use super::types::parse_create_type;
 use crate::ast::{
     CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident,
@@ -73,6 +74,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "type" if !or_replace => parse_create_type(cursor),
         "domain" if !or_replace => parse_create_domain(cursor),
         "collation" if !or_replace => parse_create_collation(cursor),
+        "statistics" if !or_replace => parse_create_statistics(cursor),
         "database" if !or_replace => parse_create_database(cursor),
         "extension" if !or_replace => parse_create_extension(cursor),
         "user" | "role" | "group" if !or_replace => parse_create_user(cursor),
@@ -96,8 +98,7 @@ fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
             word @ ("rule" | "language" | "publication" | "subscription" | "tablespace"
-            | "operator" | "cast" | "conversion" | "server" | "statistics" | "transform"
-            | "domain"),
+            | "operator" | "cast" | "conversion" | "server" | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),

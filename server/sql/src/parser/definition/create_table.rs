@@ -182,12 +182,19 @@ fn parse_table_like(cursor: &mut Cursor<'_>) -> Result<CreateTableLike> {
 pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
     let name = parse_ident(cursor)?;
     let data_type = next_data_type(cursor)?;
-    let mut column = ColumnDef { name, data_type, collation: None, constraints: Vec::new() };
+    let mut column = ColumnDef {
+        name,
+        data_type,
+        collation: None,
+        is_compressed: false,
+        constraints: Vec::new(),
+    };
     while !at_end_of_column(cursor) {
         if cursor.take("collate") {
             column.collation = Some(parse_any_name(cursor)?);
         } else if cursor.take("compression") {
             check_compression(&parse_label(cursor)?.value)?;
+            column.is_compressed = true;
         } else {
             parse_behind_column(cursor, &mut column.constraints)?;
             if let Some(ColumnConstraint { kind: ColumnConstraintKind::Default(expr), .. }) =
@@ -202,7 +209,7 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
 }
 
 /// 22023 for a method of compression that PostgreSQL does not have. It has no effect here.
-fn check_compression(method: &str) -> Result<()> {
+pub(super) fn check_compression(method: &str) -> Result<()> {
     if matches!(method, "pglz" | "lz4" | "default") {
         return Ok(());
     }

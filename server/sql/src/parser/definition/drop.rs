@@ -2,7 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::drop_other::parse_drop_other;
 use super::roles::users::{parse_drop_owned, parse_drop_user};
@@ -56,6 +56,10 @@ pub(crate) fn parse_drop(cursor: &mut Cursor<'_>) -> Result<Statement> {
             break;
         }
     }
+    if concurrently && names.len() > 1 {
+        let message = "DROP INDEX CONCURRENTLY does not support dropping multiple objects";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
     if kind == DropKind::Database && names.len() > 1 {
         return Err(cursor.unexpected());
     }
@@ -92,6 +96,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "type" => CommentTarget::Type,
         "domain" => CommentTarget::Domain,
         "collation" => CommentTarget::Collation,
+        "statistics" => CommentTarget::Statistics,
         "constraint" => {
             cursor.advance();
             let name = parse_ident(cursor)?;
@@ -129,7 +134,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "cast" | "language" | "foreign" | "statistics" | "tablespace" => {
+        "rule" | "operator" | "cast" | "language" | "foreign" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

@@ -11,4 +11,5 @@ mod drop_other;
 mod partitions;
 pub(crate) mod roles;
 pub(crate) mod sequence;
+mod statistics;
 pub(crate) mod types;

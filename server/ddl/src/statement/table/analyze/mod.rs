@@ -17,5 +17,7 @@ mod counts;
 mod distinct;
 mod run;
 mod sample;
+mod sizes;
 
 pub(crate) use run::{named, run};
+pub(crate) use sizes::set_sizes;

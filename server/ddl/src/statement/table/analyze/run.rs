@@ -81,14 +81,23 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> R
     }
     for table in tables {
         let statistics = count(cx, &table).await?;
-        if is_temporary(table.id) {
-            cx.catalog().statistics.set(table.id, statistics);
-            continue;
-        }
-        let kv = cx.txn().database();
-        cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)?;
+        store(cx, &table, statistics).await?;
     }
     Ok(())
+}
+
+/// Replaces what is known of a table.
+pub(super) async fn store(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    statistics: TableStatistics,
+) -> Result<()> {
+    if is_temporary(table.id) {
+        cx.catalog().statistics.set(table.id, statistics);
+        return Ok(());
+    }
+    let kv = cx.txn().database();
+    cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)
 }
 
 impl Counts {
