@@ -4,7 +4,7 @@ use braid_catalog::{Catalog, Id, Index, Table};
 
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{AggregateNode, Distinct, Filter, Join, JoinKind, Node};
+use crate::tree::node::{AggregateNode, Distinct, Filter, Join, JoinKind, Node, Scan};
 
 use super::conditions::part_of_all;
 use super::facts::table_rows;
