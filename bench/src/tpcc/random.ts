@@ -41,7 +41,7 @@ export class Random {
     return from + Math.floor(this.fraction() * (to - from + 1));
   }
 
-  /** True in so many of 100 cases. */
+  /** True in this many of 100 cases. */
   percent(cases: number): boolean {
     return this.fraction() * 100 < cases;
   }
@@ -57,7 +57,7 @@ export class Random {
     return lastName(this.nonUniform(255, 0, NAMES - 1, C_LAST_WHILE_LOADING));
   }
 
-  /** A last name to look for, where a district has so many customers. */
+  /** A last name to look for, where a district has this many customers. */
   name(customers: number): string {
     return lastName(this.nonUniform(255, 0, Math.min(customers, NAMES) - 1));
   }
