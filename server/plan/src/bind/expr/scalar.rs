@@ -428,8 +428,13 @@ pub(super) fn bind_in_list(
         std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
     let common = if rows { None } else { super::common_type::common_type(&types, "IN").ok() };
     let result = match common {
-        // Integers of all sizes compare as they are, and an index on the value stays of use.
-        Some(_) if types.iter().all(SqlType::is_integer) => in_set(value, items),
+        // Integers of all sizes compare as they are, and so do floats: an index on the value stays
+        // of use.
+        Some(_)
+            if [SqlType::is_integer, SqlType::is_float].iter().any(|is| types.iter().all(is)) =>
+        {
+            in_set(value, items)
+        }
         Some(common) if !matches!(common, SqlType::Char(_)) && check_equality(&common).is_ok() => {
             let value = coerce(binder, value, &common, CastContext::Implicit)?;
             let items = items

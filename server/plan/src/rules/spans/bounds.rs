@@ -8,7 +8,7 @@ use braid_types::{Datum, SqlType};
 
 use super::bounded::Bounded;
 use super::branches;
-use super::columns::{fits, is_at, is_free, is_never, sorted_at};
+use super::columns::{fits, is_at, is_free, is_key_of, is_never, sorted_at};
 use crate::rules::estimate;
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Scan};
@@ -114,7 +114,7 @@ fn equality(
     ty: &SqlType,
     conditions: &[&Expr],
 ) -> Option<(Bound, Vec<usize>, usize)> {
-    let usable = |e: &Expr| fits(&e.ty(), ty) && is_free(scan, e);
+    let usable = |e: &Expr| is_key_of(e, ty) && is_free(scan, e);
     for (i, condition) in conditions.iter().enumerate() {
         match condition {
             Expr::Compare(CompareOp::Eq, a, b) => {
@@ -237,7 +237,7 @@ fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr
                 .iter()
                 .position(|key| place(key).is_some_and(|place| is_at(scan, column, place)))?;
             let ty = &scan.table.columns[place(&keys[at])?].ty;
-            let usable = fits(&value.ty(), ty) && is_free(scan, value);
+            let usable = is_key_of(value, ty) && is_free(scan, value);
             usable.then(|| (at, (**value).clone()))
         })?;
         if row[at].replace(value).is_some() {
@@ -280,7 +280,7 @@ fn range(
     for (i, condition) in conditions.iter().enumerate() {
         let Expr::Compare(op, a, b) = condition else { continue };
         for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
-            if !is_at(scan, column, place) || !fits(&value.ty(), ty) || !is_free(scan, value) {
+            if !is_at(scan, column, place) || !is_key_of(value, ty) || !is_free(scan, value) {
                 continue;
             }
             let end = match op {

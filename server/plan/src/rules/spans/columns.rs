@@ -7,9 +7,10 @@ use crate::tree::expr::{CallExpr, Expr};
 use crate::tree::node::Scan;
 
 /// Whether an expression is the value of a column of the scan, or of an index's key that is the
-/// same expression.
+/// same expression. Values of type `char(n)` compare as texts without the blanks at their end, and
+/// keys have them so.
 pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
-    if let Expr::Column(slot, _) = e {
+    if let Expr::Column(slot, _) = without_blanks(e).unwrap_or(e) {
         return scan.columns.contains(&(*slot, place));
     }
     let key = scan.key_exprs.iter().find(|(known, _)| *known == place);
@@ -52,6 +53,31 @@ pub fn is_free(scan: &Scan, e: &Expr) -> bool {
     }
     let slots = needs(e);
     !slots.iter().any(|slot| scan.columns.iter().any(|(s, _)| s == slot))
+}
+
+/// The expression of type `char(n)` inside of a cast to `text`, which takes off the blanks at its
+/// end. Comparisons of such values are made of these casts.
+fn without_blanks(e: &Expr) -> Option<&Expr> {
+    match e {
+        Expr::Cast(cast)
+            if cast.to == SqlType::Text && matches!(cast.expr.ty(), SqlType::Char(_)) =>
+        {
+            Some(&cast.expr)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value is a key of a column of a type as it is.
+pub fn is_key_of(value: &Expr, column: &SqlType) -> bool {
+    if !matches!(column, SqlType::Char(_)) {
+        return fits(&value.ty(), column);
+    }
+    match value {
+        Expr::Const(Datum::Null, _) => true,
+        Expr::Const(Datum::Text(text), SqlType::Text) => !text.ends_with(' '),
+        value => without_blanks(value).is_some() || value.ty().bare() == column.bare(),
+    }
 }
 
 /// Whether values of one type are keys of another as they are.
