@@ -1,7 +1,8 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! plain policies into their scans → NULLs that decide → unnest subqueries → factor ORs
+//! plain policies into their scans → dates and times of one type → NULLs that decide
+//!   → unnest subqueries → factor ORs
 //!   → push filters down, leaky conditions not through barriers
 //!   → semi joins with one match become inner → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods → unions of scans
@@ -46,6 +47,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     // These look into subqueries by themselves.
     barriers::settle(&mut root);
     prune_columns::drop_unread_markers(&mut root);
+    let mut root = conditions::times::apply(root);
     estimate::guesses::note(&mut root, binder.context().env);
     let root = match prune_columns::changes_or_locks(&root) {
         true => root,

@@ -5,3 +5,4 @@ pub mod equal_columns;
 pub mod factor_or;
 pub mod null_operands;
 pub mod restrict_by_or;
+pub mod times;
