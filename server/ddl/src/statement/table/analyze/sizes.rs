@@ -63,7 +63,8 @@ fn refuse_null(column: &str, written: Option<&Expr>, value: &Datum) -> Result<()
         return Ok(());
     }
     let message = format!(
-        "null value in column \"{column}\" of relation \"pg_class\" violates not-null constraint"
+        "null value in column \"{column}\" of relation \"pg_class\" violates not-null \
+         constraint"
     );
     Err(Error::new(SqlState::NotNullViolation, message))
 }
