@@ -166,7 +166,7 @@ impl Catalog {
         self.schemas.get(id).map_or_else(|| id.to_string(), |schema| schema.name.clone())
     }
 
-    /// The table of the index or constraint with that oid.
+    /// The table of the index, constraint or other part with that oid.
     pub fn owner(&self, oid: Id) -> Option<&Arc<Table>> {
         self.tables.get(*self.owners.get(&oid)?)
     }

@@ -258,7 +258,7 @@ fn names_of(table: &Table) -> impl Iterator<Item = (&str, Named)> {
     std::iter::once((&*table.name, Named::Table(table.id))).chain(indexes)
 }
 
-/// The oids of a table's indexes, constraints, triggers and policies.
+/// The oids of a table's indexes, constraints, triggers, policies and statistics objects.
 fn parts_of(table: &Table) -> impl Iterator<Item = Id> {
     let indexes = table.all_indexes().flat_map(|index| [Some(index.id), index.constraint]);
     let checks = table.checks.iter().map(|check| check.id);
@@ -267,5 +267,7 @@ fn parts_of(table: &Table) -> impl Iterator<Item = Id> {
         [Some(trigger.id), trigger.constraint.as_ref().map(|constraint| constraint.id)]
     });
     let policies = table.security.policies.iter().map(|policy| policy.id);
-    indexes.flatten().chain(checks).chain(foreign_keys).chain(triggers.flatten()).chain(policies)
+    let statistics = table.statistics.iter().map(|object| object.id);
+    let keys = indexes.flatten().chain(checks).chain(foreign_keys);
+    keys.chain(triggers.flatten()).chain(policies).chain(statistics)
 }

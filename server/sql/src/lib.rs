@@ -32,6 +32,7 @@ mod places;
 mod prefix_operators;
 mod relations;
 mod rewrite;
+mod sizes;
 mod text;
 
 pub use deparse::{
@@ -54,6 +55,7 @@ pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
 pub use rewrite::sample::{TableSample, table_sample};
 pub use rewrite::tokens::{ROW_EXPANSION, is_only, row_expansion, row_locks};
+pub use sizes::sizes_of;
 pub use text::{
     called_functions, column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name,
     with_column_numbers,

@@ -418,6 +418,17 @@ impl CatalogCache {
         self.statistics.set(table, statistics);
         Ok(())
     }
+
+    /// Forgets the estimates of a table. Other gateways keep theirs until the next ones come.
+    pub async fn forget_statistics(&self, kv: &Kv, table: Id) -> KvResult<()> {
+        let txn = kv.begin(TxnOptions::default());
+        let seq = txn.next_statement();
+        txn.delete(seq, statistics_key(table))?;
+        txn.commit_or_error().await?;
+        self.stored_statistics.lock().remove(&table);
+        self.statistics.forget(table);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

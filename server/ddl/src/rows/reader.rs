@@ -86,7 +86,7 @@ impl TableReader {
             return Ok(columns.rows > 0);
         }
         while let Some(batch) = self.scanner.next_batch().await.map_err(from_kv)? {
-            if batch.len() > 0 {
+            if !batch.is_empty() {
                 columns.start(batch.len());
                 self.decoder.read_columns(batch.iter(), columns)?;
                 return Ok(true);

@@ -126,6 +126,24 @@ pub(crate) fn index_key_expr(
     Ok((stored, ty))
 }
 
+/// An expression of an object of CREATE STATISTICS, and its type. It is never evaluated, so it may
+/// be volatile.
+pub(crate) fn statistics_expr(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+) -> Result<(StoredExpr, SqlType)> {
+    let ty = match bind_expr(cx, table, &written(text), None, "statistics expressions")?.ty() {
+        SqlType::Unknown => SqlType::Text,
+        ty => ty,
+    };
+    let stored = stored_expr(cx, text, Some(table), None)?;
+    if !stored.is_identified() {
+        return Err(Error::unsupported(format_args!("statistics on {text}")));
+    }
+    Ok((stored, ty))
+}
+
 /// Reads the conditions of a table again after the type of a column has changed: operators and
 /// casts may be others.
 pub(crate) fn restate_conditions(
@@ -140,14 +158,6 @@ pub(crate) fn restate_conditions(
         check_boolean(cx, &shape, &expr, "CHECK", "check constraints")?;
         if check.expr.is_identified() && check.columns.contains(&column) {
             check.expr = stored_expr(cx, expr.sql(), Some(&shape), Some(&SqlType::Bool))?;
-        }
-    }
-    for object in &mut changed.statistics {
-        for expr in &mut object.exprs {
-            if columns_used(old, expr).contains(&column) {
-                let restated = restate_expr(cx, old, expr);
-                *expr = index_key_expr(cx, &shape, restated.sql())?.0;
-            }
         }
     }
     for place in 0..changed.columns.len() {

@@ -24,6 +24,7 @@ use crate::statement::context::{StatementGuard, guard_statement, send_notices};
 use crate::statement::describe::describe_prepared;
 use crate::statement::kinds::is_planned;
 use crate::statement::plans::cache::ParsedText;
+use crate::statement::plans::sizes::with_sizes;
 use crate::statement::portal::{Portal, Wanted};
 use crate::statement::prepared::Prepared;
 use crate::statement::runner::run_portal;
@@ -229,6 +230,7 @@ async fn run_listed(
 /// What the simple protocol needs to know of a statement: less than a Parse, because its
 /// plan is made when it runs.
 async fn complete_simple(session: &mut Session, prepared: Prepared) -> Result<Prepared> {
+    let prepared = with_sizes(session, prepared).await?;
     let Some(statement) = prepared.statement() else { return Ok(prepared) };
     // PREPARE has parameters of its own.
     if prepared.parameters() > 0 && !matches!(statement, Statement::Prepare(_)) {

@@ -13,14 +13,16 @@ use crate::statement::context::statement_environment;
 use crate::statement::cursor_rows::cursor_columns;
 use crate::statement::kinds::{is_planned, returns_rows, runs_in_any_block};
 use crate::statement::plans::planning::{catalog_ahead, plan_now};
+use crate::statement::plans::sizes::with_sizes;
 use crate::statement::prepared::{Prepared, unknown_statement};
 use crate::transaction::open::ensure_open;
 
 /// Finds out a new statement's parameters and columns.
 pub(crate) async fn describe_prepared(
     session: &mut Session,
-    mut prepared: Prepared,
+    prepared: Prepared,
 ) -> Result<Prepared> {
+    let mut prepared = with_sizes(session, prepared).await?;
     let Some(statement) = prepared.statement().cloned() else { return Ok(prepared) };
     if !runs_in_any_block(&statement) {
         session.block.check()?;

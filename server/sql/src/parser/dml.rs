@@ -12,10 +12,9 @@ use super::embedded::{delegate, next_expr, next_query, next_select_item, next_ta
 use super::names::{parse_ident, parse_label, parse_object_name};
 use crate::ast::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete, Insert,
-    InsertSource, OnConflict, Overriding, Returning, SetSizes, Statement, TargetColumn, Truncate,
-    Update, With,
+    InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn, Truncate, Update,
+    With,
 };
-use crate::{fold, is_default};
 
 /// INSERT, UPSERT, UPDATE or DELETE, behind its `WITH` list.
 pub(crate) fn parse_change(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
@@ -154,41 +153,7 @@ fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement
     let selection = parse_selection(cursor)?;
     let returning = parse_returning(cursor)?;
     let update = Update { with, table, alias, assignments, from, selection, current_of, returning };
-    Ok(match sizes_of(&update) {
-        Some(sizes) => Statement::SetSizes(Box::new(sizes)),
-        None => Statement::Update(Box::new(update)),
-    })
-}
-
-/// The new sizes of relations, if the statement changes nothing but them in `pg_class`.
-fn sizes_of(update: &Update) -> Option<SetSizes> {
-    let name: Vec<String> =
-        update.table.0.iter().filter_map(|part| part.as_ident().map(fold)).collect();
-    let name: Vec<&str> = name.iter().map(String::as_str).collect();
-    let is_plain = update.with.is_none()
-        && update.from.is_empty()
-        && update.current_of.is_none()
-        && matches!(update.returning, Returning::None);
-    if !is_plain || !matches!(name[..], ["pg_class"] | ["pg_catalog", "pg_class"]) {
-        return None;
-    }
-    let (mut rows, mut pages) = (None, None);
-    for assignment in &update.assignments {
-        let AssignmentTarget::Column(TargetColumn { name, part }) = &assignment.target else {
-            return None;
-        };
-        let AssignmentValue::Expr(value) = &assignment.value else { return None };
-        let place = match fold(name).as_str() {
-            "reltuples" => &mut rows,
-            "relpages" => &mut pages,
-            _ => return None,
-        };
-        if !part.is_empty() || is_default(value) || place.replace(value.clone()).is_some() {
-            return None;
-        }
-    }
-    let (alias, selection) = (update.alias.clone(), update.selection.clone());
-    Some(SetSizes { alias, rows, pages, selection })
+    Ok(Statement::Update(Box::new(update)))
 }
 
 /// `[AS] alias` of a target table; `next` is the word that may follow instead.

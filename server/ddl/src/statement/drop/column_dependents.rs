@@ -9,6 +9,7 @@ use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::statement::drop::dependents::Doomed;
 use crate::statement::drop::relations::drop_all;
+use crate::statement::object::statistics::{drop_found, reading_field};
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
 use crate::statement::trigger::triggers_reading;
@@ -28,15 +29,12 @@ pub(crate) fn check_column_dependents(
         .filter(|view| view.database == table.database && view_reads(view, table.id, column))
         .map(|view| view.id)
         .collect();
-    let generated: Vec<&Column> = table
-        .columns
-        .iter()
-        .filter(|other| {
-            other.id != column.id
-                && !other.is_key_expr
-                && expr_reads(table, other.generated.as_ref(), column.id)
-        })
-        .collect();
+    let is_generated = |other: &&Column| {
+        other.id != column.id
+            && !other.is_key_expr
+            && expr_reads(table, other.generated.as_ref(), column.id)
+    };
+    let generated: Vec<&Column> = table.columns.iter().filter(is_generated).collect();
     let relation = quote_ident(&table.name);
     let on = format!("column {} of table {relation}", column.name);
     let triggers = triggers_reading(table, column.id);
@@ -44,6 +42,8 @@ pub(crate) fn check_column_dependents(
     let policies = policies_reading(&catalog, table, column.id);
     let policy_lines: Vec<String> =
         policies.iter().map(|(table, policy)| describe_policy(cx, table, policy)).collect();
+    let statistics = reading_field(cx, table.database, (table.id, column.id));
+    let statistics_lines = statistics.iter().map(|(.., name)| format!("statistics object {name}"));
     let view_lines = views.iter().map(|id| describe(cx, &catalog, *id));
     let column_lines =
         generated.iter().map(|other| format!("column {} of table {relation}", other.name));
@@ -55,7 +55,7 @@ pub(crate) fn check_column_dependents(
         DropBehavior::Cascade => Vec::new(),
     };
     let lines = keys.into_iter().chain(view_lines).chain(column_lines).chain(trigger_lines);
-    let lines: Vec<String> = lines.chain(policy_lines).collect();
+    let lines: Vec<String> = lines.chain(policy_lines).chain(statistics_lines).collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -76,6 +76,7 @@ pub(crate) fn check_column_dependents(
         table.columns.retain(|column| !gone.contains(&column.id));
         table.triggers.retain(|trigger| !gone_triggers.contains(&trigger.id));
     })?;
+    drop_found(cx, &statistics)?;
     for (of, policy) in &policies {
         change_table(cx, of.id, |of| {
             of.security.policies.retain(|other| other.id != policy.id);

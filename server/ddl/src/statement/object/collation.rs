@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Collations, Id, Object, OwnCollation, Schema, Table};
+use braid_catalog::{Collations, ExtendedStatistics, Id, Object, OwnCollation, Schema, Table};
 use braid_plan::collation_named;
 use braid_sql::ast::{
     CollationSource, CreateCollation, DropBehavior, Expr, Ident, ObjectName, RenameKind, Value,
@@ -331,11 +331,17 @@ fn text_of<T: serde::Serialize>(descriptor: &T) -> Result<String> {
     serde_json::to_string(descriptor).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// The columns of a table with a collation, or the table if only its expressions name it.
+/// The columns and statistics objects of a table with a collation, or the table if only other
+/// expressions name it.
 fn table_users(table: &Table, stored: &str) -> Vec<String> {
     let columns = table.visible_columns();
     let own = columns.filter(|column| column.collation.as_deref() == Some(stored));
-    let lines: Vec<String> =
-        own.map(|column| format!("column {} of table {}", column.name, table.name)).collect();
+    let own = own.map(|column| format!("column {} of table {}", column.name, table.name));
+    let mark = format!("{stored}\"");
+    let names =
+        |object: &&ExtendedStatistics| object.exprs.iter().any(|expr| expr.sql().contains(&mark));
+    let statistics = table.statistics.iter().filter(names);
+    let statistics = statistics.map(|object| format!("statistics object {}", object.name));
+    let lines: Vec<String> = own.chain(statistics).collect();
     if lines.is_empty() { vec![format!("table {}", table.name)] } else { lines }
 }

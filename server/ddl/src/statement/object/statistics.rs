@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use braid_catalog::names::choose_name;
 use braid_catalog::{
-    ColumnId, ExtendedStatistics, Id, Object, Relation, Schema, StatisticsKind, StatisticsObjects,
-    StoredExpr, Table, is_temporary,
+    Column, ColumnId, ExtendedStatistics, Id, Object, Relation, Schema, StatisticsKind,
+    StatisticsObjects, StoredExpr, Table, is_temporary,
 };
 use braid_codec::key::is_orderable;
 use braid_sql::ast::{AlterStatistics, CreateStatistics, Expr, Ident, ObjectName, RenameKind};
-use braid_sql::fold;
+use braid_sql::{field_mark, fold};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::owner::check_new_owner;
 use crate::table::descriptor::change_table;
-use crate::table::exprs::{index_key_expr, restate_expr};
+use crate::table::expr_text::expr_reads;
+use crate::table::exprs::{restate_expr, statistics_expr};
 
 /// Columns and expressions of an object, at most.
 const ITEMS_MAX: usize = 8;
@@ -94,7 +95,7 @@ pub(crate) fn copy(
         let mut exprs = Vec::with_capacity(object.exprs.len());
         for expr in &object.exprs {
             let expr = restate_expr(cx, source, expr);
-            exprs.push(index_key_expr(cx, &shape, expr.sql())?.0);
+            exprs.push(statistics_expr(cx, &shape, expr.sql())?.0);
         }
         let words = names.into_iter().chain(exprs.iter().map(|_| "expr".to_owned()));
         let words = words.collect::<Vec<_>>().join("_");
@@ -152,21 +153,14 @@ struct Items {
 fn items(cx: &DdlContext<'_>, table: &Arc<Table>, written: &[Expr]) -> Result<Items> {
     let mut items = Items::default();
     for item in written {
-        match item {
-            Expr::Identifier(name) => add_column(table, name, &mut items)?,
-            expr => items.exprs.push(index_key_expr(cx, table, &expr.to_string())?),
+        match column_name(table, item) {
+            Some(name) => add_column(table, name, &mut items)?,
+            None => items.exprs.push(statistics_expr(cx, table, &item.to_string())?),
         }
     }
     let Items { columns, exprs } = &mut items;
-    if written.len() > 1
-        && let Some((_, ty)) = exprs.iter().find(|(_, ty)| !is_orderable(ty))
-    {
-        let message = format!(
-            "expression cannot be used in multivariate statistics because its type {} has no \
-             default btree operator class",
-            ty.display_name()
-        );
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    if written.len() > 1 {
+        exprs.iter().try_for_each(|(_, ty)| check_expr_type(ty))?;
     }
     if columns.len() == 1 && exprs.is_empty() {
         let message = "extended statistics require at least 2 columns";
@@ -186,6 +180,18 @@ fn items(cx: &DdlContext<'_>, table: &Arc<Table>, written: &[Expr]) -> Result<It
     Ok(items)
 }
 
+/// The name of the column that an item is. In parentheses a table's name is its whole row.
+fn column_name<'e>(table: &Table, item: &'e Expr) -> Option<&'e Ident> {
+    let inner = match item {
+        Expr::Identifier(name) => return Some(name),
+        Expr::Nested(inner) => &**inner,
+        _ => return None,
+    };
+    let Expr::Identifier(name) = inner else { return None };
+    let is_column = fold(name) != table.name || table.column_by_name(&table.name).is_some();
+    is_column.then_some(name)
+}
+
 fn add_column(table: &Table, name: &Ident, items: &mut Items) -> Result<()> {
     let name = fold(name);
     let Some(column) = table.visible_columns().find(|column| column.name == name) else {
@@ -202,15 +208,93 @@ fn add_column(table: &Table, name: &Ident, items: &mut Items) -> Result<()> {
             }
         });
     };
-    if !is_orderable(&column.ty) {
-        let message = format!(
-            "column \"{name}\" cannot be used in statistics because its type {} has no default \
-             btree operator class",
-            column.ty.display_name()
-        );
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
+    check_column_type(column)?;
     items.columns.push(column.id);
+    Ok(())
+}
+
+/// 0A000 for a column whose values have no order.
+fn check_column_type(column: &Column) -> Result<()> {
+    if is_orderable(&column.ty) {
+        return Ok(());
+    }
+    let message = format!(
+        "column \"{}\" cannot be used in statistics because its type {} has no default btree \
+         operator class",
+        column.name,
+        column.ty.display_name()
+    );
+    Err(Error::new(SqlState::FeatureNotSupported, message))
+}
+
+/// 0A000 for an expression among several whose values have no order.
+fn check_expr_type(ty: &SqlType) -> Result<()> {
+    if is_orderable(ty) {
+        return Ok(());
+    }
+    let message = format!(
+        "expression cannot be used in multivariate statistics because its type {} has no default \
+         btree operator class",
+        ty.display_name()
+    );
+    Err(Error::new(SqlState::FeatureNotSupported, message))
+}
+
+/// Reads the objects of a table again after the type of a column has changed.
+pub(crate) fn restate(
+    cx: &DdlContext<'_>,
+    old: &Table,
+    changed: &mut Table,
+    column: ColumnId,
+) -> Result<()> {
+    let shape = Arc::new(changed.clone());
+    for object in &mut changed.statistics {
+        if object.columns.contains(&column)
+            && let Some(column) = shape.column(column)
+        {
+            check_column_type(column)?;
+        }
+        let is_alone = object.columns.len() + object.exprs.len() == 1;
+        for expr in &mut object.exprs {
+            if expr_reads(old, Some(expr), column) {
+                let restated = restate_expr(cx, old, expr);
+                let (stored, ty) = statistics_expr(cx, &shape, restated.sql())?;
+                if !is_alone {
+                    check_expr_type(&ty)?;
+                }
+                *expr = stored;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An object with its table, in messages by its name.
+pub(crate) type Found = (Id, Id, String);
+
+/// The objects in a database that read a column of a composite type or of the rows of a table.
+pub(crate) fn reading_field(
+    cx: &DdlContext<'_>,
+    database: Id,
+    (relation, column): (Id, ColumnId),
+) -> Vec<Found> {
+    let (catalog, mark) = (cx.catalog(), format!("\"{}\"", field_mark(relation, column)));
+    let mut found = Vec::new();
+    for table in catalog.tables().in_database(database) {
+        let reads = |object: &&ExtendedStatistics| {
+            object.exprs.iter().any(|expr| expr.sql().contains(mark.as_str()))
+        };
+        let objects = table.statistics.iter().filter(reads);
+        found.extend(objects.map(|object| (table.id, object.id, object.name.clone())));
+    }
+    found
+}
+
+/// Drops these objects.
+pub(crate) fn drop_found(cx: &mut DdlContext<'_>, found: &[Found]) -> Result<()> {
+    for (table, id, _) in found {
+        change_table(cx, *table, |table| table.statistics.retain(|object| object.id != *id))?;
+    }
     Ok(())
 }
 
@@ -316,7 +400,7 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
         RenameKind::To(new) => {
             let new = fold(new);
             check_owner(cx, &object)?;
-            check_create(cx, object.schema)?;
+            check_create(cx, cx.user(), object.schema)?;
             refuse_taken(object.schema, &new)?;
             change(cx, (&table, object.id), |object| object.name = new)
         }
@@ -325,13 +409,14 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             if owner != object.owner {
                 check_owner(cx, &object)?;
                 check_new_owner(cx, owner)?;
+                check_create(cx, owner, object.schema)?;
             }
             change(cx, (&table, object.id), |object| object.owner = owner)
         }
         RenameKind::SetSchema(to) => {
             let target = cx.schema(&fold(to))?.id;
             check_owner(cx, &object)?;
-            check_create(cx, target)?;
+            check_create(cx, cx.user(), target)?;
             if target == object.schema {
                 return Ok(());
             }
@@ -342,11 +427,14 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
     }
 }
 
-/// 42501 unless the user may make objects in the schema.
-fn check_create(cx: &DdlContext<'_>, schema: Id) -> Result<()> {
+/// 42501 unless a role may make objects in the schema, or the user is a superuser.
+fn check_create(cx: &DdlContext<'_>, role: Id, schema: Id) -> Result<()> {
     let catalog = cx.catalog();
     let Some(schema): Option<&Arc<Schema>> = catalog.schemas().get(schema) else { return Ok(()) };
-    catalog.privileges().check(cx.user(), Object::Schema(schema), "CREATE")
+    match catalog.privileges().is_superuser(cx.user()) {
+        true => Ok(()),
+        false => catalog.privileges().check(role, Object::Schema(schema), "CREATE"),
+    }
 }
 
 pub(crate) fn comment(

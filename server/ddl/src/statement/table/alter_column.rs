@@ -20,6 +20,7 @@ use crate::rows::reader::{block_writers, table_reader};
 use crate::rows::rewrite::rewrite_rows;
 use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
+use crate::statement::object::statistics;
 use crate::statement::object::view::view_reads;
 use crate::statement::policy::{describe_policy, policies_reading};
 use crate::statement::trigger::triggers_reading;
@@ -236,6 +237,7 @@ async fn set_type(
     }
     let id = column.id;
     restate_conditions(cx, old, changed, id)?;
+    statistics::restate(cx, old, changed, id)?;
     restate_terms(changed)?;
     let target = Arc::new(changed.clone());
     rewrite_rows(cx, old, changed, |cx, row| {

@@ -23,6 +23,7 @@ use crate::names::types::column_type;
 use crate::names::user_types::{column_domain, new_schema};
 use crate::roles::default_privileges::new_grants;
 use crate::statement::drop::relations::drop_relations;
+use crate::statement::object::statistics::{Found, drop_found, reading_field};
 use crate::statement::object::view::{store_views, view_reads};
 use crate::statement::types::enums::make_name_free;
 use crate::statement::types::row_users::{
@@ -239,7 +240,8 @@ fn expressions(table: &Table) -> impl Iterator<Item = &StoredExpr> {
         .columns
         .iter()
         .flat_map(|column| column.default.iter().chain(column.generated.as_ref()));
-    checks.chain(predicates).chain(columns)
+    let statistics = table.statistics.iter().flat_map(|object| &object.exprs);
+    checks.chain(predicates).chain(columns).chain(statistics)
 }
 
 /// What reads an attribute.
@@ -249,6 +251,8 @@ struct Readers {
     domain_checks: Vec<(Id, Id)>,
     /// Constraints of tables: table and constraint.
     checks: Vec<(Id, Id)>,
+    /// Objects of CREATE STATISTICS.
+    statistics: Vec<Found>,
     /// Views.
     views: Vec<Id>,
     /// A table with another expression that does, and one line for each of all.
@@ -273,12 +277,17 @@ fn readers(cx: &DdlContext<'_>, found: &Composite, attribute: &Column) -> Reader
             all.checks.push((table.id, check.id));
             all.lines.push(format!("constraint {} on {shown}", check.name));
         }
-        let is_check = |expr: &StoredExpr| table.checks.iter().any(|check| check.expr == *expr);
-        if all.table.is_none() && expressions(table).any(|expr| reads(expr) && !is_check(expr)) {
+        let is_apart = |expr: &StoredExpr| {
+            table.checks.iter().any(|check| check.expr == *expr)
+                || table.statistics.iter().any(|object| object.exprs.contains(expr))
+        };
+        if all.table.is_none() && expressions(table).any(|expr| reads(expr) && !is_apart(expr)) {
             all.table = Some(table.id);
             all.lines.push(shown);
         }
     }
+    all.statistics = reading_field(cx, found.database, (found.id, attribute.id));
+    all.lines.extend(all.statistics.iter().map(|(.., name)| format!("statistics object {name}")));
     for view in Queries::of(&catalog).in_database(found.database) {
         if view_reads(&view, found.id, attribute) {
             all.views.push(view.id);
@@ -331,6 +340,7 @@ fn drop_readers(
     for (table, check) in readers.checks {
         change_table(cx, table, |table| table.checks.retain(|known| known.id != check))?;
     }
+    drop_found(cx, &readers.statistics)?;
     for (domain, check) in readers.domain_checks {
         let Some(domain) = cx.catalog().domains().get(domain).cloned() else { continue };
         let mut changed = Domain::clone(&domain);

@@ -218,7 +218,7 @@ pub(crate) async fn drop_dependents(cx: &mut DdlContext<'_>, dependents: Depende
     Ok(())
 }
 
-/// The columns and views that need a collation, except of what goes anyway.
+/// The columns, statistics objects and views that need a collation, except of what goes anyway.
 pub(crate) fn collation_dependents(
     cx: &DdlContext<'_>,
     found: &OwnCollation,
@@ -233,6 +233,11 @@ pub(crate) fn collation_dependents(
             if table.materialized.is_none() {
                 add_column(cx, &catalog, table, column, &on, &mut all);
             }
+        }
+        let names = |expr: &StoredExpr| expr.sql().contains(&format!("{stored}\""));
+        for object in table.statistics.iter().filter(|object| object.exprs.iter().any(names)) {
+            let text = format!("statistics object {}", object.name);
+            all.add(Dependent::Statistics(table.id, object.id), text, &on);
         }
     }
     let names = |view: &View| {

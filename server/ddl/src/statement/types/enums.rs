@@ -282,7 +282,8 @@ fn stored_exprs(table: &mut Table) -> impl Iterator<Item = &mut StoredExpr> {
         .columns
         .iter_mut()
         .flat_map(|column| column.default.as_mut().into_iter().chain(column.generated.as_mut()));
-    checks.chain(predicates).chain(columns)
+    let statistics = table.statistics.iter_mut().flat_map(|object| &mut object.exprs);
+    checks.chain(predicates).chain(columns).chain(statistics)
 }
 
 /// Changes the literals of an enum in an expression; whether there are any.

@@ -27,6 +27,7 @@ pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
         "column generation expressions" => Some("column generation expression"),
         "index predicates" => Some("index predicate"),
         "index expressions" => Some("index expression"),
+        "statistics expressions" => Some("statistics expression"),
         IN_INDEX_FUNCTION => Some("function of an index"),
         "DEFAULT expressions" => Some("DEFAULT expression"),
         "trigger WHEN conditions" => Some("trigger WHEN condition"),

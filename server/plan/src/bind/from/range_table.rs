@@ -7,7 +7,7 @@ use super::items::name_parts;
 use crate::bind::Binder;
 use crate::bind::expr::scalar::{bind_expr, read_column};
 use crate::bind::from::privileges::check_guarded;
-use crate::bind::from::system_columns::stored_system_column;
+use crate::bind::from::system_columns::{refuse_own_row, stored_system_column};
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -255,6 +255,7 @@ pub(crate) fn table_row(
     let parts = name_parts(name);
     let (schema, table) = table_name(binder, &parts, None)?;
     let scope = scope_of_table(binder, &cx.scopes, schema, table)?;
+    refuse_own_row(cx.clause)?;
     whole_row(binder, scope, (schema, table))
 }
 

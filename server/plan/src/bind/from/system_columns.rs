@@ -56,6 +56,7 @@ fn refuse_system_column(name: &str, clause: &str) -> Result<()> {
         "MERGE WHEN AND" => {
             format!("cannot use system column \"{name}\" in MERGE WHEN condition")
         }
+        "statistics expressions" => return Err(no_statistics()),
         _ => return Ok(()),
     };
     if name == TABLE_OID {
@@ -64,10 +65,18 @@ fn refuse_system_column(name: &str, clause: &str) -> Result<()> {
     Err(Error::new(SqlState::InvalidColumnReference, message))
 }
 
-/// 42P17 for the whole row in the expression of one of its columns.
+/// 0A000: CREATE STATISTICS takes neither system columns nor whole rows, and calls both the same.
+fn no_statistics() -> Error {
+    let message = "statistics creation on system columns is not supported";
+    Error::new(SqlState::FeatureNotSupported, message)
+}
+
+/// 42P17 for the whole row in the expression of one of its columns, 0A000 in that of statistics.
 pub(crate) fn refuse_own_row(clause: &str) -> Result<()> {
-    if clause != "column generation expressions" {
-        return Ok(());
+    match clause {
+        "column generation expressions" => {}
+        "statistics expressions" => return Err(no_statistics()),
+        _ => return Ok(()),
     }
     let message = "cannot use whole-row variable in column generation expression";
     Err(Error::new(SqlState::InvalidObjectDefinition, message)

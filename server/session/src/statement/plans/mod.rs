@@ -3,3 +3,4 @@
 pub(crate) mod cache;
 pub(crate) mod current_of;
 pub(crate) mod planning;
+pub(crate) mod sizes;

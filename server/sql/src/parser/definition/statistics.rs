@@ -48,7 +48,11 @@ fn parse_item(cursor: &mut Cursor<'_>) -> Result<Expr> {
     if cursor.take_symbol(&Token::LParen) {
         let expr = next_expr(cursor)?;
         cursor.expect_symbol(&Token::RParen)?;
-        return Ok(expr);
+        // A name in parentheses may mean the whole row.
+        return Ok(match expr {
+            Expr::Identifier(_) => Expr::Nested(Box::new(expr)),
+            expr => expr,
+        });
     }
     if matches!(cursor.peek_nth(1), Token::LParen | Token::Period) {
         return delegate(cursor, |parser| parser.parse_subexpr(CALL_PREC));

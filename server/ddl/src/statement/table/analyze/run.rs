@@ -100,6 +100,15 @@ pub(super) async fn store(
     cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)
 }
 
+/// Nothing is known of a table any more.
+pub(super) async fn forget(cx: &DdlContext<'_>, table: &Table) -> Result<()> {
+    if is_temporary(table.id) {
+        cx.catalog().statistics.forget(table.id);
+        return Ok(());
+    }
+    cx.cache.forget_statistics(cx.txn().database(), table.id).await.map_err(from_kv)
+}
+
 impl Counts {
     async fn finish(self, cx: &DdlContext<'_>, table: &Table) -> Result<TableStatistics> {
         let (rows, is_whole) = self.sample.finish();

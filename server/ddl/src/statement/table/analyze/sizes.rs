@@ -6,18 +6,20 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Table, TableStatistics};
+use braid_catalog::TableStatistics;
 use braid_exec::ExecContext;
 use braid_plan::plan;
-use braid_sql::ast::{Expr, Query, SelectItem, SetExpr, SetSizes, Statement};
+use braid_sql::ast::{Expr, Query, SetSizes, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::context::DdlContext;
 
-use super::run::store;
+use super::run::{forget, store};
 
 /// The bytes of a page, in which `relpages` counts.
 const PAGE_BYTES: f64 = 8192.0;
+/// The most rows that are assumed of a table.
+const ROWS_MAX: f64 = 1e15;
 
 /// Sets the sizes that a statement gives; returns the command tag.
 pub(crate) async fn set_sizes(cx: &mut DdlContext<'_>, sizes: &SetSizes) -> Result<String> {
@@ -26,76 +28,83 @@ pub(crate) async fn set_sizes(cx: &mut DdlContext<'_>, sizes: &SetSizes) -> Resu
         let message = "permission denied for table pg_class";
         return Err(Error::new(SqlState::InsufficientPrivilege, message));
     }
-    let rows = rows_of(cx, query_of(sizes)?).await?;
-    let mut sizes = Vec::with_capacity(rows.len());
+    let rows = rows_of(cx, query_of(sizes)?).await.map_err(Error::without_position)?;
+    let mut changes = Vec::with_capacity(rows.len());
     for row in &rows {
         let [oid, tuples, pages] = &row[..] else {
             return Err(Error::broken("a query of sizes has three columns"));
         };
+        refuse_null("reltuples", sizes.rows.as_ref(), tuples)?;
+        refuse_null("relpages", sizes.pages.as_ref(), pages)?;
         let oid = oid.as_int().and_then(|oid| u32::try_from(oid).ok());
         let table = oid.and_then(|oid| catalog.table(oid)).cloned();
         let Some(table) = table.filter(|table| table.partitioning.is_none()) else {
             return Err(Error::unsupported("a new size of anything but a table"));
         };
-        sizes.push((table, number(tuples)?, number(pages)?));
+        let tuples = match tuples {
+            Datum::Float(tuples) => Some(*tuples),
+            _ => None,
+        };
+        changes.push((table, tuples, pages.as_int()));
     }
-    for (table, tuples, pages) in sizes {
+    for (table, tuples, pages) in changes {
         let known = catalog.statistics.of(table.id);
-        store(cx, &table, resized(&table, &known, tuples, pages)?).await?;
+        match resized(&known, tuples, pages) {
+            Some(statistics) => store(cx, &table, statistics).await?,
+            None => forget(cx, &table).await?,
+        }
     }
     Ok(format!("UPDATE {}", rows.len()))
 }
 
-/// A query of three columns: the number of a relation and the new values; NULL is in the place of
-/// one that stays.
-fn query_of(sizes: &SetSizes) -> Result<Box<Query>> {
-    let alias = sizes.alias.as_ref().map_or("pg_class".to_owned(), |alias| alias.to_string());
-    let text = format!("SELECT oid, NULL, NULL FROM pg_catalog.pg_class AS {alias}");
-    let mut query = braid_sql::parse_query(&text)?;
-    if let SetExpr::Select(select) = &mut *query.body {
-        let values: [&Option<Expr>; 2] = [&sizes.rows, &sizes.pages];
-        for (item, value) in select.projection.iter_mut().skip(1).zip(values) {
-            if let Some(value) = value {
-                *item = SelectItem::UnnamedExpr(value.clone());
-            }
-        }
-        select.selection.clone_from(&sizes.selection);
+/// 23502 for a NULL in the place of a new size.
+fn refuse_null(column: &str, written: Option<&Expr>, value: &Datum) -> Result<()> {
+    if written.is_none() || !value.is_null() {
+        return Ok(());
     }
-    Ok(query)
+    let message = format!(
+        "null value in column \"{column}\" of relation \"pg_class\" violates not-null \
+         constraint"
+    );
+    Err(Error::new(SqlState::NotNullViolation, message))
 }
 
-/// The statistics with a new number of rows, of pages, or of both.
+/// A query of three columns: the number of a relation and the new values, as their columns have
+/// them; NULL is in the place of one that stays. In VALUES no set-returning function may stand.
+fn query_of(sizes: &SetSizes) -> Result<Box<Query>> {
+    let alias = sizes.alias.as_ref().map_or("pg_class".to_owned(), |alias| alias.to_string());
+    let value = |written: &Option<Expr>, ty: &str| match written {
+        Some(written) => format!("CAST(({written}) AS {ty})"),
+        None => format!("CAST(NULL AS {ty})"),
+    };
+    let (rows, pages) = (value(&sizes.rows, "real"), value(&sizes.pages, "integer"));
+    let mut text = format!(
+        "SELECT {alias}.oid, \"new sizes\".* FROM pg_catalog.pg_class AS {alias}, \
+         LATERAL (VALUES ({rows}, {pages})) AS \"new sizes\" (\"new rows\", \"new pages\")"
+    );
+    if let Some(selection) = &sizes.selection {
+        text = format!("{text} WHERE {selection}");
+    }
+    braid_sql::parse_query(&text).map_err(Error::without_position)
+}
+
+/// The statistics with a new number of rows, of pages, or of both; `None` for an unknown number of
+/// rows.
 fn resized(
-    table: &Table,
     known: &TableStatistics,
     tuples: Option<f64>,
-    pages: Option<f64>,
-) -> Result<TableStatistics> {
-    if tuples.is_some_and(|tuples| tuples < 0.0) || pages.is_some_and(|pages| pages < 0.0) {
-        let message = format!("an unknown size of table \"{}\"", table.name);
-        return Err(Error::unsupported(message));
+    pages: Option<i64>,
+) -> Option<TableStatistics> {
+    if tuples.is_some_and(|tuples| tuples.is_nan() || tuples < 0.0) {
+        return None;
     }
-    let rows = tuples.unwrap_or(known.rows as f64).round();
+    let rows = tuples.unwrap_or(known.rows as f64).round().min(ROWS_MAX);
     let bytes = match pages {
-        Some(pages) => pages * PAGE_BYTES,
+        Some(pages) => pages.max(0) as f64 * PAGE_BYTES,
         None => known.rows as f64 * known.row_bytes as f64,
     };
     let row_bytes = (bytes / rows.max(1.0)).floor() as u64;
-    Ok(TableStatistics { rows: rows as u64, row_bytes, ..known.clone() })
-}
-
-/// A number of any type; `None` for NULL.
-fn number(datum: &Datum) -> Result<Option<f64>> {
-    match datum {
-        Datum::Null => Ok(None),
-        Datum::Int(value) => Ok(Some(*value as f64)),
-        Datum::Float(value) => Ok(Some(*value)),
-        Datum::Numeric(value) => Ok(value.to_string().parse().ok()),
-        _ => {
-            let message = "the size of a relation is a number";
-            Err(Error::new(SqlState::DatatypeMismatch, message))
-        }
-    }
+    Some(TableStatistics { rows: rows as u64, row_bytes, ..known.clone() })
 }
 
 async fn rows_of(cx: &DdlContext<'_>, query: Box<Query>) -> Result<Vec<Row>> {
