@@ -94,10 +94,11 @@ pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     if !scan.union.is_empty() {
         return scan.union.iter().map(|part| read(part, catalog) + if_bounded(part)).sum();
     }
-    match scan.access.bounds.is_empty() {
-        true => estimate::table_rows(&scan.table, catalog),
-        false => estimate::rows_inside(scan, catalog) * each,
+    if scan.access.bounds.is_empty() {
+        return estimate::table_rows(&scan.table, catalog);
     }
+    let part = index.map_or(1.0, |index| partial_indexes::part(scan, index, catalog));
+    estimate::rows_inside(scan, part, catalog) * each
 }
 
 /// What a plan costs whose indexes and methods have been chosen.

@@ -18,10 +18,26 @@ use crate::tree::node::Node;
 const OPERATORS: [CompareOp; 6] =
     [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
 
-/// Gives both sides of such comparisons one type, subqueries included.
+/// Gives both sides of such comparisons one type, subqueries included. Predicates and keys of
+/// indexes are compared with conditions, so they change as well.
 pub fn apply(mut node: Node) -> Node {
     walk::exprs_mut(&mut node, &mut align);
+    if let Node::Scan(scan) = &mut node {
+        align_shared(&mut scan.predicates);
+        align_shared(&mut scan.key_exprs);
+    }
     walk::map_children(node, &mut apply)
+}
+
+/// Other plans may have the same expressions, so what changes is a copy.
+fn align_shared<K: Copy>(exprs: &mut Arc<[(K, Expr)]>) {
+    let compares =
+        |e: &Expr| matches!(e, Expr::Call(call) if comparison(call.function.name).is_some());
+    if exprs.iter().any(|(_, e)| e.any(&mut |e| compares(e))) {
+        let mut copies = exprs.to_vec();
+        copies.iter_mut().for_each(|(_, e)| align(e));
+        *exprs = copies.into();
+    }
 }
 
 fn align(e: &mut Expr) {
@@ -34,9 +50,9 @@ fn align(e: &mut Expr) {
         Expr::Call(call) => {
             let Some(op) = comparison(call.function.name) else { return };
             let [a, b] = &mut call.args[..] else { return };
-            let aligned = match (needs(a).is_empty(), needs(b).is_empty()) {
-                (false, true) => aligned(op, &a.ty(), b).map(|(op, b)| (op, take(a), b)),
-                (true, false) => {
+            let aligned = match (reads_column(a), reads_column(b)) {
+                (true, false) => aligned(op, &a.ty(), b).map(|(op, b)| (op, take(a), b)),
+                (false, true) => {
                     let aligned = aligned(op.flipped(), &b.ty(), a);
                     aligned.map(|(op, a)| (op.flipped(), a, take(b)))
                 }
@@ -53,6 +69,11 @@ fn align(e: &mut Expr) {
 /// The comparison that an operator of two types makes.
 fn comparison(name: &str) -> Option<CompareOp> {
     OPERATORS.into_iter().find(|op| op.symbol() == name)
+}
+
+/// Columns of an index's own expressions are inputs.
+fn reads_column(e: &Expr) -> bool {
+    e.any(&mut |e| matches!(e, Expr::Input(..))) || !needs(e).is_empty()
 }
 
 fn take(e: &mut Expr) -> Expr {

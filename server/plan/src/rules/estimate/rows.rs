@@ -51,12 +51,13 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
 pub const UNKNOWN_LIMIT: f64 = 100.0;
 
 /// The rows that a scan reads inside its bounds, before the conditions that are left are checked.
-pub fn rows_inside(scan: &Scan, catalog: &Catalog) -> f64 {
+/// `part` is the part of the table's rows that are in the index.
+pub fn rows_inside(scan: &Scan, part: f64, catalog: &Catalog) -> f64 {
     if scan.filter.is_empty() || scan.bounded_by.is_empty() {
         return scan.rows;
     }
     let inside = part_of_all(&scan.bounded_by, scan, catalog);
-    (table_rows(&scan.table, catalog) * inside).max(scan.rows)
+    (table_rows(&scan.table, catalog) * part * inside).max(scan.rows)
 }
 
 /// The rows that an operator gives. Scans and joins keep the first answer: later steps move their

@@ -17,11 +17,17 @@ use crate::tree::node::{Limit, Node, Project};
 
 /// Moves such values in a plan and in its subqueries.
 pub fn apply(node: Node) -> Node {
-    let mut node = walk::map_children(node, &mut apply);
+    let mut node = without_subqueries(node);
+    // Once for the whole plan: each operator would look through all that are below it.
     walk::subplans(&mut node, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = apply(taken);
     });
+    node
+}
+
+fn without_subqueries(node: Node) -> Node {
+    let mut node = walk::map_children(node, &mut without_subqueries);
     move_up(&mut node);
     node
 }
