@@ -450,7 +450,7 @@ pub trait Lookup: Send + Sync {
     fn statistics_object(&self, _oid: u32) -> Option<StatisticsText> {
         None
     }
-    /// An object by its kind and its names: its catalog, its own number, and that of a column.
+    /// The address of an object with this kind and these names: catalog, object and column.
     fn object_address(&self, kind: &str, _names: &[String]) -> Result<(u32, u32, i32)> {
         Err(Error::unsupported(format_args!("pg_get_object_address of a {kind}")))
     }

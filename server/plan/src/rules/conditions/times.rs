@@ -15,9 +15,6 @@ use crate::rules::walk;
 use crate::tree::expr::{CastExpr, CompareOp, Expr};
 use crate::tree::node::Node;
 
-const OPERATORS: [CompareOp; 6] =
-    [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
-
 /// Gives both sides of such comparisons one type, subqueries included. Predicates and keys of
 /// indexes are compared with conditions, so they change as well.
 pub fn apply(mut node: Node) -> Node {
@@ -31,8 +28,10 @@ pub fn apply(mut node: Node) -> Node {
 
 /// Other plans may have the same expressions, so what changes is a copy.
 fn align_shared<K: Copy>(exprs: &mut Arc<[(K, Expr)]>) {
-    let compares =
-        |e: &Expr| matches!(e, Expr::Call(call) if comparison(call.function.name).is_some());
+    let compares = |e: &Expr| match e {
+        Expr::Call(call) => CompareOp::from_symbol(call.function.name).is_some(),
+        _ => false,
+    };
     if exprs.iter().any(|(_, e)| e.any(&mut |e| compares(e))) {
         let mut copies = exprs.to_vec();
         copies.iter_mut().for_each(|(_, e)| align(e));
@@ -48,7 +47,7 @@ fn align(e: &mut Expr) {
             *plan = apply(std::mem::replace(plan, Node::one_row()));
         }
         Expr::Call(call) => {
-            let Some(op) = comparison(call.function.name) else { return };
+            let Some(op) = CompareOp::from_symbol(call.function.name) else { return };
             let [a, b] = &mut call.args[..] else { return };
             let aligned = match (reads_column(a), reads_column(b)) {
                 (true, false) => aligned(op, &a.ty(), b).map(|(op, b)| (op, take(a), b)),
@@ -64,11 +63,6 @@ fn align(e: &mut Expr) {
         }
         _ => {}
     }
-}
-
-/// The comparison that an operator of two types makes.
-fn comparison(name: &str) -> Option<CompareOp> {
-    OPERATORS.into_iter().find(|op| op.symbol() == name)
 }
 
 /// Columns of an index's own expressions are inputs.
@@ -145,6 +139,9 @@ fn has_timestamp(datum: &Datum) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OPERATORS: [CompareOp; 6] =
+        [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
 
     #[test]
     fn a_comparison_with_a_date_is_that_with_the_timestamp() {
