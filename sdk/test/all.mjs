@@ -22,6 +22,9 @@ const print = (line) => process.stdout.write(`   ${line}\n`);
 /** The kills and jobs of the queue's kill test are fewer over TiKV: each kill waits for a lease. */
 const QUEUE_OVER_TIKV = { BRAID_TEST_STORE: 'tikv', QUEUE_JOBS: '50', QUEUE_KILLS: '3' };
 
+/** What the small size tests of the queue over TiKV; the other files hardly see the store. */
+const QUEUE_FILES_OVER_TIKV = isSmall ? ['test/queue.test.ts', 'test/kill.test.ts'] : [];
+
 /** Runs one part, perhaps beside others; a failure is noted and the other parts still run. */
 async function part(name, work) {
   const outcome = { name, ok: false, text: 'failed' };
@@ -80,9 +83,9 @@ async function main() {
     ? Promise.resolve(server)
     : step('server binary (cargo build --release --bin braid)', buildServer);
   const lanes = new Lanes(LANES);
-  const ofPackage = (folder, env) => async () => {
+  const ofPackage = (folder, env, files) => async () => {
     const path = await binary;
-    return lanes.run(() => packageTests(folder, path, env));
+    return lanes.run(() => packageTests(folder, path, env, files));
   };
   await Promise.all([
     checked,
@@ -93,7 +96,10 @@ async function main() {
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
     part('queue', ofPackage('sdk/packages/queue')),
-    part('queue over TiKV', ofPackage('sdk/packages/queue', QUEUE_OVER_TIKV)),
+    part(
+      'queue over TiKV',
+      ofPackage('sdk/packages/queue', QUEUE_OVER_TIKV, QUEUE_FILES_OVER_TIKV),
+    ),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('bench pictures', ofPackage('bench')),

@@ -12,13 +12,14 @@ import { run } from '../../examples/iot-worker/steps.mjs';
  * @param {string} folder
  * @param {string} binary
  * @param {Record<string, string>} [env] further variables, such as `BRAID_TEST_STORE`
+ * @param {string[]} [files] words in the paths of the test files that run; all unless given
  */
-export async function packageTests(folder, binary, env = {}) {
+export async function packageTests(folder, binary, env = {}, files = []) {
   const scratch = await mkdtemp(join(tmpdir(), 'braid-tests-'));
   const report = join(scratch, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   try {
-    const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters], {
+    const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters, ...files], {
       env: { BRAID_BINARY: binary, ...env },
       prefix: `${folder}${env.BRAID_TEST_STORE === 'tikv' ? ' over TiKV' : ''} | `,
     });

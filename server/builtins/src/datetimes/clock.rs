@@ -4,8 +4,8 @@
 //! `clock_timestamp()` moves while a statement runs.
 
 use braid_types::datetime::{
-    DAY_MICROS, ZoneName, fixed_zone, is_infinite, local_to_utc, offset_at, utc_to_local,
-    zone_by_name,
+    DAY_MICROS, ZoneName, fixed_zone, is_infinite, local_range, local_to_utc, offset_at,
+    utc_to_local, zone_by_name,
 };
 use braid_types::timetz::TimeTz;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
@@ -83,6 +83,11 @@ fn to_instant(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Timestamptz(local_to_utc(&zone.at_local(value), value)?))
 }
 
+/// The first and the last local time of the session's zone that may be an instant.
+fn local_ends(call: &Call<'_>) -> Result<(i64, i64)> {
+    Ok(local_range(super::zone(call), micros(call, 0)?))
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("now|transaction_timestamp|current_timestamp() -> timestamptz stable", |c| {
         Ok(Datum::Timestamptz(c.env.transaction_micros()))
@@ -105,6 +110,12 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("localtimestamp() -> timestamp stable", |c| Ok(Datum::Timestamp(local_now(c))));
     registry.add("localtimestamp(int4) -> timestamp stable", |c| {
         Ok(Datum::Timestamp(rounded(local_now(c), c)?))
+    });
+    registry.add("braid_first_local(timestamptz) -> timestamp stable", |c| {
+        Ok(Datum::Timestamp(local_ends(c)?.0))
+    });
+    registry.add("braid_last_local(timestamptz) -> timestamp stable", |c| {
+        Ok(Datum::Timestamp(local_ends(c)?.1))
     });
     registry.add("timezone(text, timestamptz) -> timestamp", to_local);
     registry.add("timezone(text, timestamp) -> timestamptz", to_instant);

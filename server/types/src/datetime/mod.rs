@@ -30,7 +30,7 @@ pub use from_char::{to_date, to_timestamp};
 pub use standard::{Moment, StandardTemplate, parse_standard};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{
-    abbreviation_at, fixed_zone, local_to_utc, named_zone, offset_at, offset_of_local,
+    abbreviation_at, fixed_zone, local_range, local_to_utc, named_zone, offset_at, offset_of_local,
     parse_offset, utc_to_local, zone_of_hours,
 };
 pub use zone_name::{ZoneName, zone_by_name};

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
-use super::civil::{DAYS_1970_TO_2000, SECOND_MICROS, is_infinite, timestamp_in_range};
+use super::civil::{
+    DAY_MICROS, DAYS_1970_TO_2000, SECOND_MICROS, TIMESTAMP_END, TIMESTAMP_MIN, is_infinite,
+    timestamp_in_range,
+};
 use crate::{Error, Result, SqlState};
 
 const EPOCH_SECONDS: i64 = DAYS_1970_TO_2000 as i64 * 86_400;
@@ -74,6 +77,29 @@ pub fn local_to_utc(zone: &TimeZone, local_micros: i64) -> Result<i64> {
         .checked_sub(offset)
         .filter(|micros| timestamp_in_range(*micros))
         .ok_or_else(|| Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range"))
+}
+
+/// The first and the last local time that [`local_to_utc`] may make an instant. They differ where
+/// clocks are changed within two days: then each offset of these days counts.
+pub fn local_range(zone: &TimeZone, utc_micros: i64) -> (i64, i64) {
+    const HALF_DAY: i64 = DAY_MICROS / 2;
+    if is_infinite(utc_micros) {
+        return (utc_micros, utc_micros);
+    }
+    let local = |half_days: i64| {
+        let near = utc_micros.saturating_add(half_days * HALF_DAY);
+        utc_micros.saturating_add(i64::from(offset_at(zone, near)) * SECOND_MICROS)
+    };
+    let ends = (-4..=4)
+        .map(local)
+        .fold((i64::MAX, i64::MIN), |(first, last), local| (first.min(local), last.max(local)));
+    // What is out of range is as good as infinite.
+    let in_range = |local| match local {
+        ..TIMESTAMP_MIN => i64::MIN,
+        TIMESTAMP_END.. => i64::MAX,
+        local => local,
+    };
+    (in_range(ends.0), in_range(ends.1))
 }
 
 /// A fixed zone; its offset is in seconds east of UTC.
@@ -209,4 +235,39 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     }
     let total = hours * 3600 + minutes * 60 + seconds;
     Some(if negative { -total } else { total })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Local times around these days, half an hour apart, and instants around each of them.
+    #[test]
+    fn no_local_time_outside_of_its_range_is_an_instant() {
+        let cases = [
+            ("Europe/Berlin", "2026-03-29"),
+            ("America/New_York", "2026-11-01"),
+            ("Australia/Lord_Howe", "2026-04-05"),
+            ("Pacific/Apia", "2011-12-30"),
+            ("Asia/Kolkata", "2026-01-01"),
+        ];
+        let mut wide = 0;
+        for (name, day) in cases {
+            let zone = named_zone(name).expect("zone");
+            let day: jiff::civil::Date = day.parse().expect("date");
+            let days = day.since(jiff::civil::date(2000, 1, 1)).expect("span").get_days();
+            let noon = i64::from(days) * DAY_MICROS + DAY_MICROS / 2;
+            for step in -150..150 {
+                let local = noon + step * 1800 * SECOND_MICROS;
+                let instant = local_to_utc(&zone, local).expect("in range");
+                for other in [-30, -1, 0, 1, 30].map(|hours| hours * 3600 * SECOND_MICROS) {
+                    let (first, last) = local_range(&zone, instant + other);
+                    assert!(instant < instant + other || local >= first, "{name} {local} {other}");
+                    assert!(instant > instant + other || local <= last, "{name} {local} {other}");
+                    wide += usize::from(first < last);
+                }
+            }
+        }
+        assert!(wide > 0, "clocks are changed in none of these days");
+    }
 }

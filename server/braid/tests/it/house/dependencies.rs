@@ -7,9 +7,8 @@ use std::path::Path;
 
 use super::tidy_checks::root;
 
-/// Dependencies that only generated code names, and those that have another name in the code.
-const NAMED_ELSEWHERE: [(&str, &str); 3] =
-    [("prost", "tonic_prost_build"), ("tonic-prost", "tonic_prost_build"), ("md-5", "md5")];
+/// Dependencies that have another name in the code.
+const NAMED_ELSEWHERE: [(&str, &str); 1] = [("md-5", "md5")];
 
 /// A folder and its dependency that only a source file of another crate names.
 const NAMED_IN_SHARED_FILES: [(&str, &str); 1] = [("server/system-views", "braid-kv-embedded")];

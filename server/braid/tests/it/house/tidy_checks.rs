@@ -48,7 +48,7 @@ fn read(folder: &Path, root: &Path, found: &mut Vec<Source>) {
 }
 
 /// The files below a folder with one of these extensions, by their paths from the root. What is
-/// built, installed or hidden is left out.
+/// built, generated, installed or hidden is left out.
 fn names(folder: &Path, root: &Path, extensions: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -57,7 +57,7 @@ fn names(folder: &Path, root: &Path, extensions: &[&str]) -> Vec<String> {
         let last = path.file_name().unwrap_or_default().to_string_lossy();
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
-            let is_output = ["target", "node_modules", "dist"].contains(&&*last);
+            let is_output = ["target", "node_modules", "dist", "generated"].contains(&&*last);
             if !is_output && !last.starts_with('.') {
                 found.extend(names(&path, root, extensions));
             }

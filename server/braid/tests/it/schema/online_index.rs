@@ -17,7 +17,7 @@ const CREATE: &str = "CREATE INDEX IF NOT EXISTS items_group ON items (grp) STOR
 
 /// The rows of the table. Over TiKV the small size has fewer: each batch is a round trip there.
 fn rows() -> i64 {
-    if store::is_tikv() { Size::from_env().pick(8_000, 20_000, 20_000) } else { 20_000 }
+    if store::is_tikv() { Size::from_env().pick(4_000, 20_000, 20_000) } else { 20_000 }
 }
 
 fn run(test: impl Future<Output = ()>) {

@@ -95,20 +95,26 @@ pub fn bounded_part(
         Expr::Compare(CompareOp::Eq, a, b) => {
             facts(a, scan, catalog).or_else(|| facts(b, scan, catalog)).is_some()
         }
-        Expr::Compare(op, a, b) => {
-            ends(*op, a, b, scan).is_some()
-                && sides(*op, a, b, scan, catalog).is_some_and(|(facts, ..)| facts.has_ranges())
-        }
+        Expr::Compare(op, a, b) => has_known_end(*op, a, b, scan, catalog),
         Expr::InList(value, _) | Expr::InSet(value, ..) => facts(value, scan, catalog).is_some(),
         Expr::IsNull(value) => null_fraction(value, scan, catalog).is_some(),
         Expr::Not(inner) => match &**inner {
             Expr::IsNull(value) => null_fraction(value, scan, catalog).is_some(),
             _ => false,
         },
-        Expr::Call(call) => like(call, scan, catalog).is_some(),
+        Expr::Call(call) => match comparison(e) {
+            Some((op, a, b)) => has_known_end(op, a, b, scan, catalog),
+            None => like(call, scan, catalog).is_some(),
+        },
         _ => false,
     };
     (!list.is_empty() && list.iter().all(is_known)).then(|| part_of_all(&list, scan, catalog))
+}
+
+/// Whether a column of which the values are known is compared with a known value.
+fn has_known_end(op: CompareOp, a: &Expr, b: &Expr, scan: &Scan, catalog: &Catalog) -> bool {
+    let has_ranges = |(facts, ..): (Facts, _, _)| facts.has_ranges();
+    ends(op, a, b, scan).is_some() && sides(op, a, b, scan, catalog).is_some_and(has_ranges)
 }
 
 /// Whether literals in the place of parameters would make an estimate better: of values that

@@ -9,6 +9,7 @@ use braid_types::{Datum, SqlType};
 use super::bounded::Bounded;
 use super::branches;
 use super::columns::{fits, is_at, is_free, is_key_of, is_never, sorted_at};
+use super::local_times;
 use crate::rules::estimate;
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Scan};
@@ -61,16 +62,15 @@ pub fn bounded(
         {
             known.is_half_open |= found.is_half_open;
             known.push(Bound::Branches(found.branches), found.used, found.part);
-        } else if let Some((bound, used)) = range(scan, place, ty, conditions) {
-            let is_half_open = !matches!(bound, Bound::Range { lower: Some(_), upper: Some(_) });
+        } else if let Some(range) =
+            range(scan, place, ty, conditions).or_else(|| prefix_of(scan, place, ty, conditions))
+        {
+            let (is_half_open, used) = (range.is_half_open(), range.used);
             known.is_half_open |= is_half_open;
             let part = estimate::bounded_part(scan, &used, conditions, catalog);
-            known.push(bound, used, part.unwrap_or(if is_half_open { HALF_RANGE } else { RANGE }));
-        } else if let Some((bound, used)) = prefix_of(scan, place, ty, conditions) {
-            let part = estimate::bounded_part(scan, &[used], conditions, catalog);
-            known.push(bound, vec![used], part.unwrap_or(RANGE));
-            // What follows the prefix is still to be checked.
-            known.exact.retain(|exact| *exact != used);
+            let part = part.unwrap_or(if is_half_open { HALF_RANGE } else { RANGE });
+            known.push(Bound::Range { lower: range.lower, upper: range.upper }, used, part);
+            known.exact.retain(|place| !range.rough.contains(place));
         }
         break;
     }
@@ -247,13 +247,40 @@ fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr
     row.into_iter().collect()
 }
 
-/// `a LIKE 'abc%'`: the texts from `abc` to `abd`, and the place of the condition.
-fn prefix_of(
-    scan: &Scan,
-    place: usize,
-    ty: &SqlType,
-    conditions: &[&Expr],
-) -> Option<(Bound, usize)> {
+/// The values of a key between two ends, and the places of the conditions that they come from.
+#[derive(Default)]
+struct Range {
+    lower: Option<(Expr, bool)>,
+    upper: Option<(Expr, bool)>,
+    used: Vec<usize>,
+    /// Places of conditions that are still to be checked.
+    rough: Vec<usize>,
+}
+
+impl Range {
+    fn is_half_open(&self) -> bool {
+        self.lower.is_none() || self.upper.is_none()
+    }
+
+    /// Takes the ends that `key op value` gives, if it has none there yet. The values that are
+    /// equal are those from `first` to `last`.
+    fn take(&mut self, op: CompareOp, first: &Expr, last: &Expr, is_inside: bool) -> bool {
+        let is_lower = matches!(op, CompareOp::Gt | CompareOp::Ge | CompareOp::Eq);
+        let is_upper = matches!(op, CompareOp::Lt | CompareOp::Le | CompareOp::Eq);
+        let (takes_lower, takes_upper) =
+            (is_lower && self.lower.is_none(), is_upper && self.upper.is_none());
+        if takes_lower {
+            self.lower = Some((first.clone(), is_inside));
+        }
+        if takes_upper {
+            self.upper = Some((last.clone(), is_inside));
+        }
+        takes_lower || takes_upper
+    }
+}
+
+/// `a LIKE 'abc%'`: the texts from `abc` to `abd`.
+fn prefix_of(scan: &Scan, place: usize, ty: &SqlType, conditions: &[&Expr]) -> Option<Range> {
     if !matches!(ty, SqlType::Text | SqlType::Varchar(_)) {
         return None;
     }
@@ -266,40 +293,45 @@ fn prefix_of(
     })?;
     let end = |text: String| Expr::Const(Datum::text(text), SqlType::Text);
     let upper = prefix.after().map(|text| (end(text), false));
-    Some((Bound::Range { lower: Some((end(prefix.text), true)), upper }, used))
+    let lower = Some((end(prefix.text), true));
+    Some(Range { lower, upper, used: vec![used], rough: vec![used] })
 }
 
-fn range(
-    scan: &Scan,
-    place: usize,
-    ty: &SqlType,
-    conditions: &[&Expr],
-) -> Option<(Bound, Vec<usize>)> {
-    let (mut lower, mut upper) = (None, None);
-    let mut used = Vec::new();
+fn range(scan: &Scan, place: usize, ty: &SqlType, conditions: &[&Expr]) -> Option<Range> {
+    let mut range = Range::default();
     for (i, condition) in conditions.iter().enumerate() {
-        let Expr::Compare(op, a, b) = condition else { continue };
-        for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
-            if !is_at(scan, column, place) || !is_key_of(value, ty) || !is_free(scan, value) {
-                continue;
+        let usable = |key: &Expr, value: &Expr| is_at(scan, key, place) && is_free(scan, value);
+        if let Expr::Compare(op, a, b) = condition {
+            for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
+                let is_inside = matches!(op, CompareOp::Ge | CompareOp::Le);
+                if op != CompareOp::Eq
+                    && usable(column, value)
+                    && is_key_of(value, ty)
+                    && range.take(op, value, value, is_inside)
+                {
+                    range.used.push(i);
+                    break;
+                }
             }
-            let end = match op {
-                CompareOp::Gt | CompareOp::Ge if lower.is_none() => &mut lower,
-                CompareOp::Lt | CompareOp::Le if upper.is_none() => &mut upper,
-                _ => continue,
-            };
-            *end = Some(((**value).clone(), matches!(op, CompareOp::Ge | CompareOp::Le)));
-            used.push(i);
-            break;
+        }
+        for (column, op, value) in local_times::compared(condition) {
+            if usable(column, value)
+                && let Some(equals) = local_times::equals(ty, value)
+                && range.take(op, &equals.first, &equals.last, true)
+            {
+                range.used.push(i);
+                range.rough.push(i);
+                break;
+            }
         }
     }
-    if lower.is_none() && upper.is_none() {
+    if range.lower.is_none() && range.upper.is_none() {
         // A range without ends has all values but NULL.
         let is_not_null = |e: &Expr| match e {
             Expr::Not(e) => matches!(&**e, Expr::IsNull(e) if is_at(scan, e, place)),
             _ => false,
         };
-        used.push(conditions.iter().position(|e| is_not_null(e))?);
+        range.used.push(conditions.iter().position(|e| is_not_null(e))?);
     }
-    Some((Bound::Range { lower, upper }, used))
+    Some(range)
 }

@@ -18,5 +18,6 @@ pub mod bounds;
 pub mod branches;
 pub mod candidate;
 pub mod columns;
+mod local_times;
 pub mod terms;
 pub mod union;
