@@ -8,6 +8,11 @@ export class Lanes {
   /** Work that waits for a lane, and work that waits until nothing else waits or runs. */
   #shared = [];
   #alone = [];
+  #tellAlone;
+  /** Resolves when the first work begins that runs beside nothing else. */
+  alone = new Promise((resolve) => {
+    this.#tellAlone = resolve;
+  });
 
   /** @param {number} count how many run at a time */
   constructor(count) {
@@ -45,6 +50,7 @@ export class Lanes {
     }
     if (this.#running === 0 && this.#alone.length > 0) {
       this.#isAlone = true;
+      this.#tellAlone();
       this.#launch(this.#alone.shift());
     }
   }

@@ -28,7 +28,7 @@ use run::{Plan, compute_beside, record, record_beside};
 #[test]
 fn every_history_is_strictly_serializable() {
     let (transactions, workers, kills) =
-        Size::from_env().pick((600, 8, 1), (6_000, 16, 4), (60_000, 32, 15));
+        Size::from_env().pick((400, 8, 1), (6_000, 16, 4), (60_000, 32, 15));
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
     let plan = Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false };
