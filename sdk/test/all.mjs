@@ -42,7 +42,7 @@ async function part(name, work) {
 
 /** What runs beside cargo makes way for it: crates wait for each other, so a core is idle at times. */
 const BESIDE_CARGO = { niceness: 10 };
-/** What may run beside tests of moments and time limits. */
+/** What may run beside tests of moments and time limits makes more way. */
 const BESIDE_TIMING = { niceness: 19 };
 
 /** A part that is one program and makes way for others. */

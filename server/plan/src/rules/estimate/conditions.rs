@@ -248,7 +248,7 @@ fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Optio
 }
 
 /// The operator and the sides of a comparison. One of a date with a timestamp is a call.
-fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
+pub fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
     match e {
         Expr::Compare(op, a, b) => Some((*op, a, b)),
         Expr::Call(call) => match &call.args[..] {

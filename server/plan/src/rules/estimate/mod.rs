@@ -25,7 +25,7 @@ mod pattern;
 mod rows;
 pub mod values;
 
-pub use conditions::{bounded_part, needs_literals, selectivity};
+pub use conditions::{bounded_part, comparison, needs_literals, selectivity};
 pub use facts::{distinct, table_rows};
 pub use joins::{attached, group_distinct, joined_part};
 pub use pattern::prefix;

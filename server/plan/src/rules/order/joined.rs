@@ -54,7 +54,11 @@ fn read_in_order(limit: &mut Limit, catalog: &Catalog) -> Option<()> {
 fn read_some(limit: &mut Limit, catalog: &Catalog) -> Option<()> {
     let wanted = wanted(limit)?;
     let joined = joins_below(&mut limit.input, &mut [])?;
-    let part = (wanted / estimate::rows(joined, catalog)).min(1.0);
+    let part = wanted / estimate::rows(joined, catalog);
+    // All rows are read anyway, so the usual plan is right.
+    if part >= 1.0 {
+        return None;
+    }
     let mut leaves = Vec::new();
     scans_of(joined, &mut leaves);
     let forms = leaves.iter().filter_map(|slots| looked_up(joined, slots, (&[], part), catalog));

@@ -300,23 +300,19 @@ fn prefix_of(scan: &Scan, place: usize, ty: &SqlType, conditions: &[&Expr]) -> O
 fn range(scan: &Scan, place: usize, ty: &SqlType, conditions: &[&Expr]) -> Option<Range> {
     let mut range = Range::default();
     for (i, condition) in conditions.iter().enumerate() {
-        let usable = |key: &Expr, value: &Expr| is_at(scan, key, place) && is_free(scan, value);
-        if let Expr::Compare(op, a, b) = condition {
-            for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
+        let Some((op, a, b)) = estimate::comparison(condition) else { continue };
+        for (key, op, value) in [(a, op, b), (b, op.flipped(), a)] {
+            if !is_at(scan, key, place) || !is_free(scan, value) {
+                continue;
+            }
+            if is_key_of(value, ty) {
                 let is_inside = matches!(op, CompareOp::Ge | CompareOp::Le);
-                if op != CompareOp::Eq
-                    && usable(column, value)
-                    && is_key_of(value, ty)
-                    && range.take(op, value, value, is_inside)
-                {
+                // Equalities come before ranges.
+                if op != CompareOp::Eq && range.take(op, value, value, is_inside) {
                     range.used.push(i);
                     break;
                 }
-            }
-        }
-        for (column, op, value) in local_times::compared(condition) {
-            if usable(column, value)
-                && let Some(equals) = local_times::equals(ty, value)
+            } else if let Some(equals) = local_times::equals(ty, value)
                 && range.take(op, &equals.first, &equals.last, true)
             {
                 range.used.push(i);

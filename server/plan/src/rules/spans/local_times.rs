@@ -11,25 +11,12 @@
 
 use braid_types::SqlType;
 
-use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr};
+use crate::tree::expr::{CallExpr, CastExpr, Expr};
 
 /// The first and the last value of a column that can be equal to what it is compared with.
 pub struct Equals {
     pub first: Expr,
     pub last: Expr,
-}
-
-/// The column, the operator as from there, and the value of a comparison of a date or a local time
-/// with a time of another type.
-pub fn compared(condition: &Expr) -> impl Iterator<Item = (&Expr, CompareOp, &Expr)> {
-    let sides = match condition {
-        Expr::Call(call) => match (CompareOp::from_symbol(call.function.name), &call.args[..]) {
-            (Some(op), [a, b]) => Some([(a, op, b), (b, op.flipped(), a)]),
-            _ => None,
-        },
-        _ => None,
-    };
-    sides.into_iter().flatten()
 }
 
 /// The values of a column of a type that can be equal to a time.
