@@ -25,6 +25,9 @@ pub struct ScanRequest {
     /// The most entries of one batch; 0 leaves the choice to the scan. Say 1 for LIMIT 1, so
     /// that no more is read (and remembered) than is needed.
     pub limit_rows: usize,
+    /// Without `limit_rows`, the most entries of the first batch; the following ones grow. 0 leaves
+    /// the choice to the scan.
+    pub first_rows: usize,
     /// A batch ends once it has this many bytes; 0 leaves the choice to the scan.
     pub limit_bytes: usize,
     /// Values are not needed.
@@ -45,6 +48,7 @@ impl ScanRequest {
             span,
             reverse: false,
             limit_rows: 0,
+            first_rows: 0,
             limit_bytes: 0,
             keys_only: false,
             record: Record::Default,
@@ -62,6 +66,12 @@ impl ScanRequest {
     /// The same scan with at most `rows` entries a batch.
     pub fn limit_rows(mut self, rows: usize) -> ScanRequest {
         self.limit_rows = rows;
+        self
+    }
+
+    /// The same scan, whose first batch has at most `rows` entries.
+    pub fn first_rows(mut self, rows: usize) -> ScanRequest {
+        self.first_rows = rows;
         self
     }
 
@@ -116,7 +126,11 @@ pub struct Scanner {
 impl Scanner {
     fn new(txn: Arc<Transaction>, seq: Seq, request: ScanRequest) -> Scanner {
         let done = request.span.is_empty();
-        let rows = if request.limit_rows == 0 { ROWS_FIRST } else { request.limit_rows };
+        let rows = match (request.limit_rows, request.first_rows) {
+            (0, 0) => ROWS_FIRST,
+            (0, first) => first.min(ROWS_MAX),
+            (limit, _) => limit,
+        };
         Scanner { txn, seq, request, open: None, rows, left: None, done }
     }
 

@@ -197,16 +197,9 @@ fn rebuild(levels: Vec<Level>, catalog: &Catalog) -> Node {
         let below = scan.rows.max(1.0) * part;
         rows = if level.kind == JoinKind::Left { below.max(rows) } else { below.max(1.0) };
         part = part_of(below, &scan, catalog);
-        node = Node::Join(Box::new(Join {
-            kind: level.kind,
-            left: node,
-            right: Node::Scan(Box::new(scan)),
-            on: level.on,
-            lateral: false,
-            outer: Vec::new(),
-            method: JoinMethod::Interleaved,
-            rows,
-        }));
+        let inputs = (node, Node::Scan(Box::new(scan)));
+        let join = Join::new(level.kind, inputs, level.on);
+        node = Node::Join(Box::new(Join { method: JoinMethod::Interleaved, rows, ..join }));
     }
     node
 }

@@ -21,6 +21,20 @@ pub struct Access {
     pub offset: Option<Expr>,
     /// Which of the entries are given, and in which order.
     pub reading: Reading,
+    /// How many rows are likely to be taken.
+    pub limit_hint: Option<LimitHint>,
+}
+
+/// How many rows a LIMIT above a join or a scan takes from it. Both values are constants or
+/// parameters. NULL and negative ones say nothing.
+#[derive(Clone)]
+pub struct LimitHint {
+    /// LIMIT
+    pub limit: Expr,
+    /// OFFSET: rows that are taken as well.
+    pub offset: Option<Expr>,
+    /// No more rows are taken. Else they may be, if an operator in between drops some.
+    pub is_final: bool,
 }
 
 /// Which entries within its bounds a scan gives, and in which order.
@@ -38,8 +52,9 @@ pub enum Reading {
 impl Access {
     /// What is within bounds of an index, in its order.
     pub fn new(index: IndexNumber, bounds: Vec<Bound>) -> Self {
-        let (limit, offset) = (None, None);
-        Self { index, bounds, reverse: false, limit, offset, reading: Reading::InOrder }
+        let (limit, offset, limit_hint) = (None, None, None);
+        let reading = Reading::InOrder;
+        Self { index, bounds, reverse: false, limit, offset, reading, limit_hint }
     }
 }
 

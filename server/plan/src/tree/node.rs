@@ -9,7 +9,7 @@ use braid_builtins::{SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::{Access, Bound, Reading, TermBound, TermCondition, TermSearch};
+pub use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
@@ -258,13 +258,15 @@ pub struct Join {
     pub method: JoinMethod,
     /// Estimated rows.
     pub rows: f64,
+    /// How many rows are likely to be taken from a lookup join.
+    pub limit_hint: Option<LimitHint>,
 }
 
 impl Join {
     /// A join of two inputs by every pair, whose rows are not estimated yet.
     pub fn new(kind: JoinKind, (left, right): (Node, Node), on: Vec<Expr>) -> Self {
         let (lateral, outer, method) = (false, Vec::new(), JoinMethod::Loop);
-        Self { kind, left, right, on, lateral, outer, method, rows: 0.0 }
+        Self { kind, left, right, on, lateral, outer, method, rows: 0.0, limit_hint: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! LIMIT, OFFSET and WITH TIES.
 
 use braid_plan::{Expr, Limit};
-use braid_types::{Result, Row};
+use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
@@ -27,6 +27,28 @@ pub struct LimitOperator {
     remaining: Option<u64>,
     /// WITH TIES: the keys of the last row within the limit.
     last: Option<Row>,
+}
+
+/// How many rows LIMIT and OFFSET take together from what is below.
+pub async fn rows_taken(
+    evaluator: &Evaluator,
+    (limit, offset): (Option<&Expr>, Option<&Expr>),
+) -> usize {
+    let Some(limit) = limit else { return usize::MAX };
+    let skipped = match offset {
+        Some(offset) => number(evaluator, offset).await,
+        None => 0,
+    };
+    number(evaluator, limit).await.saturating_add(skipped)
+}
+
+/// What LIMIT or OFFSET says. NULL and negative numbers, which the limit itself refuses, are as if
+/// all rows were taken.
+async fn number(evaluator: &Evaluator, e: &Expr) -> usize {
+    match evaluator.eval(e, &[]).await {
+        Ok(Datum::Int(n)) => usize::try_from(n).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
 }
 
 impl LimitOperator {

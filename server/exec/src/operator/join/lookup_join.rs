@@ -1,8 +1,8 @@
 //! A join by an index of its right side: for each batch of left rows all the right rows are read
 //! in one wait (two, where entries of a secondary index lead to rows).
 //!
-//! A semi or anti join reads the first right row of each left row, where nothing but the bounds
-//! decides whether a row matches.
+//! Where nothing but the bounds decides whether a row matches, a semi or anti join reads the first
+//! right row of each left row, and a join below a LIMIT no more of them than the limit takes.
 
 use std::ops::Range;
 
@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use crate::memory::row_bytes;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
+use crate::operator::join::limit_goal::LimitGoal;
 use crate::operator::join::lookup_conditions::undecided;
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
@@ -46,6 +47,7 @@ pub struct LookupJoinOperator {
     pending: std::vec::IntoIter<Row>,
     /// How many left rows are looked up in one wait.
     lookups: usize,
+    goal: LimitGoal,
     looked_up: LookedUp,
     /// Memory of what was looked up, and of the rows last given.
     held: MemoryReservation,
@@ -62,8 +64,11 @@ struct Lookup {
     secondary: Option<Secondary>,
     /// By whole primary keys.
     points: bool,
-    /// One row of each span is enough.
-    first_only: bool,
+    /// Nothing but the bounds decides whether a row matches, and each span is of one left row: the
+    /// first rows of a span are enough if no more are wanted.
+    first_ones_do: bool,
+    /// One match of a left row is enough.
+    one_match: bool,
     record: Record,
 }
 
@@ -101,8 +106,7 @@ impl LookupJoinOperator {
         let secondary = Secondary::new(scan, &places, &reader, false)?;
         let on = undecided(join, scan, index_of(scan)?);
         // Spans of values are equal or apart, so that no two of them become one.
-        let first_only = matches!(join.kind, JoinKind::Semi | JoinKind::Anti)
-            && on.is_empty()
+        let first_ones_do = on.is_empty()
             && scan.filter.is_empty()
             && !scan.access.bounds.iter().any(is_range)
             && bounds.shape.is_none()
@@ -117,7 +121,8 @@ impl LookupJoinOperator {
                 reader,
                 secondary,
                 bounds,
-                first_only,
+                first_ones_do,
+                one_match: matches!(join.kind, JoinKind::Semi | JoinKind::Anti),
                 record: if scan.unrecorded { Record::Never } else { Record::Default },
             },
             filter: scan.filter.clone(),
@@ -127,6 +132,7 @@ impl LookupJoinOperator {
             right_width: places.len(),
             pending: Vec::new().into_iter(),
             lookups,
+            goal: LimitGoal::new(join.limit_hint.clone()),
             looked_up: LookedUp::default(),
             held: MemoryReservation::new(&evaluator.run),
             result_held: MemoryReservation::new(&evaluator.run),
@@ -144,6 +150,7 @@ impl LookupJoinOperator {
                     self.failed.keep(error, !rows.is_empty())?;
                 }
                 if !rows.is_empty() {
+                    self.goal.gave(rows.len());
                     return Ok(Some(rows));
                 }
             }
@@ -159,7 +166,9 @@ impl LookupJoinOperator {
     /// Looks up the right rows of the next left rows. How many left rows depends on how much the
     /// last ones have found.
     async fn look_up(&mut self) -> Result<()> {
-        let batch: Vec<Row> = self.pending.by_ref().take(self.lookups).collect();
+        let (lookups, matches) = self.goal.next(&self.evaluator).await;
+        let batch: Vec<Row> = self.pending.by_ref().take(self.lookups.min(lookups)).collect();
+        self.goal.looked_up(batch.len());
         let mut spans: Vec<Span> = Vec::with_capacity(batch.len());
         let mut left = Vec::with_capacity(batch.len());
         for row in batch {
@@ -170,7 +179,7 @@ impl LookupJoinOperator {
             left.push((row, inner, from..spans.len()));
         }
         self.held.clear();
-        let found = self.lookup.find(&spans, &mut self.held).await?;
+        let found = self.lookup.find(&spans, matches, &mut self.held).await?;
         self.counts.begin(spans.len());
         self.counts.fetched(found.rows.iter().flatten().count());
         self.lookups = match self.held.bytes() {
@@ -228,8 +237,23 @@ impl LookupJoinOperator {
 }
 
 impl Lookup {
-    async fn find(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
-        if self.points { self.by_keys(spans, held).await } else { self.by_spans(spans, held).await }
+    /// What spans have; at least this number of rows of each, if it has them.
+    async fn find(
+        &self,
+        spans: &[Span],
+        matches: usize,
+        held: &mut MemoryReservation,
+    ) -> Result<Found> {
+        if self.points {
+            return self.by_keys(spans, held).await;
+        }
+        let rows_max = match (self.first_ones_do, self.one_match) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) if matches == usize::MAX => 0,
+            (true, false) => matches,
+        };
+        self.by_spans(spans, rows_max, held).await
     }
 
     /// One row for each whole primary key.
@@ -258,19 +282,23 @@ impl Lookup {
         Ok(rows)
     }
 
-    /// The rows of all spans, each read once; or the first of each.
-    async fn by_spans(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
+    /// The rows of all spans, each read once; or about this number of each, if it is not 0.
+    async fn by_spans(
+        &self,
+        spans: &[Span],
+        rows_max: usize,
+        held: &mut MemoryReservation,
+    ) -> Result<Found> {
         let mut wanted = without_overlaps(spans);
         wanted.reverse();
-        let mut scan = MultiScan::new(wanted, false).first_only(self.first_only);
+        let mut scan = MultiScan::new(wanted, false).rows_max(rows_max);
         let run = &self.evaluator.run;
         let mut found = Found::default();
         let mut primary_keys: Vec<Key> = Vec::new();
         let mut partial = RowAssembler::default();
         let shape = self.bounds.shape.as_ref();
-        let limit = usize::from(self.first_only);
         let request =
-            |span| ScanRequest::new(span).record(self.record).shape(shape).limit_rows(limit);
+            |span| ScanRequest::new(span).record(self.record).shape(shape).limit_rows(rows_max);
         while let Some(batch) = scan.next(run, request).await? {
             run.breathe().await?;
             let known = found.rows.len();

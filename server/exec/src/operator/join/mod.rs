@@ -4,6 +4,7 @@ pub(crate) mod build_side;
 pub(crate) mod hash_table;
 pub(crate) mod interleaved_join;
 pub(crate) mod left_build_join;
+pub(crate) mod limit_goal;
 pub(crate) mod lookup_conditions;
 pub(crate) mod lookup_join;
 pub(crate) mod pairs;

@@ -23,20 +23,23 @@ pub struct MultiScan {
     /// Spans that were opened: the batch not yet given, and what goes on behind it.
     open: VecDeque<(Option<ScanBatch>, Scanner)>,
     alone: bool,
-    first_only: bool,
+    /// How many entries of each span are given; 0: all.
+    rows_max: usize,
+    /// How many of the first open span have been given.
+    given: usize,
 }
 
 impl MultiScan {
     /// A scan of these spans, the first one last. With `alone` they are opened one by one, so
     /// that a reader that may stop early reads, and must prove, no more than it needs.
     pub fn new(waiting: Vec<Span>, alone: bool) -> Self {
-        Self { waiting, open: VecDeque::new(), alone, first_only: false }
+        Self { waiting, open: VecDeque::new(), alone, rows_max: 0, given: 0 }
     }
 
-    /// The same scan, or one that leaves each span after its first batch that is not empty.
+    /// The same scan, which leaves each span after about this number of entries, if it is not 0.
     #[must_use]
-    pub fn first_only(mut self, first_only: bool) -> Self {
-        self.first_only = first_only;
+    pub fn rows_max(mut self, rows: usize) -> Self {
+        self.rows_max = rows;
         self
     }
 
@@ -52,11 +55,11 @@ impl MultiScan {
                     Some(batch) => Some(batch),
                     None => run.wait(scanner.next_batch()).await?,
                 };
-                let is_last = |batch: &ScanBatch| {
-                    batch.resume.is_none() || (self.first_only && !batch.is_empty())
-                };
-                if batch.as_ref().is_none_or(is_last) {
+                self.given += batch.as_ref().map_or(0, ScanBatch::len);
+                let is_enough = self.rows_max > 0 && self.given >= self.rows_max;
+                if is_enough || batch.as_ref().is_none_or(|batch| batch.resume.is_none()) {
                     self.open.pop_front();
+                    self.given = 0;
                 }
                 match batch {
                     Some(batch) if !batch.is_empty() => return Ok(Some(batch)),

@@ -20,11 +20,12 @@ mod terms;
 use std::sync::Arc;
 
 use braid_kv::{Isolation, Key, Record, ScanRequest, Span};
-use braid_plan::{Expr, Reading, Scan};
+use braid_plan::{Expr, LimitHint, Reading, Scan};
 use braid_rows::RowAssembler;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::operator::basic::limit::rows_taken;
 use crate::operator::column_source::ColumnSource;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
@@ -109,6 +110,9 @@ pub struct ScanOperator {
     record: Record,
     limit: Option<Expr>,
     offset: Option<Expr>,
+    hint: Option<LimitHint>,
+    /// The rows of the first batch; 0 if nothing is known of it.
+    first_rows: usize,
     reverse: bool,
     reading: Reading,
     /// Rows that are still to be left out, before those that are given.
@@ -152,6 +156,8 @@ impl ScanOperator {
             locker,
             limit: scan.access.limit.clone(),
             offset: scan.access.offset.clone(),
+            hint: scan.access.limit_hint.clone(),
+            first_rows: 0,
             reverse: scan.access.reverse,
             reading: scan.access.reading,
             skip: 0,
@@ -170,6 +176,11 @@ impl ScanOperator {
         let skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?.unwrap_or(0);
         self.skip = usize::try_from(skip).unwrap_or(usize::MAX);
         self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+        if let Some(hint) = &self.hint {
+            let page = (Some(&hint.limit), hint.offset.as_ref());
+            let rows = rows_taken(&self.evaluator, page).await.clamp(1, BATCH_ROWS);
+            self.first_rows = rows * self.layout.reader.rows.family_count().max(1);
+        }
         let mut spans = match &self.layout.inverted {
             Some(_) => self.rows_with_terms().await?,
             None => self.layout.bounds.spans(&self.evaluator).await?,
@@ -305,11 +316,11 @@ impl ScanOperator {
             }
             _ => 0,
         };
-        let (reverse, record) = (self.reverse, self.record);
+        let (reverse, record, first_rows) = (self.reverse, self.record, self.first_rows);
         let shape = self.layout.bounds.shape.as_ref();
         let request = |span| {
             let request = ScanRequest::new(span).reverse(reverse).record(record).shape(shape);
-            let request = request.limit_rows(limit_rows);
+            let request = request.limit_rows(limit_rows).first_rows(first_rows);
             if keys_only { request.keys_only() } else { request }
         };
         let (layout, filter, evaluator) = (&self.layout, &self.filter, &self.evaluator);

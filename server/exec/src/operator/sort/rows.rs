@@ -9,6 +9,7 @@ use braid_types::{Datum, Result, Row, SqlType, ignores_blanks};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
+use crate::operator::basic::limit::rows_taken;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::reservation::{MemoryReservation, broken};
@@ -186,15 +187,6 @@ impl KeyOrder {
     }
 }
 
-/// The number that LIMIT or OFFSET says. NULL and negative ones, which the limit itself refuses,
-/// are as if all rows were wanted.
-async fn number(evaluator: &Evaluator, e: &Expr) -> usize {
-    match evaluator.eval(e, &[]).await {
-        Ok(Datum::Int(n)) => usize::try_from(n).unwrap_or(usize::MAX),
-        _ => usize::MAX,
-    }
-}
-
 impl SortOperator {
     /// A sort of an input.
     pub fn new(input: BoxedOperator, node: &Sort, evaluator: Evaluator) -> Self {
@@ -207,18 +199,9 @@ impl SortOperator {
         Self { input, keys, order, limit, offset, evaluator, held, file, runs, sorted }
     }
 
-    /// What is wanted, if that is known; a bad LIMIT is refused by the limit itself.
-    async fn wanted(&mut self) -> usize {
-        let Some(limit) = &self.limit else { return usize::MAX };
-        let skipped = match &self.offset {
-            Some(offset) => number(&self.evaluator, offset).await,
-            None => 0,
-        };
-        number(&self.evaluator, limit).await.saturating_add(skipped)
-    }
-
     async fn read(&mut self) -> Result<Sorted> {
-        let wanted = self.wanted().await;
+        let page = (self.limit.as_ref(), self.offset.as_ref());
+        let wanted = rows_taken(&self.evaluator, page).await;
         let mut entries: Vec<Entry> = Vec::new();
         // Above this number of entries the surplus is dropped.
         let full = wanted.saturating_mul(2).max(wanted.saturating_add(BATCH_ROWS));

@@ -39,7 +39,7 @@ use crate::bind::scope::places::{bind_condition, first_part};
 use crate::context::OutputColumn;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{FunctionCall, Join, JoinKind, JoinMethod, Node, VirtualScan};
+use crate::tree::node::{FunctionCall, Join, JoinKind, Node, VirtualScan};
 
 /// All of FROM; without one it is a single row.
 pub(crate) fn bind_from(
@@ -574,16 +574,7 @@ fn reads(item: &mut Node, before: &Node) -> bool {
 pub(crate) fn join_node(kind: JoinKind, left: Node, mut right: Node, on: Vec<Expr>) -> Node {
     // What does not read the left row runs once, however it is written.
     let lateral = reads(&mut right, &left);
-    Node::Join(Box::new(Join {
-        kind,
-        left,
-        right,
-        on,
-        lateral,
-        outer: Vec::new(),
-        method: JoinMethod::Loop,
-        rows: 0.0,
-    }))
+    Node::Join(Box::new(Join { lateral, ..Join::new(kind, (left, right), on) }))
 }
 
 /// Every pair of rows.

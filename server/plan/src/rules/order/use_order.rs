@@ -2,7 +2,7 @@
 
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
+use crate::tree::node::{JoinMethod, Limit, LimitHint, LockRows, Node, Scan, Sort, SortKey};
 
 use super::first_rows::append_below;
 use super::index_order::{order_read, rewrite_below};
@@ -134,7 +134,33 @@ impl Page {
                 (scan.access.limit, scan.access.offset) = (self.limit, self.offset);
                 skips
             }
+            join @ Node::Join(_) => {
+                self.hint(join, true);
+                false
+            }
             _ => false,
+        }
+    }
+
+    /// Gives lookup joins, and the inputs that joins read as they go, the number of rows that is
+    /// likely to be taken.
+    fn hint(&self, node: &mut Node, is_final: bool) {
+        let Some(limit) = self.limit.clone() else { return };
+        let hint = LimitHint { limit, offset: self.offset.clone(), is_final };
+        match node {
+            Node::Project(project) => self.hint(&mut project.input, is_final),
+            Node::Join(join) => match join.method {
+                JoinMethod::Lookup => {
+                    join.limit_hint = Some(hint);
+                    self.hint(&mut join.left, false);
+                }
+                JoinMethod::Loop | JoinMethod::Hash { builds_left: false, .. } => {
+                    self.hint(&mut join.left, false);
+                }
+                JoinMethod::Hash { .. } | JoinMethod::Interleaved => {}
+            },
+            Node::Scan(scan) if scan.filter.is_empty() => scan.access.limit_hint = Some(hint),
+            _ => {}
         }
     }
 }

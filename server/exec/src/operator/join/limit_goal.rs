@@ -1,0 +1,58 @@
+//! How much a lookup join reads at once below a LIMIT: as many left rows as are likely to give what
+//! is left to be given.
+//!
+//! The first wait has as many left rows as the limit takes rows. The following ones go by what the
+//! earlier ones have given, and grow at most fourfold.
+
+use braid_plan::LimitHint;
+
+use crate::operator::basic::limit::rows_taken;
+use crate::operator::eval::Evaluator;
+
+/// How many times as many left rows as all before them the next wait may have.
+const GROWTH_MAX: usize = 4;
+
+/// What a LIMIT above a join takes, and what it has been given.
+pub struct LimitGoal {
+    hint: Option<LimitHint>,
+    /// Rows that the limit takes, once it has been evaluated.
+    taken: Option<usize>,
+    looked_up: usize,
+    given: usize,
+}
+
+impl LimitGoal {
+    /// Nothing has been read yet. Without a hint there is no limit.
+    pub fn new(hint: Option<LimitHint>) -> Self {
+        Self { hint, taken: None, looked_up: 0, given: 0 }
+    }
+
+    /// The most left rows that are worth looking up next, at least 1, and the most right rows that
+    /// are worth reading for each of them; `usize::MAX` where nothing is known.
+    pub async fn next(&mut self, evaluator: &Evaluator) -> (usize, usize) {
+        let Some(hint) = &self.hint else { return (usize::MAX, usize::MAX) };
+        let taken = match self.taken {
+            Some(taken) => taken,
+            None => rows_taken(evaluator, (Some(&hint.limit), hint.offset.as_ref())).await,
+        };
+        self.taken = Some(taken);
+        let left = taken.saturating_sub(self.given).max(1);
+        let most = self.looked_up.saturating_mul(GROWTH_MAX);
+        let lookups = match (self.looked_up, self.given) {
+            (0, _) => left,
+            (_, 0) => most,
+            (looked_up, given) => (left.saturating_mul(looked_up) / given).clamp(1, most),
+        };
+        (lookups, if hint.is_final { left } else { usize::MAX })
+    }
+
+    /// Notes how many left rows were looked up.
+    pub fn looked_up(&mut self, left_rows: usize) {
+        self.looked_up += left_rows;
+    }
+
+    /// Notes how many rows were given.
+    pub fn gave(&mut self, rows: usize) {
+        self.given += rows;
+    }
+}
