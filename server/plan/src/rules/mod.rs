@@ -1,8 +1,8 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! plain policies into their scans → dates and times of one type → NULLs that decide
-//!   → unnest subqueries → factor ORs
+//! plain policies into their scans → EXISTS without its list → dates and times of one type
+//!   → NULLs that decide → unnest subqueries → factor ORs
 //!   → push filters down, leaky conditions not through barriers
 //!   → semi joins with one match become inner → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods → unions of scans
@@ -46,6 +46,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = root;
     // These look into subqueries by themselves.
     barriers::settle(&mut root);
+    unnest::exists_lists(&mut root);
     prune_columns::drop_unread_markers(&mut root);
     let mut root = conditions::times::apply(root);
     estimate::guesses::note(&mut root, binder.context().env);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use braid_sql::ast::{BinaryOperator, Expr as Ast, Query};
 use braid_types::cast::CastContext;
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::operators::{call_operator, coerce, coerce_bool, compare_exprs, once};
 use super::scalar::{bind_expr, bind_in_list, bind_row, negate_if, op_name};
@@ -18,7 +18,6 @@ use crate::bind::scope::columns::Scope;
 use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION, OuterQuery, SharedSubquery};
 use crate::bind::{Binder, TypeNames, sql_type_of};
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
-use crate::tree::node::Node;
 
 /// What a clause that is kept in a descriptor is called where it has a subquery.
 pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
@@ -159,47 +158,8 @@ pub(crate) fn bind_array_subquery(
 }
 
 fn bind_exists(binder: &mut Binder<'_>, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-    let mut query = bind_subquery(binder, query, cx)?;
-    query.node = without_list(query.node);
+    let query = bind_subquery(binder, query, cx)?;
     Ok(subquery_expr(binder, query, SubqueryKind::Exists, SqlType::Bool))
-}
-
-/// The rows of a plain select whose columns nobody reads: without its list, and without what
-/// changes no more than the order or the number of rows above zero. PostgreSQL computes none of
-/// these either.
-fn without_list(node: Node) -> Node {
-    let positive = |e: &Expr| matches!(e, Expr::Const(Datum::Int(n), _) if *n > 0);
-    match node {
-        Node::Sort(sort) if is_plain(&sort.input) => without_list(sort.input),
-        Node::Distinct(distinct) if is_plain(&distinct.input) => without_list(distinct.input),
-        Node::Limit(limit)
-            if limit.offset.is_none()
-                && limit.ties.is_empty()
-                && limit.limit.as_ref().is_none_or(positive)
-                && is_plain(&limit.input) =>
-        {
-            without_list(limit.input)
-        }
-        Node::Project(mut project) if is_plain(&project.input) => {
-            project.exprs.clear();
-            Node::Project(project)
-        }
-        node => node,
-    }
-}
-
-/// Whether a select neither groups nor computes windows or sets.
-fn is_plain(node: &Node) -> bool {
-    match node {
-        Node::Aggregate(_) | Node::Window(_) | Node::ProjectSet(_) | Node::SetOp(_) => false,
-        Node::LockRows(_) | Node::With(_) => false,
-        Node::Sort(sort) => is_plain(&sort.input),
-        Node::Distinct(distinct) => is_plain(&distinct.input),
-        Node::Limit(limit) => is_plain(&limit.input),
-        Node::Project(project) => is_plain(&project.input),
-        Node::Filter(filter) => is_plain(&filter.input),
-        _ => true,
-    }
 }
 
 fn bind_in_subquery(
