@@ -1,6 +1,7 @@
 //! The ways in: a text of statements, or a single query, expression or type.
 
 use sqlparser::ast::{DataType, Expr, Query};
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
@@ -49,6 +50,7 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
                 crate::ast::Statement::CreateRoutine(_) => 0,
                 _ => highest_parameter(cursor, first)?,
             };
+            check_using(cursor, first)?;
             let text = start..cursor.byte_behind();
             statements.push(ParsedStatement { statement, text, parameters });
         }
@@ -89,6 +91,31 @@ fn with_cursor<T>(sql: &str, run: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> 
     let mut cursor = Cursor::new(source::Source::new(sql), &dialect, tokens, survey);
     // A tree that fails half-way is dropped before its chains are balanced.
     if long { crate::deep_stack(|| run(&mut cursor)) } else { run(&mut cursor) }
+}
+
+/// Refuses USING at the end of a statement and before a constant, from the token `first` on. The
+/// parser takes any token as the operator of `ORDER BY a USING`, the end of the text as well.
+fn check_using(cursor: &Cursor<'_>, first: usize) -> Result<()> {
+    let is = |index: usize, keyword| {
+        let token = &cursor.inner.token_at(index).token;
+        matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+    };
+    for index in first..cursor.inner.index() {
+        // Behind AS and a dot it is a name.
+        let is_name = index.checked_sub(1).is_some_and(|before| {
+            is(before, Keyword::AS) || cursor.inner.token_at(before).token == Token::Period
+        });
+        let next = cursor.inner.token_at(index + 1);
+        let is_constant = matches!(
+            next.token,
+            Token::Number(..) | Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)
+        );
+        let is_end = matches!(next.token, Token::EOF | Token::SemiColon);
+        if is(index, Keyword::USING) && (is_constant || is_end) && !is_name {
+            return Err(cursor.syntax_error(next));
+        }
+    }
+    Ok(())
 }
 
 /// The highest `$n` among the tokens from `first` to the cursor's place.

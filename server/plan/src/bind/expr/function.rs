@@ -307,7 +307,7 @@ pub(crate) fn bind_sort_keys(
                 _ => expr,
             };
             check_order(&expr.ty())?;
-            Ok(sort_key(expr, key))
+            sort_key(expr, key)
         })
         .collect()
 }
@@ -335,13 +335,34 @@ fn name_fields(record: Expr, names: Vec<String>) -> Expr {
 }
 
 /// A sort key with PostgreSQL's default place of NULLs.
-pub(crate) fn sort_key(expr: Expr, key: &OrderByExpr) -> SortKey {
+pub(crate) fn sort_key(expr: Expr, key: &OrderByExpr) -> Result<SortKey> {
     let descending = match &key.options.sort {
         Some(braid_sql::ast::OrderBySort::Desc) => true,
-        Some(braid_sql::ast::OrderBySort::Using(operator)) => operator.to_string().contains('>'),
+        Some(braid_sql::ast::OrderBySort::Using(operator)) => is_descending(operator)?,
         _ => false,
     };
-    SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) }
+    Ok(SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) })
+}
+
+/// Whether `USING operator` sorts from the greatest value on. The parser takes any token for one.
+fn is_descending(operator: &ObjectName) -> Result<bool> {
+    let name = operator.0.last().and_then(|part| part.as_ident());
+    let name = name.map_or("", |name| name.value.as_str());
+    match name {
+        "<" | "~<~" => Ok(false),
+        ">" | "~>~" => Ok(true),
+        _ if !name.is_empty() && name.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c)) => {
+            Err(Error::new(
+                SqlState::WrongObjectType,
+                format!("operator {name} is not a valid ordering operator"),
+            )
+            .hint("Ordering operators are < and >."))
+        }
+        _ => {
+            let message = format!("syntax error at or near \"{operator}\"");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+    }
 }
 
 /// A function's name: `pg_catalog.` and our own schema before it do not matter.

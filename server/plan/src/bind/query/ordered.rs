@@ -136,7 +136,7 @@ fn sort_output(
             None => bind_expr(binder, &key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
         };
         check_order(&expr.ty())?;
-        keys.push(sort_key(expr, key));
+        keys.push(sort_key(expr, key)?);
     }
     Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None, offset: None })))
 }

@@ -406,7 +406,7 @@ fn order_keys(
                 bind_expr(binder, &key.expr, &mut cx)?
             }
         };
-        keys.push(sort_key(expr, key));
+        keys.push(sort_key(expr, key)?);
     }
     Ok(keys)
 }
