@@ -43,7 +43,7 @@
  * commits. Send the results of such a run to a folder of their own.
  */
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -98,15 +98,29 @@ const MOMENT = {
   warehouses: '2',
 };
 
-const { values: given, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    only: { type: 'string' },
-    smoke: { type: 'boolean', default: false },
-    results: { type: 'string' },
-    ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
-  },
-});
+const OPTIONS = {
+  only: { type: 'string' },
+  smoke: { type: 'boolean', default: false },
+  results: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+  ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
+};
+
+/** What was given. `--help` prints the text at the top of this file; an unknown option ends with 2. */
+async function readArguments() {
+  try {
+    const read = parseArgs({ allowPositionals: true, options: OPTIONS });
+    if (!read.values.help) return read;
+    const [text] = (await readFile(new URL(import.meta.url), 'utf8')).split('\n */');
+    print(text.replaceAll(/^(\/\*\*\n| \* ?)/gm, ''));
+    process.exit(0);
+  } catch (error) {
+    print(`${error.message.split('. To specify')[0]}; --help prints all options`);
+    process.exit(2);
+  }
+}
+
+const { values: given, positionals } = await readArguments();
 const flags = { ...DEFAULTS, ...(given.smoke ? MOMENT : {}), ...given };
 
 const folder = flags.smoke
