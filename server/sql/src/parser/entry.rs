@@ -93,8 +93,8 @@ fn with_cursor<T>(sql: &str, run: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> 
     if long { crate::deep_stack(|| run(&mut cursor)) } else { run(&mut cursor) }
 }
 
-/// Refuses USING at the end of a statement and before a constant, from the token `first` on. The
-/// parser takes any token as the operator of `ORDER BY a USING`, the end of the text as well.
+/// Refuses USING at the end of a statement, from the token `first` on. The parser takes any token
+/// as the operator of `ORDER BY a USING`, the end of the text as well.
 fn check_using(cursor: &Cursor<'_>, first: usize) -> Result<()> {
     let is = |index: usize, keyword| {
         let token = &cursor.inner.token_at(index).token;
@@ -106,12 +106,8 @@ fn check_using(cursor: &Cursor<'_>, first: usize) -> Result<()> {
             is(before, Keyword::AS) || cursor.inner.token_at(before).token == Token::Period
         });
         let next = cursor.inner.token_at(index + 1);
-        let is_constant = matches!(
-            next.token,
-            Token::Number(..) | Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)
-        );
         let is_end = matches!(next.token, Token::EOF | Token::SemiColon);
-        if is(index, Keyword::USING) && (is_constant || is_end) && !is_name {
+        if is(index, Keyword::USING) && is_end && !is_name {
             return Err(cursor.syntax_error(next));
         }
     }
