@@ -100,14 +100,14 @@ fn check_using(cursor: &Cursor<'_>, first: usize) -> Result<()> {
         let token = &cursor.inner.token_at(index).token;
         matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
     };
-    for index in first..cursor.inner.index() {
+    for index in (first..cursor.inner.index()).filter(|index| is(*index, Keyword::USING)) {
         // Behind AS and a dot it is a name.
         let is_name = index.checked_sub(1).is_some_and(|before| {
             is(before, Keyword::AS) || cursor.inner.token_at(before).token == Token::Period
         });
         let next = cursor.inner.token_at(index + 1);
         let is_end = matches!(next.token, Token::EOF | Token::SemiColon);
-        if is(index, Keyword::USING) && is_end && !is_name {
+        if is_end && !is_name {
             return Err(cursor.syntax_error(next));
         }
     }

@@ -12,7 +12,7 @@ use crate::operator::eval::Evaluator;
 /// How many times as many left rows as all before them the next wait may have.
 const GROWTH_MAX: usize = 4;
 
-/// What a LIMIT above a join takes, and what it has been given.
+/// The number of rows that a LIMIT above a join takes, and the number that it already has.
 pub struct LimitGoal {
     hint: Option<LimitHint>,
     /// Rows that the limit takes, once it has been evaluated.
