@@ -129,6 +129,11 @@ pub struct Start {
         value_parser = parse_duration)]
     pub notify_poll_interval: Duration,
 
+    /// How often tables that have changed much are looked for and analyzed; 0s: never
+    #[arg(long, env = "BRAID_ANALYZE_INTERVAL", value_name = "TIME", default_value = "10s",
+        value_parser = parse_duration)]
+    pub analyze_interval: Duration,
+
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,

@@ -177,8 +177,8 @@ impl Catalog {
         Some((table, table.all_indexes().find(|index| index.id == oid)?))
     }
 
-    /// Estimates for a table; defaults where nothing is known.
+    /// Estimates for a table as of now; defaults where nothing is known.
     pub fn statistics(&self, table: Id) -> TableStatistics {
-        self.statistics.of(table)
+        self.statistics.expected(table)
     }
 }

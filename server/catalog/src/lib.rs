@@ -42,7 +42,9 @@ mod updatable;
 mod virtual_table;
 
 pub use braid_codec::terms::TermClass;
-pub use cache::{CatalogCache, Draft, PendingChange, Standing, Statistics};
+pub use cache::{
+    AnalyzeRuns, AnalyzedBy, CatalogCache, Changes, Draft, PendingChange, Standing, Statistics,
+};
 pub use catalog::Catalog;
 pub use collection::{Collection, Identified, InDatabase};
 pub use descriptor::*;

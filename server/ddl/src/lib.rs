@@ -40,3 +40,4 @@ pub use names::on_commit::{discard_temporary, end_temporary, has_on_commit};
 pub use online::dropped::{destroy_dropped_ranges, mark_dropped_ranges};
 pub use online::left_over::remove_left_over;
 pub use online::unfinished::{Gone, TakenOver, go_on, remove_unfinished, take_over, who_is_gone};
+pub use statement::table::analyze::analyze;

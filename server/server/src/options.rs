@@ -24,6 +24,8 @@ pub struct ServerOptions {
     pub notify_queue_bytes_max: usize,
     /// `notify_poll_interval`: how often notifications of other gateways are looked for.
     pub notify_poll_interval: Duration,
+    /// `autovacuum_naptime`: how often tables that have changed much are analyzed; 0: never.
+    pub analyze_interval: Duration,
 }
 
 impl Default for ServerOptions {
@@ -37,6 +39,7 @@ impl Default for ServerOptions {
             temp_folder: std::env::temp_dir(),
             notify_queue_bytes_max: 64 << 20,
             notify_poll_interval: Duration::from_millis(100),
+            analyze_interval: Duration::from_secs(10),
         }
     }
 }
@@ -48,6 +51,7 @@ impl ServerOptions {
             connections_max: self.connections_max,
             message_bytes_max: self.message_bytes_max,
             tls: self.tls,
+            analyze_interval: self.analyze_interval,
         }
     }
 }

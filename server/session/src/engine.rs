@@ -4,6 +4,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use braid_catalog::{Catalog, CatalogCache, Sequences};
 use braid_cluster::Gateways;
@@ -29,6 +30,8 @@ pub struct ShownLimits {
     pub message_bytes_max: usize,
     /// `ssl`: whether TLS is offered.
     pub tls: bool,
+    /// `autovacuum_naptime`: how often tables that have changed much are analyzed; 0: never.
+    pub analyze_interval: Duration,
 }
 
 /// Counters of the sessions.

@@ -57,7 +57,7 @@ pub use client::{
 pub use clock::now_micros;
 pub use engine::{Counters, Engine, EngineParts, ShownLimits};
 pub use entry::SessionEnded;
-pub use maintenance::{check_table, finish_taken_over};
+pub use maintenance::{analyze_table, check_table, finish_taken_over};
 pub use notify::NotificationCounts;
 pub use options::SessionOptions;
 pub use protocol::between::locks_given_back;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Table;
+use braid_catalog::{AnalyzedBy, Table};
 use braid_ddl::{self as ddl, DdlContext};
 use braid_types::{Result, Row};
 
@@ -19,8 +19,22 @@ pub async fn check_table(session: &mut Session, table: &Arc<Table>) -> Result<Ve
     braid_dml::check_table(&cx, table).await
 }
 
+/// Reads a table and stores statistics of it, for the job that does so by itself.
+pub async fn analyze_table(session: &mut Session, table: &Arc<Table>) -> Result<()> {
+    let job = async |cx: &mut DdlContext<'_>| ddl::analyze(cx, table, AnalyzedBy::Job).await;
+    with_context(session, job).await
+}
+
 /// Finishes a schema change that another gateway has begun.
 pub async fn finish_taken_over(session: &mut Session, taken: ddl::TakenOver) -> Result<()> {
+    with_context(session, async |cx: &mut DdlContext<'_>| ddl::go_on(cx, taken).await).await
+}
+
+/// Does what needs the context of a DDL statement, outside of a transaction block.
+async fn with_context(
+    session: &mut Session,
+    work: impl AsyncFnOnce(&mut DdlContext<'_>) -> Result<()>,
+) -> Result<()> {
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
@@ -36,5 +50,5 @@ pub async fn finish_taken_over(session: &mut Session, taken: ddl::TakenOver) -> 
         notices: &mut Vec::new(),
         scattered: Vec::new(),
     };
-    ddl::go_on(&mut cx, taken).await
+    work(&mut cx).await
 }

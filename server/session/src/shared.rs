@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_builtins::Special;
-use braid_catalog::{Catalog, Id, Routine, SIGNAL_BACKEND, SequenceValues};
+use braid_catalog::{Catalog, Changes, Id, Routine, SIGNAL_BACKEND, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_exec::{
     AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
@@ -123,6 +123,8 @@ impl Shared {
             "max_connections" => limits.connections_max.to_string(),
             "max_message_bytes" => limits.message_bytes_max.to_string(),
             "ssl" => on_off(limits.tls),
+            "autovacuum" => on_off(!limits.analyze_interval.is_zero()),
+            "autovacuum_naptime" => format!("{}s", limits.analyze_interval.as_secs().max(1)),
             lower => return state.settings.get(lower),
         })
     }
@@ -430,6 +432,10 @@ impl SessionServices for Shared {
 
     fn count_relation(&self, relation: Id, counts: &RelationCounts) {
         self.engine.statistics.activity.count_relation(self.database, relation, counts);
+        let changes = counts.changes();
+        if changes != Changes::default() {
+            self.engine.catalog.statistics().note_changes(relation, changes);
+        }
     }
 
     fn advisory_locks(&self) -> &AdvisoryLocks {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_catalog::Id;
+use braid_catalog::{Changes, Id};
 use braid_types::Result;
 
 /// The running server as the catalog views show it.
@@ -61,6 +61,13 @@ impl RelationCounts {
         self.inserted += other.inserted;
         self.updated += other.updated;
         self.deleted += other.deleted;
+    }
+
+    /// What has changed.
+    pub fn changes(&self) -> Changes {
+        let rows = self.inserted.cast_signed().wrapping_sub(self.deleted.cast_signed());
+        let changed = (self.inserted + self.updated + self.deleted).cast_signed();
+        Changes { rows, changed }
     }
 
     /// All of them together.

@@ -284,6 +284,8 @@ fn command(folder: &Path, config: &Config) -> Command {
         .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
         .args(store::args(folder, &config.args))
         .args(&config.args)
+        // Plans do not change while a test runs, unless it wants that.
+        .env("BRAID_ANALYZE_INTERVAL", "0s")
         .envs(config.envs.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null());
     command

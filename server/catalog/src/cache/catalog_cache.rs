@@ -26,18 +26,19 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::changes::between;
-use crate::Statistics;
 use crate::catalog_edit::CatalogEdit;
 use crate::storage::stored::{Meta, read_meta};
 use crate::storage::system_keys::{
     descriptor_key, descriptors_span, statistics_key, statistics_span, version_key,
 };
-use crate::{Catalog, Id, TableStatistics, fresh_counter};
+use crate::{Catalog, Changes, Id, Statistics, TableStatistics, fresh_counter, is_temporary};
 
 /// How many versions the cache keeps for transactions with older snapshots.
 const VERSIONS_MAX: usize = 4;
 /// For how many snapshots it is kept which version stands there.
 const LOOKED_UP_MAX: usize = 256;
+/// How often storing statistics is tried while definitions of the table change.
+const SAVE_ATTEMPTS_MAX: usize = 10;
 
 /// The newest version.
 struct Newest {
@@ -199,7 +200,8 @@ impl CatalogCache {
                 serde_json::from_slice(&value).map_err(corrupt)?;
             let before = self.stored_statistics.lock().insert(table, value.clone());
             if before != Some(value) {
-                self.statistics.set(table, statistics);
+                let counted = self.statistics.changes_of(table);
+                self.statistics.replace(table, statistics, counted);
             }
         }
         txn.rollback().await;
@@ -400,23 +402,51 @@ impl CatalogCache {
         Ok(pending)
     }
 
-    /// Stores the estimates of a table and uses them from now on.
+    /// Stores the estimates of a table and uses them from now on. `counted` are the changes that
+    /// they contain. Of a table that does not exist, or not yet, nothing is stored.
     pub async fn save_statistics(
         &self,
         kv: &Kv,
         table: Id,
         statistics: TableStatistics,
+        counted: Changes,
     ) -> KvResult<()> {
+        let value = to_json(&(table, &statistics))?;
+        let mut attempts = 0;
+        while let Err(error) = self.store_statistics(kv, table, &value).await {
+            attempts += 1;
+            // The table's definition has changed meanwhile.
+            if !error.is_retryable() || attempts >= SAVE_ATTEMPTS_MAX {
+                return Err(error);
+            }
+        }
+        self.statistics.replace(table, statistics, counted);
+        Ok(())
+    }
+
+    async fn store_statistics(&self, kv: &Kv, table: Id, value: &Value) -> KvResult<()> {
         let txn = kv.begin(TxnOptions::default());
-        let (seq, value) = (txn.next_statement(), to_json(&(table, &statistics))?);
+        let seq = txn.next_statement();
+        if txn.get(seq, &descriptor_key(table)).await?.is_none() {
+            txn.rollback().await;
+            return Ok(());
+        }
         txn.put(seq, statistics_key(table), value.clone())?;
         if self.gateways.is_some() {
             txn.put(seq, statistics_stamp_key(), to_json(&(fresh_counter() >> 11))?)?;
         }
         txn.commit_or_error().await?;
-        self.stored_statistics.lock().insert(table, value);
-        self.statistics.set(table, statistics);
+        self.stored_statistics.lock().insert(table, value.clone());
         Ok(())
+    }
+
+    /// Forgets the estimates of tables that are not in `catalog` any more. Those of tables that it
+    /// does not know yet stay.
+    pub fn forget_dropped(&self, catalog: &Catalog) {
+        let stays =
+            |id: Id| is_temporary(id) || id >= catalog.next_id || catalog.table(id).is_some();
+        self.statistics.retain(stays);
+        self.stored_statistics.lock().retain(|id, _| stays(*id));
     }
 
     /// Forgets the estimates of a table. Other gateways keep theirs until the next ones come.
@@ -426,7 +456,7 @@ impl CatalogCache {
         txn.delete(seq, statistics_key(table))?;
         txn.commit_or_error().await?;
         self.stored_statistics.lock().remove(&table);
-        self.statistics.forget(table);
+        self.statistics.clear(table);
         Ok(())
     }
 }

@@ -17,11 +17,11 @@ use crate::catalog::private_version;
 use crate::catalog_edit::CatalogEdit;
 use crate::storage::begun_or_ended;
 use crate::storage::stored::{FORMAT_VERSION, Meta, read_meta};
-use crate::storage::system_keys::{descriptor_key, version_key};
+use crate::storage::system_keys::{descriptor_key, statistics_key, version_key};
 use crate::temporary::allocate_temporary;
 use crate::{
-    Catalog, CatalogCache, Descriptor, FIRST_TEMPORARY, Id, Index, PendingChange, Schema, Table,
-    TemporaryObjects, is_temporary,
+    Catalog, CatalogCache, Changes, Descriptor, FIRST_TEMPORARY, Id, Index, PendingChange, Schema,
+    Table, TemporaryObjects, is_temporary,
 };
 use braid_cluster::records::{corrupt, to_json};
 use braid_types::sql_type::row_type_oid;
@@ -32,7 +32,7 @@ pub struct Draft {
     base: Arc<Catalog>,
     current: Arc<Catalog>,
     changed: SharedMap<Id, ()>,
-    emptied: SharedMap<Id, ()>,
+    emptied: SharedMap<Id, Changes>,
     /// Whether the stored catalog is locked, so that its objects may be changed.
     locked: bool,
     /// Whether it knows the session's temporary objects.
@@ -72,7 +72,9 @@ impl Draft {
 
     /// Takes the rows of emptied tables over from a draft of temporary objects.
     pub fn with_emptied_of(mut self, before: &Draft) -> Self {
-        before.emptied.iter().for_each(|(table, ())| _ = self.emptied.insert(*table, ()));
+        before.emptied.iter().for_each(|(table, counted)| {
+            self.emptied.insert(*table, *counted);
+        });
         self
     }
 
@@ -149,7 +151,7 @@ impl Draft {
             Descriptor::Table(table) => {
                 Arc::make_mut(table).forget_key_exprs();
                 if self.current.table(table.id).is_none() {
-                    self.emptied.insert(table.id, ());
+                    self.emptied.insert(table.id, Changes::default());
                 }
                 let users = self.current.names().row_types().users(row_type_oid(table.id));
                 users.into_iter().for_each(|table| _ = self.changed.insert(table, ()));
@@ -190,7 +192,8 @@ impl Draft {
 
     /// Says that a table has no rows now (TRUNCATE), for its estimates.
     pub fn note_emptied(&mut self, table: Id) {
-        self.emptied.insert(table, ());
+        let counted = self.current.statistics.changes_of(table);
+        self.emptied.insert(table, counted);
     }
 
     /// [`Draft::flush`], and the commit of a transaction that has nothing else to do.
@@ -213,9 +216,10 @@ impl Draft {
         txn: &Arc<Transaction>,
         seq: Seq,
     ) -> KvResult<Option<PendingChange>> {
-        for (table, ()) in self.emptied.iter().filter(|(id, ())| self.current.table(**id).is_some())
-        {
-            cache.statistics().start_empty(*table);
+        for (table, counted) in self.emptied.iter() {
+            if self.current.table(*table).is_some() {
+                cache.statistics().start_empty(*table, *counted);
+            }
         }
         let changed: BTreeSet<Id> =
             self.changed.iter().map(|(id, ())| *id).filter(|id| !is_temporary(*id)).collect();
@@ -229,7 +233,12 @@ impl Draft {
         for id in &changed {
             match self.descriptor(*id) {
                 Some(descriptor) => txn.put(seq, descriptor_key(*id), to_json(&descriptor)?)?,
-                None => txn.delete(seq, descriptor_key(*id))?,
+                None => {
+                    txn.delete(seq, descriptor_key(*id))?;
+                    if self.base.table(*id).is_some() {
+                        txn.delete(seq, statistics_key(*id))?;
+                    }
+                }
             }
             let (before, after) = (self.base.table(*id), catalog.table(*id));
             for backfill in begun_or_ended(before.map(|t| &**t), after.map(|t| &**t)) {

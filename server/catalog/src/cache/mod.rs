@@ -10,4 +10,4 @@ pub use catalog_cache::{CatalogCache, PendingChange, Standing};
 pub(crate) use changes::Change;
 pub use draft::Draft;
 pub(crate) use shared_map::SharedMap;
-pub use statistics::Statistics;
+pub use statistics::{AnalyzeRuns, AnalyzedBy, Changes, Statistics};

@@ -1,12 +1,22 @@
-//! Estimates of tables' sizes, shared by every snapshot of the catalog.
+//! Estimates of tables, and how much has changed since they were made. Every snapshot of the
+//! catalog shares them.
 //!
 //! They steer the planner only: nobody's result depends on them, so they live outside of
-//! transactions. ANALYZE stores exact ones; between two of them writers report how many rows
-//! they added or removed, which is kept in memory only.
+//! transactions. ANALYZE stores exact ones. Until the next ANALYZE every gateway counts in memory
+//! what its statements change, work of transactions that are rolled back included.
+//!
+//! ```text
+//!   statements ──note_changes──▶ changes ──▶ job: ANALYZE of what has changed enough
+//!                                   └─────▶ the planner's number of rows
+//!   ANALYZE ─────replace──────▶ estimates, generation + 1 ──▶ plans made before are made again
+//! ```
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use parking_lot::RwLock;
+use braid_kv::Sharded;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{Id, TableStatistics};
 
@@ -15,14 +25,54 @@ const ROWS_UNKNOWN: u64 = 1000;
 /// The same for the bytes of a row.
 const ROW_BYTES_UNKNOWN: u64 = 64;
 
+/// What statements of this gateway have changed in a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows inserted, less those deleted.
+    pub rows: i64,
+    /// Rows inserted, updated and deleted.
+    pub changed: i64,
+}
+
+impl Changes {
+    fn add(&mut self, other: Changes) {
+        self.rows = self.rows.saturating_add(other.rows);
+        self.changed = self.changed.saturating_add(other.changed);
+    }
+}
+
+/// Who has asked for an ANALYZE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnalyzedBy {
+    /// A statement.
+    User,
+    /// The job that analyzes tables which have changed much.
+    Job,
+}
+
+/// How often a table was analyzed by this gateway since the start, and when for the last time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnalyzeRuns {
+    /// Runs.
+    pub count: u64,
+    /// The end of the last one.
+    pub last: Option<SystemTime>,
+}
+
+/// Runs by statements and by the job.
+type RunsOfTable = (AnalyzeRuns, AnalyzeRuns);
+
 /// Estimates by table.
 #[derive(Debug, Default)]
 pub struct Statistics {
     tables: RwLock<HashMap<Id, TableStatistics>>,
+    changes: Sharded<Mutex<HashMap<Id, Changes>>>,
+    runs: Mutex<HashMap<Id, RunsOfTable>>,
+    generation: AtomicU64,
 }
 
 impl Statistics {
-    /// The estimates of a table.
+    /// The estimates of a table as they were made.
     pub fn of(&self, table: Id) -> TableStatistics {
         let known = self.tables.read().get(&table).cloned();
         known.unwrap_or_else(|| TableStatistics {
@@ -32,32 +82,199 @@ impl Statistics {
         })
     }
 
+    /// The same with the number of rows that the planner is to expect now.
+    ///
+    /// A table that nobody has analyzed counts as one of 1,000 rows at least: it may grow while its
+    /// plans are in use.
+    pub fn expected(&self, table: Id) -> TableStatistics {
+        let mut statistics = self.of(table);
+        let rows = self.changes_of(table).rows;
+        let counted = statistics.rows.saturating_add_signed(rows);
+        statistics.rows = match statistics.rows {
+            _ if rows == 0 => statistics.rows,
+            0 if counted <= ROWS_UNKNOWN => 0,
+            _ if !self.is_known(table) => rows.max(0).unsigned_abs().max(ROWS_UNKNOWN),
+            _ => counted.max(1),
+        };
+        statistics
+    }
+
+    /// The rows that a table has now, as far as they were counted.
+    pub fn live_rows(&self, table: Id) -> u64 {
+        let known = self.tables.read().get(&table).map_or(0, |statistics| statistics.rows);
+        known.saturating_add_signed(self.changes_of(table).rows)
+    }
+
     /// Whether anything is known of a table.
     pub fn is_known(&self, table: Id) -> bool {
         self.tables.read().contains_key(&table)
     }
 
-    /// Replaces the estimates of a table.
-    pub fn set(&self, table: Id, statistics: TableStatistics) {
-        self.tables.write().insert(table, statistics);
+    /// A number that changes whenever a table was analyzed, so that plans are made again.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
-    /// Forgets a table (dropped, or emptied by TRUNCATE).
+    /// Replaces the estimates of a table. `counted` are the changes that they contain: those of
+    /// [`Self::changes_of`] just before the rows were read.
+    pub fn replace(&self, table: Id, statistics: TableStatistics, counted: Changes) {
+        self.tables.write().insert(table, statistics);
+        self.subtract(table, counted);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets the estimates of a table.
+    pub fn clear(&self, table: Id) {
+        self.tables.write().remove(&table);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets a table that is gone.
     pub fn forget(&self, table: Id) {
         self.tables.write().remove(&table);
-    }
-
-    /// A committed statement added (or, below zero, removed) that many rows.
-    pub fn add_rows(&self, table: Id, rows: i64) {
-        let mut tables = self.tables.write();
-        if let Some(known) = tables.get_mut(&table) {
-            known.rows = known.rows.saturating_add_signed(rows);
+        self.runs.lock().remove(&table);
+        for share in self.changes.iter() {
+            share.lock().remove(&table);
         }
     }
 
-    /// A table was just created and is empty: from here on its rows can be counted along.
-    pub fn start_empty(&self, table: Id) {
+    /// A transaction that has created or emptied a table is about to commit. `counted` are the
+    /// changes before it did so.
+    pub fn start_empty(&self, table: Id, counted: Changes) {
         let statistics = TableStatistics { row_bytes: ROW_BYTES_UNKNOWN, ..Default::default() };
         self.tables.write().insert(table, statistics);
+        self.subtract(table, counted);
+    }
+
+    fn subtract(&self, table: Id, counted: Changes) {
+        let (rows, changed) = (counted.rows.saturating_neg(), counted.changed.saturating_neg());
+        self.note_changes(table, Changes { rows, changed });
+    }
+
+    /// A statement has changed rows of a table.
+    pub fn note_changes(&self, table: Id, changes: Changes) {
+        self.changes.here().lock().entry(table).or_default().add(changes);
+    }
+
+    /// What has changed in a table since its estimates were made.
+    pub fn changes_of(&self, table: Id) -> Changes {
+        let mut all = Changes::default();
+        for share in self.changes.iter() {
+            if let Some(changes) = share.lock().get(&table) {
+                all.add(*changes);
+            }
+        }
+        all
+    }
+
+    /// Every table in which something has changed since its estimates were made.
+    pub fn changed(&self) -> HashMap<Id, Changes> {
+        let mut all: HashMap<Id, Changes> = HashMap::new();
+        for share in self.changes.iter() {
+            for (table, changes) in share.lock().iter() {
+                all.entry(*table).or_default().add(*changes);
+            }
+        }
+        all
+    }
+
+    /// Counts an ANALYZE that has ended now.
+    pub fn note_run(&self, table: Id, by: AnalyzedBy) {
+        let mut runs = self.runs.lock();
+        let (by_user, by_job) = runs.entry(table).or_default();
+        let run = match by {
+            AnalyzedBy::User => by_user,
+            AnalyzedBy::Job => by_job,
+        };
+        *run = AnalyzeRuns { count: run.count + 1, last: Some(SystemTime::now()) };
+    }
+
+    /// How often a table was analyzed.
+    pub fn runs_of(&self, table: Id, by: AnalyzedBy) -> AnalyzeRuns {
+        let (by_user, by_job) = self.runs.lock().get(&table).copied().unwrap_or_default();
+        match by {
+            AnalyzedBy::User => by_user,
+            AnalyzedBy::Job => by_job,
+        }
+    }
+
+    /// Keeps what is known of these tables only.
+    pub fn retain(&self, stays: impl Fn(Id) -> bool) {
+        self.tables.write().retain(|id, _| stays(*id));
+        self.runs.lock().retain(|id, _| stays(*id));
+        for share in self.changes.iter() {
+            share.lock().retain(|id, _| stays(*id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grown(rows: i64) -> Changes {
+        Changes { rows, changed: rows.abs() }
+    }
+
+    fn of_rows(rows: u64) -> TableStatistics {
+        TableStatistics { rows, ..TableStatistics::default() }
+    }
+
+    #[test]
+    fn rows_are_counted_on_from_every_thread() {
+        let statistics = Statistics::default();
+        statistics.replace(1, of_rows(5_000), Changes::default());
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| statistics.note_changes(1, grown(100)));
+            }
+        });
+        assert_eq!(statistics.changes_of(1), Changes { rows: 2_000, changed: 2_000 });
+        assert_eq!(statistics.expected(1).rows, 7_000);
+        assert_eq!((statistics.live_rows(1), statistics.of(1).rows), (7_000, 5_000));
+        statistics.note_changes(1, grown(-9_000));
+        assert_eq!(statistics.expected(1).rows, 1, "an analyzed table has a row at least");
+        assert_eq!(statistics.changes_of(1).changed, 11_000);
+    }
+
+    #[test]
+    fn what_changes_while_a_table_is_read_stays_counted() {
+        let statistics = Statistics::default();
+        statistics.note_changes(1, grown(700));
+        let before = statistics.changes_of(1);
+        statistics.note_changes(1, grown(30));
+        let generation = statistics.generation();
+        statistics.replace(1, of_rows(700), before);
+        assert_eq!(statistics.changes_of(1), grown(30));
+        assert_eq!(statistics.live_rows(1), 730);
+        assert_ne!(statistics.generation(), generation);
+    }
+
+    #[test]
+    fn a_table_without_estimates_has_a_thousand_rows_or_more() {
+        let statistics = Statistics::default();
+        statistics.note_changes(1, grown(20));
+        assert_eq!(statistics.expected(1).rows, 1_000);
+        statistics.note_changes(1, grown(80_000));
+        assert_eq!(statistics.expected(1).rows, 80_020);
+        statistics.start_empty(2, Changes::default());
+        statistics.note_changes(2, grown(20));
+        assert_eq!((statistics.expected(2).rows, statistics.live_rows(2)), (0, 20));
+        statistics.note_changes(2, grown(80_000));
+        assert_eq!(statistics.expected(2).rows, 80_020);
+        let emptied = statistics.changes_of(2);
+        statistics.note_changes(2, grown(7));
+        statistics.start_empty(2, emptied);
+        assert_eq!((statistics.live_rows(2), statistics.changes_of(2)), (7, grown(7)));
+    }
+
+    #[test]
+    fn runs_of_statements_and_of_the_job_are_told_apart() {
+        let statistics = Statistics::default();
+        statistics.note_run(1, AnalyzedBy::Job);
+        statistics.note_run(1, AnalyzedBy::Job);
+        assert_eq!(statistics.runs_of(1, AnalyzedBy::Job).count, 2);
+        assert!(statistics.runs_of(1, AnalyzedBy::Job).last.is_some());
+        assert_eq!(statistics.runs_of(1, AnalyzedBy::User).count, 0);
     }
 }

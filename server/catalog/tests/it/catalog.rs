@@ -25,6 +25,36 @@ async fn an_empty_store_gets_a_catalog_once() {
     assert!(catalog.names().schema(DEFAULT_DATABASE, "public").is_some());
 }
 
+/// Statistics of a table go with it, and none are stored of one that is gone.
+#[tokio::test]
+async fn statistics_go_with_their_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = open(dir.path());
+    bootstrap(&kv).await.unwrap();
+    let cache = CatalogCache::new();
+    change(&kv, &cache, |draft| {
+        let table = table(draft, "t");
+        draft.put(table);
+    })
+    .await;
+    let id = current(&kv, &cache).await.tables().iter().next().unwrap().id;
+    let statistics = || TableStatistics { rows: 7, ..TableStatistics::default() };
+    cache.save_statistics(&kv, id, statistics(), Changes::default()).await.unwrap();
+    let stored = async || {
+        let other = CatalogCache::new();
+        other.load_statistics(&kv).await.unwrap();
+        other.statistics().is_known(id).then(|| other.statistics().of(id).rows)
+    };
+    assert_eq!(stored().await, Some(7));
+    change(&kv, &cache, |draft| draft.remove(id)).await;
+    assert_eq!(stored().await, None);
+    cache.save_statistics(&kv, id, statistics(), Changes::default()).await.unwrap();
+    assert_eq!(stored().await, None, "the table is gone");
+    assert!(cache.statistics().is_known(id));
+    cache.forget_dropped(&*current(&kv, &cache).await);
+    assert!(!cache.statistics().is_known(id));
+}
+
 /// A change is read as it is, whatever else there is; what is made of it is what is stored.
 #[tokio::test]
 async fn a_change_costs_the_same_in_a_large_catalog() {

@@ -1,5 +1,6 @@
 //! Background jobs: they run for as long as the server lives.
 
+mod analyze;
 mod commit_tokens;
 mod garbage;
 mod left_over;

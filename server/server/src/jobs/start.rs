@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_cluster::SharedLocks;
 
+use super::analyze::analyze_changed;
 use super::commit_tokens::remove_old_tokens;
 use super::garbage::collect_garbage;
 use super::left_over::remove_left_over;
@@ -18,6 +19,9 @@ pub(crate) fn start(server: &Arc<Server>) {
     tokio::spawn(remove_old_tokens(Arc::downgrade(server)));
     tokio::spawn(remove_left_over(Arc::downgrade(server)));
     tokio::spawn(collect_garbage(Arc::downgrade(server)));
+    if !server.options.analyze_interval.is_zero() {
+        tokio::spawn(analyze_changed(Arc::downgrade(server)));
+    }
     if server.engine.gateways.is_shared() {
         if let Some(locks) = SharedLocks::open(&server.engine.gateways) {
             tokio::spawn(end_losers(Arc::downgrade(server), locks));

@@ -108,7 +108,7 @@ impl Shared {
             RelationCounter::Inserted => counts.inserted,
             RelationCounter::Updated => counts.updated,
             RelationCounter::Deleted => counts.deleted,
-            RelationCounter::Live => catalog.statistics(relation).rows,
+            RelationCounter::Live => catalog.statistics.live_rows(relation),
         };
         Datum::Int(i64::try_from(value).unwrap_or(i64::MAX))
     }

@@ -81,7 +81,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(cx.catalog.schema_name(table.schema)),
             text(&table.name),
             text(cx.catalog.role_name(table.owner)),
-            number(statistics.rows),
+            number(cx.catalog.statistics.live_rows(table.id)),
             number(statistics.row_bytes),
             text(print(cx, &span.start)),
             text(print(cx, &span.end)),

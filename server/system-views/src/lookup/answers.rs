@@ -372,7 +372,7 @@ fn table_bytes(catalog: &Catalog, table: &Table) -> u64 {
     if !catalog.statistics.is_known(table.id) {
         return 0;
     }
-    let statistics = catalog.statistics(table.id);
+    let statistics = catalog.statistics.of(table.id);
     statistics.rows.saturating_mul(statistics.row_bytes)
 }
 

@@ -119,7 +119,7 @@ impl ClassRow {
         // Numbers of dropped columns are counted, as in PostgreSQL.
         let columns =
             table.visible_columns().map(|column| usize::from(column.id)).max().unwrap_or(0);
-        let statistics = cx.catalog.statistics(table.id);
+        let statistics = cx.catalog.statistics.of(table.id);
         let known = cx.catalog.statistics.is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;

@@ -1,6 +1,7 @@
 //! Plans that serve many statements: each must do what a plan of its own would do.
 
 mod access_paths;
+mod automatic_analyze;
 mod first_rows;
 mod insert_plans;
 mod inverted_indexes;

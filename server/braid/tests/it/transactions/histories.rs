@@ -32,7 +32,8 @@ fn every_history_is_strictly_serializable() {
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
     let plan = Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false };
-    let history = record_beside(Config::new(), plan, compute_beside);
+    let config = Config::new().env("BRAID_ANALYZE_INTERVAL", "1s");
+    let history = record_beside(config, plan, compute_beside);
     write(&history);
     let report = check(&history);
     println!("{} transactions, {kills} kills: {report}", history.transactions.len());
@@ -49,7 +50,8 @@ fn histories_of_two_gateways_are_strictly_serializable() {
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
     let stand_in = TikvStandIn::start(tikv::Config { seed, ..tikv::Config::default() });
     let plan = Plan { transactions, workers, kills, seed, gateways: 2, stores_fail: false };
-    let history = record(Config::new().store(stand_in.store_url()), plan);
+    let config = Config::new().env("BRAID_ANALYZE_INTERVAL", "1s").store(stand_in.store_url());
+    let history = record(config, plan);
     let report = check(&history);
     println!("{} transactions, {kills} kills: {report}", history.transactions.len());
     assert!(report.is_clean(), "seed {seed}: {report}");

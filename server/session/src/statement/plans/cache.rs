@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
+use braid_catalog::Catalog;
 use braid_kv::Sharded;
 use braid_plan::{Expr, PlannedStatement};
 use braid_sql::ast::ParsedStatement;
@@ -40,6 +41,27 @@ pub(crate) struct ParsedText {
     normalized: OnceLock<Vec<Normalized>>,
 }
 
+/// What a plan was made by: this version of the catalog, and these statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlanVersion {
+    catalog: u64,
+    statistics: u64,
+}
+
+impl PlanVersion {
+    /// That of a plan that is made now.
+    pub(crate) fn of(catalog: &Catalog) -> PlanVersion {
+        let statistics = catalog.statistics.generation();
+        PlanVersion { catalog: catalog.version(), statistics }
+    }
+
+    /// Whether transactions with older snapshots may still want a plan of this version.
+    /// Whether it is that version or a later one.
+    fn is_at_least(&self, other: &PlanVersion) -> bool {
+        self.catalog >= other.catalog && self.statistics >= other.statistics
+    }
+}
+
 /// What a plan depends on besides its text and the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanKey {
@@ -51,7 +73,7 @@ pub(crate) struct PlanKey {
 
 /// A plan, and what a client is told of it.
 pub(crate) struct CachedPlan {
-    pub version: u64,
+    pub version: PlanVersion,
     pub key: Arc<PlanKey>,
     pub hints: Vec<SqlType>,
     pub plan: Arc<PlannedStatement>,
@@ -68,7 +90,7 @@ impl CachedPlan {
     }
 
     /// Whether it still is the plan for these circumstances.
-    pub(crate) fn fits(&self, version: u64, key: &Arc<PlanKey>, hints: &[SqlType]) -> bool {
+    pub(crate) fn fits(&self, version: PlanVersion, key: &Arc<PlanKey>, hints: &[SqlType]) -> bool {
         self.version == version
             && (Arc::ptr_eq(&self.key, key) || self.key == *key)
             && self.hints == hints
@@ -105,7 +127,7 @@ impl ParsedText {
     /// A plan made before, for a text of one statement.
     pub(crate) fn plan(
         &self,
-        version: u64,
+        version: PlanVersion,
         key: &Arc<PlanKey>,
         hints: &[SqlType],
     ) -> Option<Arc<CachedPlan>> {
@@ -114,12 +136,13 @@ impl ParsedText {
 
     /// Keeps a plan for others.
     pub(crate) fn keep(&self, plan: &Arc<CachedPlan>) {
-        if plan.version >= PRIVATE_VERSION || self.statements.len() != 1 {
+        if plan.version.catalog >= PRIVATE_VERSION || self.statements.len() != 1 {
             return;
         }
         let mut plans = self.plans.lock();
         plans.retain(|old| {
-            old.version >= plan.version && !old.fits(plan.version, &plan.key, &plan.hints)
+            old.version.is_at_least(&plan.version)
+                && !old.fits(plan.version, &plan.key, &plan.hints)
         });
         if plans.len() >= 8 {
             plans.remove(0);

@@ -15,7 +15,7 @@ use crate::client::ResultColumn;
 use crate::session::Session;
 use crate::statement::context::{statement_environment, statement_memory};
 use crate::statement::environment::StatementEnvironment;
-use crate::statement::plans::cache::CachedPlan;
+use crate::statement::plans::cache::{CachedPlan, PlanVersion};
 use crate::statement::plans::current_of;
 use crate::statement::prepared::Prepared;
 use crate::transaction::machine::Block;
@@ -68,7 +68,7 @@ pub(crate) fn plan_statement(
     catalog: &Arc<Catalog>,
     env: &StatementEnvironment,
 ) -> Result<Arc<CachedPlan>> {
-    let version = catalog.version();
+    let version = PlanVersion::of(catalog);
     let key = session.derived().key.clone();
     let used = prepared.plan.lock().clone();
     if let Some(plan) = used.filter(|plan| plan.fits(version, &key, &prepared.hints)) {
@@ -88,7 +88,7 @@ fn plan_typed(
     catalog: &Arc<Catalog>,
     env: &StatementEnvironment,
 ) -> Result<Arc<CachedPlan>> {
-    let version = catalog.version();
+    let version = PlanVersion::of(catalog);
     let key = session.derived().key.clone();
     let found = prepared.parsed.plan(version, &key, hints);
     session.engine.plans.count(found.is_some());

@@ -39,7 +39,7 @@ fn stats(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         if hides || !privileges.has(user, Object::Table(table), "SELECT") {
             continue;
         }
-        let known = cx.catalog.statistics(table.id);
+        let known = cx.catalog.statistics.of(table.id);
         for row in table_rows(cx, table, &known) {
             builder.push(row);
         }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use braid_types::{Datum, Result, Row};
 
-use crate::cell::{int, number, text};
+use crate::cell::{instant, int, number, text};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::visible_indexes;
 use crate::row_builder::RowBuilder;
 use crate::runtime::RelationCounts;
-use braid_catalog::{Id, Index, Table};
+use braid_catalog::{AnalyzedBy, Id, Index, Table};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -45,12 +45,19 @@ fn stat_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "n_tup_upd",
         "n_tup_del",
         "n_live_tup",
+        "n_mod_since_analyze",
+        "last_analyze",
+        "last_autoanalyze",
+        "analyze_count",
+        "autoanalyze_count",
     ];
     let mut builder = RowBuilder::new(name, &columns).with_zeros();
     let counted = cx.runtime.relation_counts();
     let of = |id: Id| counted.get(&id).copied().unwrap_or_default();
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        let rows = cx.catalog.statistics(table.id).rows;
+        let statistics = &cx.catalog.statistics;
+        let by_user = statistics.runs_of(table.id, AnalyzedBy::User);
+        let by_job = statistics.runs_of(table.id, AnalyzedBy::Job);
         let own = of(table.id);
         let mut by_index = RelationCounts::default();
         table.all_indexes().for_each(|index| by_index.add(&of(index.id)));
@@ -67,7 +74,12 @@ fn stat_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
             number(own.inserted),
             number(own.updated),
             number(own.deleted),
-            number(rows),
+            number(statistics.live_rows(table.id)),
+            int(statistics.changes_of(table.id).changed.max(0)),
+            by_user.last.map_or(Datum::Null, instant),
+            by_job.last.map_or(Datum::Null, instant),
+            number(by_user.count),
+            number(by_job.count),
         ]);
     }
     builder.rows()

@@ -19,5 +19,6 @@ mod run;
 mod sample;
 mod sizes;
 
+pub use run::analyze;
 pub(crate) use run::{named, run};
 pub(crate) use sizes::set_sizes;

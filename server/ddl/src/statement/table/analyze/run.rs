@@ -1,11 +1,12 @@
 //! Reads the tables of an ANALYZE and stores what is found.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use braid_catalog::partitions::leaves;
 use braid_catalog::{
-    ColumnStatistics, GroupStatistics, Object, Relation, Table, TableStatistics, ValueStatistics,
-    is_temporary,
+    AnalyzedBy, Changes, ColumnStatistics, GroupStatistics, Object, Relation, Table,
+    TableStatistics, ValueStatistics, is_temporary,
 };
 use braid_exec::from_kv;
 use braid_kv::TxnOptions;
@@ -20,6 +21,8 @@ use super::column::{self, Counted};
 use super::counts::{ColumnCount, Counts};
 use super::sample::SampledRow;
 
+/// How long the job rests for each part of a table that it has read, in times of the reading.
+const RESTS_OF_JOB: u32 = 3;
 /// Common values of a column, and parts of its histogram, at most: PostgreSQL's default.
 const TARGET: usize = 100;
 /// Bytes of all common values and bounds of a table. With more the target is halved.
@@ -80,30 +83,39 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> R
         tables.extend(all.filter(|table| is_mine(table)).cloned());
     }
     for table in tables {
-        let statistics = count(cx, &table).await?;
-        store(cx, &table, statistics).await?;
+        analyze(cx, &table, AnalyzedBy::User).await?;
     }
     Ok(())
 }
 
-/// Replaces what is known of a table.
+/// Reads a table and stores what is found.
+pub async fn analyze(cx: &DdlContext<'_>, table: &Arc<Table>, by: AnalyzedBy) -> Result<()> {
+    let counted = cx.cache.statistics().changes_of(table.id);
+    let statistics = count(cx, table, by).await?;
+    store(cx, table, statistics, counted).await?;
+    cx.cache.statistics().note_run(table.id, by);
+    Ok(())
+}
+
+/// Replaces what is known of a table, after these changes of it.
 pub(super) async fn store(
     cx: &DdlContext<'_>,
     table: &Table,
     statistics: TableStatistics,
+    counted: Changes,
 ) -> Result<()> {
     if is_temporary(table.id) {
-        cx.catalog().statistics.set(table.id, statistics);
+        cx.cache.statistics().replace(table.id, statistics, counted);
         return Ok(());
     }
     let kv = cx.txn().database();
-    cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)
+    cx.cache.save_statistics(kv, table.id, statistics, counted).await.map_err(from_kv)
 }
 
 /// Nothing is known of a table any more.
 pub(super) async fn forget(cx: &DdlContext<'_>, table: &Table) -> Result<()> {
     if is_temporary(table.id) {
-        cx.catalog().statistics.forget(table.id);
+        cx.cache.statistics().clear(table.id);
         return Ok(());
     }
     cx.cache.forget_statistics(cx.txn().database(), table.id).await.map_err(from_kv)
@@ -185,7 +197,7 @@ fn size_bytes(columns: &[ColumnStatistics]) -> usize {
     columns.iter().filter_map(|column| column.values.as_ref()).map(of_values).sum()
 }
 
-async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistics> {
+async fn count(cx: &DdlContext<'_>, table: &Arc<Table>, by: AnalyzedBy) -> Result<TableStatistics> {
     let options = TxnOptions { read_only: true, ..TxnOptions::default() };
     // What other transactions cannot see is not counted, except in temporary tables.
     let txn = match is_temporary(table.id) {
@@ -195,9 +207,14 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
     let seq = txn.next_statement();
     let mut reader = TableReader::new(&txn, seq, table, None)?;
     let (mut counts, mut batch) = (Counts::new(table), reader.columns());
+    let mut begun = Instant::now();
     while reader.next_columns(&mut batch).await? {
         cx.exec.breathe().await?;
         counts.add(&batch);
+        if by == AnalyzedBy::Job {
+            tokio::time::sleep(begun.elapsed() * RESTS_OF_JOB).await;
+            begun = Instant::now();
+        }
     }
     if !Arc::ptr_eq(&txn, cx.txn()) {
         txn.rollback().await;

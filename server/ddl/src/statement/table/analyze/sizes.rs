@@ -50,7 +50,10 @@ pub(crate) async fn set_sizes(cx: &mut DdlContext<'_>, sizes: &SetSizes) -> Resu
     for (table, tuples, pages) in changes {
         let known = catalog.statistics.of(table.id);
         match resized(&known, tuples, pages) {
-            Some(statistics) => store(cx, &table, statistics).await?,
+            Some(statistics) => {
+                let counted = catalog.statistics.changes_of(table.id);
+                store(cx, &table, statistics, counted).await?;
+            }
             None => forget(cx, &table).await?,
         }
     }
