@@ -93,11 +93,14 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
             // Each row is read once more by its primary key.
             found(rows, false) + (rows - FEW_ROWS).max(0.0) * MANY_FETCHED + 1.0
         };
-        // Of two that cost the same, the smaller one is a partial index.
-        let is_smaller =
-            |known: &Candidate| index.predicate.is_some() && candidate.part <= known.part;
+        // Of two that cost the same, the smaller one is a partial index. Else the better one is the
+        // one that leaves fewer conditions to be checked for each row.
+        let is_preferred = |known: &Candidate| {
+            let is_smaller = index.predicate.is_some() && candidate.part <= known.part;
+            is_smaller || candidate.exact.len() > known.exact.len()
+        };
         let is_better = |(known_cost, known): &(f64, Candidate)| {
-            cost < *known_cost || (cost == *known_cost && is_smaller(known))
+            cost < *known_cost || (cost == *known_cost && is_preferred(known))
         };
         if best.as_ref().is_none_or(is_better) {
             best = Some((cost, candidate));
