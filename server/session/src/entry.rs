@@ -50,6 +50,7 @@ pub(crate) struct SessionEntry {
     pub user: String,
     pub database: String,
     pub peer: Option<std::net::SocketAddr>,
+    pub backend: &'static str,
     pub started: i64,
     pub cancel: Arc<Cancel>,
     pub activity: Mutex<Activity>,
@@ -87,6 +88,7 @@ impl SessionEntry {
             user: options.user.clone(),
             database: options.database.clone(),
             peer: options.peer,
+            backend: options.backend,
             started: now_micros(),
             cancel: Arc::default(),
             activity: Mutex::new(Activity { state: "idle", ..Activity::default() }),
@@ -202,6 +204,7 @@ impl SessionEntry {
             state: activity.state.to_owned(),
             query: activity.query.to_string(),
             transaction: activity.transaction,
+            backend: self.backend.to_owned(),
         }
     }
 }

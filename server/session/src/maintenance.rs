@@ -6,8 +6,9 @@ use braid_catalog::{AnalyzedBy, Table};
 use braid_ddl::{self as ddl, DdlContext};
 use braid_types::{Result, Row};
 
+use crate::clock::now_micros;
 use crate::session::Session;
-use crate::statement::context::{exec_context, statement_environment};
+use crate::statement::context::{StatementGuard, exec_context, statement_environment};
 use crate::transaction::open::{catalog_at, ensure_open};
 
 /// What does not fit together in a table's data, a row for each finding.
@@ -21,6 +22,11 @@ pub async fn check_table(session: &mut Session, table: &Arc<Table>) -> Result<Ve
 
 /// Reads a table and stores statistics of it, for the job that does so by itself.
 pub async fn analyze_table(session: &mut Session, table: &Arc<Table>) -> Result<()> {
+    let entry = session.shared.entry.clone();
+    let schema = session.engine.catalog_now().await?.schema_name(table.schema);
+    let query = format!("autovacuum: ANALYZE {schema}.{}", table.name);
+    entry.begin_statement(&query.into(), now_micros());
+    let _guard = StatementGuard { entry, timer: None };
     let job = async |cx: &mut DdlContext<'_>| ddl::analyze(cx, table, AnalyzedBy::Job).await;
     with_context(session, job).await
 }

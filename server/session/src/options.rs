@@ -23,9 +23,23 @@ pub struct SessionOptions {
     pub peer: Option<SocketAddr>,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
+    /// Whose session it is, in the words of `pg_stat_activity.backend_type`.
+    pub backend: &'static str,
 }
 
+/// A session of a client.
+const CLIENT: &str = "client backend";
+/// A session of the job that analyzes tables. A statement that it is in the way of ends it.
+pub(crate) const ANALYZER: &str = "autovacuum worker";
+/// A session of another job.
+const WORKER: &str = "background worker";
+
 impl SessionOptions {
+    /// Options of a session of the job that analyzes tables.
+    pub fn analyzer(user: &str, database: &str) -> SessionOptions {
+        SessionOptions { backend: ANALYZER, ..SessionOptions::internal(user, database) }
+    }
+
     /// Options of a session inside this process.
     pub fn internal(user: &str, database: &str) -> SessionOptions {
         SessionOptions {
@@ -34,6 +48,7 @@ impl SessionOptions {
             settings: BTreeMap::new(),
             peer: None,
             encrypted: false,
+            backend: WORKER,
         }
     }
 
@@ -73,7 +88,7 @@ impl SessionOptions {
             }
         }
         let (user, database) = (user.to_owned(), database.to_owned());
-        Ok(SessionOptions { user, database, settings, peer, encrypted })
+        Ok(SessionOptions { user, database, settings, peer, encrypted, backend: CLIENT })
     }
 
     /// Whether the client is on this machine.

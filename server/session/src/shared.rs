@@ -27,6 +27,7 @@ use crate::client::{Notice, Severity};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
+use crate::options::ANALYZER;
 use crate::routines::surroundings;
 use crate::settings::{
     Access, Active, Kind, Settings, active_with, is_identity, isolation_text, real_text, settings,
@@ -461,6 +462,13 @@ impl RuntimeInfo for Shared {
         }
         entry.terminate();
         Ok(true)
+    }
+
+    fn end_analyzers(&self, database: &str) {
+        let entries = self.engine.sessions.entries();
+        let is_one =
+            |entry: &&Arc<SessionEntry>| entry.backend == ANALYZER && entry.database == database;
+        entries.iter().filter(is_one).for_each(|entry| entry.terminate());
     }
 
     fn locks(&self) -> Vec<LockEntry> {

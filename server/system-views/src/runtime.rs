@@ -13,6 +13,8 @@ pub trait RuntimeInfo: Send + Sync {
     /// Ends a session and its statement; false if there is no such session, 42501 without the
     /// right to end it.
     fn terminate_session(&self, pid: i32) -> Result<bool>;
+    /// Ends the sessions of the job that analyzes tables in a database: they make way for others.
+    fn end_analyzers(&self, database: &str);
     /// Locks held and awaited.
     fn locks(&self) -> Vec<LockEntry>;
     /// Locks awaited.
@@ -193,6 +195,8 @@ pub struct SessionInfo {
     pub query: String,
     /// Its transaction's number in this process.
     pub transaction: Option<u64>,
+    /// Whose session it is: `client backend`, `autovacuum worker`, `background worker`.
+    pub backend: String,
 }
 
 /// A lock held or awaited.

@@ -133,7 +133,7 @@ fn delay(server: &Server, gateways: usize) -> Duration {
 
 async fn run(server: &Arc<Server>, catalog: &Catalog, table: &Arc<Table>) -> Result<()> {
     let Some(database) = catalog.database(table.database) else { return Ok(()) };
-    let options = SessionOptions::internal(&catalog.role_name(ROOT), &database.name);
+    let options = SessionOptions::analyzer(&catalog.role_name(ROOT), &database.name);
     let mut session = server.open_session(options, server.admit()?).await?;
     let (terminator, analyzed) = (session.terminator(), table.clone());
     let work = async move {

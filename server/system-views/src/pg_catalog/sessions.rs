@@ -78,7 +78,7 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(&session.state),
             transaction.map_or(Datum::Null, int),
             text(&session.query),
-            text("client backend"),
+            text(&session.backend),
         ]);
     }
     builder.rows()

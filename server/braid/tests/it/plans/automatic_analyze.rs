@@ -99,6 +99,28 @@ fn a_prepared_statement_has_a_new_plan_after_enough_changes() {
     });
 }
 
+/// A run ends when its database is to be dropped. It takes longer than DROP DATABASE waits.
+#[test]
+fn a_database_is_dropped_while_a_table_of_it_is_analyzed() {
+    run(async {
+        let server = Server::start(often());
+        let client = connect(server.sql_url(), None).await;
+        client.batch_execute("CREATE DATABASE other").await.expect("a database");
+        let inside = connect(server.sql_url(), Some("other")).await;
+        let columns: Vec<String> = (0..50).map(|n| format!("g * {n} % 1000 AS c{n}")).collect();
+        let rows = format!(
+            "CREATE TABLE large AS SELECT {} FROM generate_series(1, 40000) g",
+            columns.join(", ")
+        );
+        inside.batch_execute(&rows).await.expect("rows");
+        drop(inside);
+        let worker = "SELECT query FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'";
+        wait(&client, worker, "autovacuum: ANALYZE public.large").await;
+        client.batch_execute("DROP DATABASE other").await.expect("the run makes way");
+        assert_eq!(one(&client, worker).await, "");
+    });
+}
+
 /// Switched off, nothing is analyzed; the number of rows is counted all the same.
 #[test]
 fn the_interval_0_switches_it_off() {

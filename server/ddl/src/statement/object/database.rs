@@ -126,7 +126,8 @@ fn sessions_in(cx: &DdlContext<'_>, database: &Database) -> Vec<i32> {
     inside.map(|session| session.pid).collect()
 }
 
-/// Waits until no session is in the database; 55006 if some stay. FORCE ends them first.
+/// Waits until no session is in the database; 55006 if some stay. FORCE ends them first. Those of
+/// the job that analyzes tables are ended in any case.
 ///
 /// A client that has just closed its connection may still be listed, so the first look is not
 /// the last one.
@@ -137,6 +138,7 @@ async fn wait_until_unused(cx: &DdlContext<'_>, database: &Database, force: bool
         if inside.is_empty() {
             return Ok(());
         }
+        cx.exec.runtime.end_analyzers(&database.name);
         if force {
             for pid in &inside {
                 cx.exec.runtime.terminate_session(*pid)?;
