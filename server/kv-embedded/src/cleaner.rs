@@ -116,9 +116,10 @@ fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
     let data = &shared.files.data;
     let oldest = shared.empty_spans.views.oldest();
     data.rotate_memtable().map_err(storage_error)?;
-    // Not fjall's own wait, which would never end after one of its threads has failed.
+    // Not fjall's own wait, which would never end after one of its threads has failed. Its number
+    // of outstanding flushes leaves out the one that has begun.
     let start = Instant::now();
-    while shared.files.db.outstanding_flushes() > 0 {
+    while data.sealed_memtable_count() > 0 {
         if stop.is_stopped() || start.elapsed() > FLUSH_WAIT_MAX {
             return Ok(());
         }
@@ -128,6 +129,8 @@ fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
         data.major_compact().map_err(storage_error)?;
         shared.empty_spans.compacted(oldest.unwrap_or(0));
     }
+    // A snapshot reads the memtables and tables of its time for as long as it lives.
+    hand_over(shared, Chore::Renew);
     Ok(())
 }
 

@@ -353,6 +353,10 @@ impl Committer {
         match chore {
             Chore::Remove(seen) => self.remove_hidden(seen),
             Chore::Drop(records) => self.drop_tombstones(&records),
+            Chore::Renew => {
+                self.publish();
+                Ok(())
+            }
             Chore::Tidy => {
                 self.tidy();
                 Ok(())

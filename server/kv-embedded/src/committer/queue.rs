@@ -36,6 +36,8 @@ pub(crate) enum Chore {
     Remove(Vec<(Key, u64)>),
     /// Drop tombstones that hide nothing any more.
     Drop(Vec<Arc<Tombstone>>),
+    /// Show the store as it is to new snapshots: one reads the files of its time.
+    Renew,
     /// Forget old writes, make room in the journal.
     Tidy,
     /// Note what commits write in a span from now on.

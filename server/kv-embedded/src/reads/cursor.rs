@@ -28,10 +28,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A batch of fewer rows than this that takes longer than this has read through old versions and
-/// deletions. The compactor takes that as a hint.
-const SLOW_ROWS: usize = 256;
+/// A batch that takes longer than this, and longer than this for each of its rows, has read through
+/// old versions and deletions. The cleaner takes that as a hint. A row without any takes a tenth.
 const SLOW: Duration = Duration::from_millis(1);
+const SLOW_ROW: Duration = Duration::from_micros(4);
+/// Only in batches of fewer rows than this is it looked for spans full of deleted keys.
+const DENSE_ROWS_MAX: usize = 256;
 /// Steps inside a gap of other kinds of keys before its end is looked up, where nothing is known
 /// about gaps.
 const GAP_STEPS: usize = 8;
@@ -125,7 +127,7 @@ impl ViewCursor {
         let batch = self.read(gap, rows, bytes)?;
         let to = near(self);
         let examined = if self.reverse { Span::new(to, from) } else { Span::new(from, to) };
-        let was_slow = batch.len() < SLOW_ROWS && start.elapsed() > SLOW;
+        let was_slow = batch.len() < DENSE_ROWS_MAX && start.elapsed() > SLOW;
         let dense = if was_slow { self.dense(&examined, &batch)? } else { Vec::new() };
         let View { empty_spans, .. } = &*self.view;
         empty_spans.learn(self.view.number(), &examined, &batch, self.reverse, dense);
@@ -338,9 +340,12 @@ impl Cursor for ViewCursor {
     fn next_batch(&mut self, rows: usize, bytes: usize) -> Answer<'_, Result<ScanBatch>> {
         let start = Instant::now();
         let batch = self.fill(rows, bytes);
-        let few = batch.as_ref().is_ok_and(|b| b.len() < SLOW_ROWS);
         let took = start.elapsed();
-        if few && took > SLOW {
+        let is_slow = |batch: &ScanBatch| {
+            let rows = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+            took > SLOW.max(SLOW_ROW.saturating_mul(rows))
+        };
+        if batch.as_ref().is_ok_and(is_slow) {
             let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
             self.view.files.slow_micros.fetch_add(micros, Relaxed);
         }
