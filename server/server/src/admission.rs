@@ -20,12 +20,21 @@ pub enum Authentication {
     Scram(Box<ScramExchange>),
 }
 
-/// A place among `max_connections`, given back when dropped.
-pub struct Permit(Arc<Server>);
+/// A place among `max_connections`, given back when dropped; or one beside them.
+pub struct Permit(Option<Arc<Server>>);
+
+impl Permit {
+    /// For a session of a job: it takes no client's place.
+    pub(crate) fn of_job() -> Permit {
+        Permit(None)
+    }
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+        if let Some(server) = &self.0 {
+            server.admitted.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -37,7 +46,7 @@ impl Server {
             return Err(Error::new(SqlState::CannotConnectNow, message));
         }
         let before = self.admitted.fetch_add(1, Ordering::AcqRel);
-        let permit = Permit(self.clone());
+        let permit = Permit(Some(self.clone()));
         if before < self.options.connections_max {
             return Ok(permit);
         }

@@ -21,6 +21,7 @@ use braid_session::{SessionOptions, analyze_table};
 use braid_types::Result;
 use braid_types::text::parse_bool;
 
+use crate::admission::Permit;
 use crate::server::Server;
 
 /// `autovacuum_analyze_threshold`: rows that must have changed,
@@ -134,7 +135,7 @@ fn delay(server: &Server, gateways: usize) -> Duration {
 async fn run(server: &Arc<Server>, catalog: &Catalog, table: &Arc<Table>) -> Result<()> {
     let Some(database) = catalog.database(table.database) else { return Ok(()) };
     let options = SessionOptions::analyzer(&catalog.role_name(ROOT), &database.name);
-    let mut session = server.open_session(options, server.admit()?).await?;
+    let mut session = server.open_session(options, Permit::of_job()).await?;
     let (terminator, analyzed) = (session.terminator(), table.clone());
     let work = async move {
         let result = analyze_table(&mut session, &analyzed).await;

@@ -55,7 +55,6 @@ impl PlanVersion {
         PlanVersion { catalog: catalog.version(), statistics }
     }
 
-    /// Whether transactions with older snapshots may still want a plan of this version.
     /// Whether it is that version or a later one.
     fn is_at_least(&self, other: &PlanVersion) -> bool {
         self.catalog >= other.catalog && self.statistics >= other.statistics
