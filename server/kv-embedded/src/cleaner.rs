@@ -115,15 +115,10 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
 fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
     let data = &shared.files.data;
     let oldest = shared.empty_spans.views.oldest();
-    data.rotate_memtable().map_err(storage_error)?;
-    // Not fjall's own wait, which would never end after one of its threads has failed. Its number
-    // of outstanding flushes leaves out the one that has begun.
     let start = Instant::now();
-    while data.sealed_memtable_count() > 0 {
-        if stop.is_stopped() || start.elapsed() > FLUSH_WAIT_MAX {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    let gives_up = || stop.is_stopped() || start.elapsed() > FLUSH_WAIT_MAX;
+    if !shared.files.flush_data_unless(gives_up)? {
+        return Ok(());
     }
     if data.disk_space() < COMPACT_BYTES_MAX {
         data.major_compact().map_err(storage_error)?;

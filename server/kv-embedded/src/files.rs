@@ -56,15 +56,24 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Flushes what is in memory of the data. An error as soon as fjall has stopped: its own wait
-    /// would never end then.
+    /// Flushes what is in memory of the data.
     pub(crate) fn flush_data(&self) -> Result<(), Error> {
+        self.flush_data_unless(|| false).map(drop)
+    }
+
+    /// The same; false if it `gives_up` before the flush is done. An error as soon as fjall has
+    /// stopped: its own wait would never end then. fjall's number of outstanding flushes leaves out
+    /// the one that has begun.
+    pub(crate) fn flush_data_unless(&self, gives_up: impl Fn() -> bool) -> Result<bool, Error> {
         self.data.rotate_memtable().map_err(storage_error)?;
         while self.data.sealed_memtable_count() > 0 {
+            if gives_up() {
+                return Ok(false);
+            }
             self.db.persist(PersistMode::Buffer).map_err(storage_error)?;
             std::thread::sleep(FLUSH_LOOK_EVERY);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Opens or creates the keyspaces. fjall checks its own files here.

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::*;
+use braid_kv::Database;
+use braid_kv_embedded::EmbeddedOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,11 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread")]
 async fn a_few_scans_over_many_old_versions_have_them_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let options = braid_kv_embedded::EmbeddedOptions {
-        sync: false,
-        ..braid_kv_embedded::EmbeddedOptions::default()
-    };
-    let db = open_with(dir.path(), options);
+    let db = open_unsynced(dir.path());
     for round in 0..40_000 {
         let value = round.to_string();
         put(&db, &[("a", &value), ("b", &value), ("c", &value)]).await;
@@ -46,11 +44,7 @@ async fn a_few_scans_over_many_old_versions_have_them_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn old_versions_of_many_rows_are_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let options = braid_kv_embedded::EmbeddedOptions {
-        sync: false,
-        ..braid_kv_embedded::EmbeddedOptions::default()
-    };
-    let db = open_with(dir.path(), options);
+    let db = open_unsynced(dir.path());
     let keys: Vec<String> = (0..600).map(|n| format!("k{n:04}")).collect();
     for round in 0..100 {
         let value = round.to_string();
@@ -66,6 +60,10 @@ async fn old_versions_of_many_rows_are_removed() {
     let bytes = table_bytes(dir.path());
     assert!((1..200_000).contains(&bytes), "the old versions are in the tables: {bytes} bytes");
     db.close().await.unwrap();
+}
+
+fn open_unsynced(folder: &Path) -> Database {
+    open_with(folder, EmbeddedOptions { sync: false, ..EmbeddedOptions::default() })
 }
 
 /// Bytes of all table files.

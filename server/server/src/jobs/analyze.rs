@@ -92,7 +92,8 @@ async fn look(
     Ok(())
 }
 
-/// Lets tables of which nothing is known be analyzed once: they were written before the start.
+/// Makes the job analyze each table without statistics once. Its rows may be older than this
+/// process, so nobody has counted them.
 fn count_unknown(catalog: &Catalog) {
     for table in catalog.tables().iter().filter(|table| is_analyzed(table)) {
         if !catalog.statistics.is_known(table.id) {
