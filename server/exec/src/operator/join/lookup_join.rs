@@ -3,12 +3,15 @@
 //!
 //! Where nothing but the bounds decides whether a row matches, a semi or anti join reads the first
 //! right row of each left row, and a join below a LIMIT no more of them than the limit takes.
+//!
+//! Left rows whose right rows do not fit into a page are put back, and looked up with the next
+//! ones. A left row that has more than a page by itself is joined with page after page.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
-use braid_kv::{Key, Record, ScanRequest, Span};
+use braid_kv::{Record, Span};
 use braid_plan::{Bound, Expr, Join, JoinKind, Node};
-use braid_rows::RowAssembler;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -17,38 +20,38 @@ use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
 use crate::operator::join::limit_goal::LimitGoal;
 use crate::operator::join::lookup_conditions::undecided;
+use crate::operator::join::right_rows::{Found, PAGE_BYTES, PAGE_ROWS, PageReader, RightSide};
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
-use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary, index_of};
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
-/// With more bytes found than this, the next lookup is for fewer left rows.
-const FOUND_BYTES: usize = 4 << 20;
 /// The fewest left rows that are looked up in one wait.
 const LOOKUPS_MIN: usize = 16;
 /// The left rows of the first wait where ranges are read, each of which may have many rows.
 const RANGES_FIRST: usize = 128;
-/// Roughly the memory of a key that was found.
-const KEY_BYTES: usize = 64;
+/// The right rows of the first page, before the size of a row is known, and the fewest of a page.
+const PAGE_ROWS_FIRST: usize = 1_024;
+const PAGE_ROWS_MIN: usize = 64;
 
 /// A join by lookups.
 pub struct LookupJoinOperator {
     evaluator: Evaluator,
     left: BoxedOperator,
-    kind: JoinKind,
-    lookup: Lookup,
-    filter: Vec<Expr>,
-    on: Vec<Expr>,
-    on_waits: bool,
+    right: RightSide,
+    conditions: Conditions,
     outer: Vec<Expr>,
     right_width: usize,
     /// Left rows that nothing was looked up for yet.
-    pending: std::vec::IntoIter<Row>,
+    pending: VecDeque<Row>,
     /// How many left rows are looked up in one wait.
     lookups: usize,
     goal: LimitGoal,
+    /// Bytes of one right row of the last page; 0 before the first one.
+    row_bytes: usize,
     looked_up: LookedUp,
+    /// The left row that is joined page by page.
+    paged: Option<Paged>,
     /// Memory of what was looked up, and of the rows last given.
     held: MemoryReservation,
     result_held: MemoryReservation,
@@ -56,36 +59,34 @@ pub struct LookupJoinOperator {
     failed: Postponed,
 }
 
-/// How the right side is read.
-struct Lookup {
+/// What a right row must meet to be a match of a left row.
+struct Conditions {
+    kind: JoinKind,
     evaluator: Evaluator,
-    reader: Reader,
-    bounds: KeyBounds,
-    secondary: Option<Secondary>,
-    /// By whole primary keys.
-    points: bool,
-    /// Nothing but the bounds decides whether a row matches, and each span is of one left row: the
-    /// first rows of a span are enough if no more are wanted.
-    first_ones_do: bool,
-    /// One match of a left row is enough.
-    one_match: bool,
-    record: Record,
+    filter: Vec<Expr>,
+    on: Vec<Expr>,
+    on_waits: bool,
 }
 
-/// Left rows that were looked up, each with the places of its spans, and what was found.
+/// A left row, the evaluator of the right side for it, and the places of its spans.
+type LeftRow = (Row, Evaluator, Range<usize>);
+
+/// Left rows that were looked up, and what was found.
 #[derive(Default)]
 struct LookedUp {
-    left: std::vec::IntoIter<(Row, Evaluator, Range<usize>)>,
+    left: std::vec::IntoIter<LeftRow>,
     spans: Vec<Span>,
     found: Found,
 }
 
-/// The right rows of a batch of left rows.
-#[derive(Default)]
-struct Found {
-    /// The keys that they were found by, ascending, if they come from spans.
-    keys: Vec<Key>,
-    rows: Vec<Option<Row>>,
+/// A left row with more right rows than one page.
+struct Paged {
+    left: Row,
+    inner: Evaluator,
+    reader: PageReader,
+    /// A page that was read and not joined yet.
+    found: Found,
+    matched: bool,
 }
 
 impl LookupJoinOperator {
@@ -114,8 +115,7 @@ impl LookupJoinOperator {
         Ok(Some(Self {
             evaluator: evaluator.clone(),
             left,
-            kind: join.kind,
-            lookup: Lookup {
+            right: RightSide {
                 evaluator: evaluator.clone(),
                 points: secondary.is_none() && bounds.are_points(),
                 reader,
@@ -125,15 +125,21 @@ impl LookupJoinOperator {
                 one_match: matches!(join.kind, JoinKind::Semi | JoinKind::Anti),
                 record: if scan.unrecorded { Record::Never } else { Record::Default },
             },
-            filter: scan.filter.clone(),
-            on_waits: on.iter().any(Expr::waits),
-            on,
+            conditions: Conditions {
+                kind: join.kind,
+                evaluator: evaluator.clone(),
+                filter: scan.filter.clone(),
+                on_waits: on.iter().any(Expr::waits),
+                on,
+            },
             outer: join.outer.clone(),
             right_width: places.len(),
-            pending: Vec::new().into_iter(),
+            pending: VecDeque::new(),
             lookups,
             goal: LimitGoal::new(join.limit_hint.clone()),
+            row_bytes: 0,
             looked_up: LookedUp::default(),
+            paged: None,
             held: MemoryReservation::new(&evaluator.run),
             result_held: MemoryReservation::new(&evaluator.run),
             counts: ScanCounts::new(&evaluator.run, scan),
@@ -143,10 +149,15 @@ impl LookupJoinOperator {
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
-            while self.looked_up.left.len() > 0 || self.failed.is_waiting() {
+            while self.looked_up.left.len() > 0 || self.paged.is_some() || self.failed.is_waiting()
+            {
                 self.failed.check()?;
                 let mut rows = Vec::new();
-                if let Err(error) = self.join_some(&mut rows).await {
+                let joined = match self.paged.take() {
+                    Some(paged) => self.join_page(paged, &mut rows).await,
+                    None => self.join_some(&mut rows).await,
+                };
+                if let Err(error) = joined {
                     self.failed.keep(error, !rows.is_empty())?;
                 }
                 if !rows.is_empty() {
@@ -154,9 +165,9 @@ impl LookupJoinOperator {
                     return Ok(Some(rows));
                 }
             }
-            if self.pending.len() == 0 {
+            if self.pending.is_empty() {
                 let Some(batch) = self.left.next().await? else { return Ok(None) };
-                self.pending = batch.into_iter();
+                self.pending = batch.into();
             }
             self.evaluator.run.breathe().await?;
             self.look_up().await?;
@@ -167,203 +178,192 @@ impl LookupJoinOperator {
     /// last ones have found.
     async fn look_up(&mut self) -> Result<()> {
         let (lookups, matches) = self.goal.next(&self.evaluator).await;
-        let batch: Vec<Row> = self.pending.by_ref().take(self.lookups.min(lookups)).collect();
-        self.goal.looked_up(batch.len());
-        let mut spans: Vec<Span> = Vec::with_capacity(batch.len());
-        let mut left = Vec::with_capacity(batch.len());
-        for row in batch {
+        let lookups = self.lookups.min(lookups).min(self.pending.len());
+        let mut spans: Vec<Span> = Vec::with_capacity(lookups);
+        let mut left = Vec::with_capacity(lookups);
+        for row in self.pending.drain(..lookups) {
             let outer = self.evaluator.eval_all(&self.outer, true, &row).await?;
             let inner = Evaluator::new(self.evaluator.run.clone(), outer.into());
             let from = spans.len();
-            spans.extend(self.lookup.bounds.spans(&inner).await?);
+            spans.extend(self.right.bounds.spans(&inner).await?);
             left.push((row, inner, from..spans.len()));
         }
         self.held.clear();
-        let found = self.lookup.find(&spans, matches, &mut self.held).await?;
-        self.counts.begin(spans.len());
-        self.counts.fetched(found.rows.iter().flatten().count());
-        self.lookups = match self.held.bytes() {
-            0..=FOUND_BYTES => (self.lookups * 2).min(BATCH_ROWS),
-            _ => (self.lookups / 2).max(LOOKUPS_MIN),
+        if self.right.points {
+            let found = self.right.by_keys(&spans, &mut self.held).await?;
+            self.note_read(&found, left.len(), spans.len());
+            self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+            return Ok(());
+        }
+        let mut reader = PageReader::new(&self.right, &spans, matches);
+        let page_rows = self.page_rows();
+        let found = reader.read(&self.right, page_rows, &mut self.held).await?;
+        if reader.is_done {
+            self.note_read(&found, left.len(), spans.len());
+            self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+            return Ok(());
+        }
+        self.put_back(left, spans, found, (reader, matches)).await
+    }
+
+    /// Keeps the first of the left rows: those of which the page has all right rows, or one row
+    /// that is joined page by page. The others are looked up later.
+    async fn put_back(
+        &mut self,
+        mut left: Vec<LeftRow>,
+        spans: Vec<Span>,
+        found: Found,
+        (mut reader, matches): (PageReader, usize),
+    ) -> Result<()> {
+        let has_all = |(_, _, range): &&LeftRow| {
+            spans[range.clone()].iter().all(|span| found.has_all_of(span))
         };
-        self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+        let whole = left.iter().take_while(has_all).count();
+        let is_one = left.len() == 1;
+        for (row, ..) in left.drain(whole.max(1)..).rev() {
+            self.pending.push_front(row);
+        }
+        if whole > 0 {
+            let spans_kept = left.last().map_or(0, |(_, _, range)| range.end);
+            self.note_read(&found, whole, spans_kept);
+            self.lookups = whole;
+            self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+            return Ok(());
+        }
+        let Some((left, inner, range)) = left.pop() else { return Ok(()) };
+        let own = &spans[range];
+        let mut found = found;
+        if !is_one {
+            reader = PageReader::new(&self.right, own, matches);
+            found = Found::default();
+        }
+        self.note_read(&found, 1, own.len());
+        self.lookups = 1;
+        self.paged = Some(Paged { left, inner, reader, found, matched: false });
         Ok(())
+    }
+
+    /// The rows after which a page ends.
+    fn page_rows(&self) -> usize {
+        let rows = match self.row_bytes {
+            0 => PAGE_ROWS_FIRST,
+            bytes => (self.right.page_bytes() / bytes).clamp(PAGE_ROWS_MIN, PAGE_ROWS),
+        };
+        rows.min(self.goal.page_rows())
+    }
+
+    /// Counts what was read for left rows, and plans how many are looked up next.
+    fn note_read(&mut self, found: &Found, left_rows: usize, spans: usize) {
+        self.counts.begin(spans);
+        self.note_page(found, left_rows);
+        let (rows, bytes) = (found.rows.len(), self.held.bytes());
+        if rows <= PAGE_ROWS / 2 && bytes <= PAGE_BYTES / 2 {
+            self.lookups = (self.lookups * 2).min(BATCH_ROWS);
+        } else if bytes > PAGE_BYTES {
+            self.lookups = (self.lookups / 2).max(LOOKUPS_MIN);
+        }
+    }
+
+    /// Counts the rows of a page.
+    fn note_page(&mut self, found: &Found, left_rows: usize) {
+        self.counts.fetched(found.rows.iter().flatten().count());
+        self.goal.looked_up(left_rows, found.rows.len());
+        if let Some(bytes) = self.held.bytes().checked_div(found.rows.len()) {
+            self.row_bytes = bytes.max(1);
+        }
     }
 
     /// Joins left rows with what was looked up for them, until there is a batch.
     async fn join_some(&mut self, result: &mut Vec<Row>) -> Result<()> {
         let LookedUp { left: lefts, spans, found } = &mut self.looked_up;
-        let mut bytes = 0;
         self.result_held.clear();
         while result.len() < BATCH_ROWS
             && let Some((left, inner, range)) = lefts.next()
         {
             let mut matched = false;
-            'rows: for place in range {
-                for right in found.rows[found.places(place, &spans[place])].iter().flatten() {
-                    if !inner.holds_now(&self.filter, right)? {
-                        continue;
-                    }
-                    let mut both = left.clone();
-                    both.extend(right.iter().cloned());
-                    if !self.evaluator.holds(&self.on, self.on_waits, &both).await? {
-                        continue;
-                    }
-                    matched = true;
-                    if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
-                        break 'rows;
-                    }
-                    bytes += row_bytes(&both);
-                    result.push(both);
-                    if bytes > FOUND_BYTES {
-                        self.result_held.take(std::mem::take(&mut bytes))?;
-                        self.evaluator.run.breathe().await?;
-                    }
+            for place in range {
+                let rights = &found.rows[found.places(place, &spans[place])];
+                let pair = (&left, &inner);
+                matched |=
+                    self.conditions.matches(pair, rights, result, &mut self.result_held).await?;
+                if matched && self.right.one_match {
+                    break;
                 }
             }
-            match self.kind {
-                JoinKind::Left if !matched => {
-                    let mut both = left;
-                    both.resize(both.len() + self.right_width, Datum::Null);
-                    result.push(both);
-                }
-                JoinKind::Semi if matched => result.push(left),
-                JoinKind::Anti if !matched => result.push(left),
-                _ => {}
-            }
+            self.conditions.end(left, matched, self.right_width, result);
         }
+        Ok(())
+    }
+
+    /// Joins a left row with its next page.
+    async fn join_page(&mut self, mut paged: Paged, result: &mut Vec<Row>) -> Result<()> {
+        self.result_held.clear();
+        let mut found = std::mem::take(&mut paged.found);
+        if found.rows.is_empty() {
+            self.held.clear();
+            let page_rows = self.page_rows();
+            found = paged.reader.read(&self.right, page_rows, &mut self.held).await?;
+            self.note_page(&found, 0);
+        }
+        let pair = (&paged.left, &paged.inner);
+        paged.matched |=
+            self.conditions.matches(pair, &found.rows, result, &mut self.result_held).await?;
+        if paged.reader.is_done || (paged.matched && self.right.one_match) {
+            self.conditions.end(paged.left, paged.matched, self.right_width, result);
+            return Ok(());
+        }
+        self.paged = Some(paged);
         Ok(())
     }
 }
 
-impl Lookup {
-    /// What spans have; at least this number of rows of each, if it has them.
-    async fn find(
+impl Conditions {
+    /// Whether any of the right rows matches a left row. The pairs are results, unless the join
+    /// gives left rows only.
+    async fn matches(
         &self,
-        spans: &[Span],
-        matches: usize,
+        (left, inner): (&Row, &Evaluator),
+        rights: &[Option<Row>],
+        result: &mut Vec<Row>,
         held: &mut MemoryReservation,
-    ) -> Result<Found> {
-        if self.points {
-            return self.by_keys(spans, held).await;
-        }
-        let rows_max = match (self.first_ones_do, self.one_match) {
-            (false, _) => 0,
-            (true, true) => 1,
-            (true, false) if matches == usize::MAX => 0,
-            (true, false) => matches,
-        };
-        self.by_spans(spans, rows_max, held).await
-    }
-
-    /// One row for each whole primary key.
-    async fn by_keys(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
-        let keys: Vec<&[u8]> = spans.iter().map(|span| span.start.as_slice()).collect();
-        Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys, held).await? })
-    }
-
-    async fn rows_of(
-        &self,
-        primary_keys: &[impl AsRef<[u8]>],
-        held: &mut MemoryReservation,
-    ) -> Result<Vec<Option<Row>>> {
-        let mut keys: Vec<Key> = Vec::with_capacity(primary_keys.len());
-        for key in primary_keys {
-            self.reader.keys_of(key.as_ref(), &mut keys);
-        }
-        let cx = &self.evaluator.run.cx;
-        let values = self
-            .evaluator
-            .run
-            .wait(cx.txn.reads().multi_get_recorded(cx.seq, &keys, self.record))
-            .await?;
-        let rows = self.reader.decode(&keys, &values)?;
-        held.take(rows.iter().flatten().map(|row| row_bytes(row)).sum())?;
-        Ok(rows)
-    }
-
-    /// The rows of all spans, each read once; or about this number of each, if it is not 0.
-    async fn by_spans(
-        &self,
-        spans: &[Span],
-        rows_max: usize,
-        held: &mut MemoryReservation,
-    ) -> Result<Found> {
-        let mut wanted = without_overlaps(spans);
-        wanted.reverse();
-        let mut scan = MultiScan::new(wanted, false).rows_max(rows_max);
-        let run = &self.evaluator.run;
-        let mut found = Found::default();
-        let mut primary_keys: Vec<Key> = Vec::new();
-        let mut partial = RowAssembler::default();
-        let shape = self.bounds.shape.as_ref();
-        let request =
-            |span| ScanRequest::new(span).record(self.record).shape(shape).limit_rows(rows_max);
-        while let Some(batch) = scan.next(run, request).await? {
-            run.breathe().await?;
-            let known = found.rows.len();
-            for (key, value) in batch.iter() {
-                let Some(secondary) = &self.secondary else {
-                    found.add(partial.add(&self.reader.decoder, key, value)?);
-                    continue;
-                };
-                found.keys.push(key.to_vec());
-                match &secondary.covering {
-                    Some(decoder) => found.rows.push(Some(decoder.decode(key, value)?)),
-                    None => {
-                        let parts = secondary.primary.decode(key, value)?;
-                        primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
-                    }
-                }
+    ) -> Result<bool> {
+        let mut matched = false;
+        let mut bytes = 0;
+        for right in rights.iter().flatten() {
+            if !inner.holds_now(&self.filter, right)? {
+                continue;
             }
-            let new = found.rows[known..].iter().flatten().map(|row| row_bytes(row)).sum::<usize>();
-            held.take(new + batch.len() * KEY_BYTES)?;
+            let mut both = left.clone();
+            both.extend(right.iter().cloned());
+            if !self.evaluator.holds(&self.on, self.on_waits, &both).await? {
+                continue;
+            }
+            if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
+                return Ok(true);
+            }
+            matched = true;
+            bytes += row_bytes(&both);
+            result.push(both);
+            if bytes > PAGE_BYTES {
+                held.take(std::mem::take(&mut bytes))?;
+                self.evaluator.run.breathe().await?;
+            }
         }
-        if let Some((key, row)) = partial.finish() {
-            held.take(row_bytes(&row))?;
-            found.add(Some((key, row)));
-        }
-        if !primary_keys.is_empty() {
-            found.rows = self.rows_of(&primary_keys, held).await?;
-        }
-        Ok(found)
-    }
-}
-
-impl Found {
-    /// Adds a row of the primary index whose families have all been read.
-    fn add(&mut self, complete: Option<(Key, Row)>) {
-        if let Some((key, row)) = complete {
-            self.keys.push(key);
-            self.rows.push(Some(row));
-        }
+        Ok(matched)
     }
 
-    /// The places of the rows that a span has found.
-    fn places(&self, place: usize, span: &Span) -> Range<usize> {
-        if self.keys.is_empty() {
-            // One row for each key, or nothing at all.
-            return if self.rows.is_empty() { 0..0 } else { place..place + 1 };
+    /// Gives what a left row has without a pair, after all its right rows.
+    fn end(&self, mut left: Row, matched: bool, right_width: usize, result: &mut Vec<Row>) {
+        match self.kind {
+            JoinKind::Left if !matched => {
+                left.resize(left.len() + right_width, Datum::Null);
+                result.push(left);
+            }
+            JoinKind::Semi if matched => result.push(left),
+            JoinKind::Anti if !matched => result.push(left),
+            _ => {}
         }
-        let from = self.keys.partition_point(|key| *key < span.start);
-        let to = from + self.keys[from..].partition_point(|key| *key < span.end);
-        from..to
     }
-}
-
-/// Spans in key order that cover the same keys, each key once: the spans of several left rows may
-/// overlap. Spans that only touch stay apart, so that they are read side by side.
-fn without_overlaps(spans: &[Span]) -> Vec<Span> {
-    let mut wanted = spans.to_vec();
-    wanted.sort_unstable();
-    wanted.dedup_by(|next, last| {
-        let is_covered = *next == *last || next.start < last.end;
-        if is_covered && last.end < next.end {
-            last.end = std::mem::take(&mut next.end);
-        }
-        is_covered
-    });
-    wanted
 }
 
 impl Operator for LookupJoinOperator {

@@ -10,3 +10,4 @@ pub(crate) mod lookup_join;
 pub(crate) mod pairs;
 pub(crate) mod plain_join;
 pub(crate) mod probe_side;
+pub(crate) mod right_rows;

@@ -74,6 +74,11 @@ impl MultiScan {
         }
     }
 
+    /// Whether all spans have been read.
+    pub fn is_at_end(&self) -> bool {
+        self.waiting.is_empty() && self.open.is_empty()
+    }
+
     /// Whether the next batch is there already.
     pub fn has_ready(&self) -> bool {
         self.open.front().is_some_and(|(batch, _)| batch.is_some())
