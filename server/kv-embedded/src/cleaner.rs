@@ -1,16 +1,20 @@
 //! The cleaner: removes the values that range tombstones hide, then the tombstones.
 //!
 //! It reads the newest view, collects hidden keys with the commit numbers it saw, and hands them
-//! to the committer in small portions, which removes each only if it still has that number. When
-//! a whole tombstone is through, it is dropped: later views have nothing left for it to hide, and
-//! older views carry their own index.
+//! to the committer in small portions. The committer removes each only if it is still the value
+//! that was seen. The index of recent writes says so in memory: it goes back to the view, as long
+//! as the cleaner has that. When a whole tombstone is through, it is dropped: later views have
+//! nothing left for it to hide, and older views carry their own index.
 //!
 //! It also compacts when scans say that they read through much that is gone, and looks for empty
 //! spans where very many keys were deleted, so that no scan of a client has to be the first.
 //! And it keeps the account of the data folder up to date (module `account`).
 
 use crate::{
-    committer::Chore, files::storage_error, reads::ViewCursor, shared::Shared,
+    committer::{Chore, Hidden},
+    files::storage_error,
+    reads::ViewCursor,
+    shared::Shared,
     tombstones::Tombstone,
 };
 use braid_kv::{Result, Span};
@@ -20,8 +24,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many keys are handed over at once.
-const PORTION: usize = 1_000;
+/// How many keys are handed over at once: commits of clients wait for that.
+const PORTION: usize = 250;
 /// How much the cleaner reads at once where it looks for empty spans.
 const LOOK_ROWS: usize = 1_024;
 const LOOK_BYTES: usize = 256 << 10;
@@ -146,7 +150,7 @@ fn clean(shared: &Shared, stop: &CleanerStop, records: &[Arc<Tombstone>]) -> Res
         for entry in view.raw_versions(&record.span) {
             let (key, number) = entry?;
             if number < record.number {
-                portion.push((key.to_vec(), number));
+                portion.push(Hidden { key: key.to_vec(), number, seen_at: view.number() });
             }
             if portion.len() == PORTION {
                 let full = std::mem::take(&mut portion);

@@ -2,7 +2,7 @@
 
 use super::{
     journal::JournalRoom,
-    queue::{Chore, Job, Leader, Pause, Work},
+    queue::{Chore, Hidden, Job, Leader, Pause, Work},
     validate::{Overtaken, ProvenReads},
 };
 use crate::{
@@ -12,9 +12,7 @@ use crate::{
     shared::Shared,
     tombstones::{Tombstone, TombstoneIndex, tombstone_key},
 };
-use braid_kv::{
-    CommitOutcome, CommitRequest, Conflict, Error, Key, Result, Span, SpanSet, Timestamp,
-};
+use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Result, Span, SpanSet, Timestamp};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -393,18 +391,30 @@ impl Committer {
 
     /// Nobody sees the difference, so nobody waits for a sync: the journal keeps the order, and
     /// the tombstone goes later than the values that it hides.
-    fn remove_hidden(&mut self, seen: Vec<(Key, u64)>) -> Result<()> {
+    fn remove_hidden(&mut self, seen: Vec<Hidden>) -> Result<()> {
         let files = &self.shared.files;
         let mut batch = files.db.batch();
-        for (key, number) in seen {
-            let stored = files.data.get(&key).map_err(storage_error)?;
-            let Some(stored) = stored else { continue };
-            if crate::files::decode_value(&stored)?.0 == number {
-                batch.remove(&files.data, key);
+        for hidden in seen {
+            if self.is_as_seen(&hidden)? {
+                batch.remove(&files.data, hidden.key);
             }
         }
         self.shared.counters.cleaned.fetch_add(batch.len() as u64, Relaxed);
         batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)
+    }
+
+    /// Whether a value is still the one that was seen. A later value is not hidden, or another
+    /// tombstone's to remove.
+    fn is_as_seen(&self, hidden: &Hidden) -> Result<bool> {
+        {
+            let recent = self.shared.recent.lock();
+            if recent.knows(hidden.seen_at) {
+                return Ok(!recent.key_changed(&hidden.key, hidden.seen_at));
+            }
+        }
+        let stored = self.shared.files.data.get(&hidden.key).map_err(storage_error)?;
+        let Some(stored) = stored else { return Ok(false) };
+        Ok(crate::files::decode_value(&stored)?.0 == hidden.number)
     }
 
     fn drop_tombstones(&mut self, records: &[Arc<Tombstone>]) -> Result<()> {

@@ -38,5 +38,5 @@ mod request;
 mod validate;
 
 pub(crate) use group::Committer;
-pub(crate) use queue::{Chore, Leader, Pause, Queue};
+pub(crate) use queue::{Chore, Hidden, Leader, Pause, Queue};
 pub(crate) use request::commit;

@@ -29,11 +29,20 @@ pub(crate) struct Job {
     pub(super) reply: oneshot::Sender<Result<CommitOutcome>>,
 }
 
+/// A value that a range tombstone hides.
+pub(crate) struct Hidden {
+    pub(crate) key: Key,
+    /// The commit that has put it.
+    pub(crate) number: u64,
+    /// The last commit of the view in which it was seen.
+    pub(crate) seen_at: u64,
+}
+
 /// Work that is done between commits, of the cleaner and of the committer itself. Nobody waits for
 /// its sync.
 pub(crate) enum Chore {
-    /// Remove hidden values, each only if it still has the number that was seen.
-    Remove(Vec<(Key, u64)>),
+    /// Remove hidden values, each only if it is still the one that was seen.
+    Remove(Vec<Hidden>),
     /// Drop tombstones that hide nothing any more.
     Drop(Vec<Arc<Tombstone>>),
     /// Show the store as it is to new snapshots: one reads the files of its time.

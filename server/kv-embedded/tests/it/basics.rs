@@ -66,6 +66,48 @@ async fn range_deletes_hide_older_values_only_and_are_cleaned_up() {
     assert_eq!(text(all(&serializable(&db), "a", "z").await), expected);
 }
 
+/// The cleaner reads a view, and the committer removes what was seen in it: not what came later.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_are_put_while_a_span_is_cleaned_stay() {
+    // The index of recent writes says what came later; or it is too small for that.
+    for recent_bytes_max in [EmbeddedOptions::default().recent_bytes_max, 10_000] {
+        put_while_cleaned(recent_bytes_max).await;
+    }
+}
+
+async fn put_while_cleaned(recent_bytes_max: usize) {
+    const KEYS: u64 = 30_000;
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { sync: false, recent_bytes_max, ..EmbeddedOptions::default() };
+    let db = open_with(dir.path(), options);
+    let key = |n: u64| format!("k{n:05}");
+    let t = serializable(&db);
+    let s = t.next_statement();
+    for n in 0..KEYS {
+        t.put(s, key(n), "old".as_bytes()).unwrap();
+    }
+    t.commit_or_error().await.unwrap();
+    let t = serializable(&db);
+    t.writes().delete_span(t.next_statement(), Span::new("k", "l")).unwrap();
+    t.commit_or_error().await.unwrap();
+    drop(t);
+    let mut again = std::collections::BTreeSet::new();
+    while db.store_metrics().tombstones > 0 {
+        // Those that are removed now, and next.
+        let at = db.store_metrics().cleaned;
+        for ahead in [0, 300, 900, 1_500] {
+            let key = key((at + ahead + again.len() as u64 % 50) % KEYS);
+            put(&db, &[(&key, "new")]).await;
+            again.insert(key);
+        }
+    }
+    assert!(again.len() > 100, "the cleaner was too quick: {}", again.len());
+    let found = all(&serializable(&db), "k", "l").await;
+    assert!(found.values().all(|value| value == "new"));
+    assert_eq!(found.into_keys().collect::<std::collections::BTreeSet<_>>(), again);
+    db.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn write_skew_is_a_retry_at_serializable_only() {
     let dir = tempfile::tempdir().unwrap();
