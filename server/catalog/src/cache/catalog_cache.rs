@@ -200,7 +200,7 @@ impl CatalogCache {
                 serde_json::from_slice(&value).map_err(corrupt)?;
             let before = self.stored_statistics.lock().insert(table, value.clone());
             if before != Some(value) {
-                let counted = self.statistics.changes_of(table);
+                let counted = self.statistics.counted(table);
                 self.statistics.replace(table, statistics, counted);
             }
         }

@@ -192,7 +192,7 @@ impl Draft {
 
     /// Says that a table has no rows now (TRUNCATE), for its estimates.
     pub fn note_emptied(&mut self, table: Id) {
-        let counted = self.current.statistics.changes_of(table);
+        let counted = self.current.statistics.counted(table);
         self.emptied.insert(table, counted);
     }
 

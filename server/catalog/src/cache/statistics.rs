@@ -39,6 +39,13 @@ impl Changes {
         self.rows = self.rows.saturating_add(other.rows);
         self.changed = self.changed.saturating_add(other.changed);
     }
+
+    fn without(self, other: Changes) -> Changes {
+        Changes {
+            rows: self.rows.saturating_sub(other.rows),
+            changed: self.changed.saturating_sub(other.changed),
+        }
+    }
 }
 
 /// Who has asked for an ANALYZE.
@@ -62,11 +69,21 @@ pub struct AnalyzeRuns {
 /// Runs by statements and by the job.
 type RunsOfTable = (AnalyzeRuns, AnalyzeRuns);
 
+/// What is known of a table.
+#[derive(Debug, Default)]
+struct Known {
+    estimates: Option<TableStatistics>,
+    /// The part of everything counted that the estimates contain.
+    contained: Changes,
+}
+
 /// Estimates by table.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    tables: RwLock<HashMap<Id, TableStatistics>>,
-    changes: Sharded<Mutex<HashMap<Id, Changes>>>,
+    tables: RwLock<HashMap<Id, Known>>,
+    /// Everything counted since the start. Nothing is ever taken from it: of two runs of ANALYZE
+    /// side by side each says which part it has seen.
+    counted: Sharded<Mutex<HashMap<Id, Changes>>>,
     runs: Mutex<HashMap<Id, RunsOfTable>>,
     generation: AtomicU64,
 }
@@ -74,12 +91,15 @@ pub struct Statistics {
 impl Statistics {
     /// The estimates of a table as they were made.
     pub fn of(&self, table: Id) -> TableStatistics {
-        let known = self.tables.read().get(&table).cloned();
-        known.unwrap_or_else(|| TableStatistics {
+        self.estimates(table).unwrap_or_else(|| TableStatistics {
             rows: ROWS_UNKNOWN,
             row_bytes: ROW_BYTES_UNKNOWN,
             ..TableStatistics::default()
         })
+    }
+
+    fn estimates(&self, table: Id) -> Option<TableStatistics> {
+        self.tables.read().get(&table).and_then(|known| known.estimates.clone())
     }
 
     /// The same with the number of rows that the planner is to expect now.
@@ -101,13 +121,16 @@ impl Statistics {
 
     /// The rows that a table has now, as far as they were counted.
     pub fn live_rows(&self, table: Id) -> u64 {
-        let known = self.tables.read().get(&table).map_or(0, |statistics| statistics.rows);
-        known.saturating_add_signed(self.changes_of(table).rows)
+        let tables = self.tables.read();
+        let estimates = tables.get(&table).and_then(|known| known.estimates.as_ref());
+        let rows = estimates.map_or(0, |estimates| estimates.rows);
+        drop(tables);
+        rows.saturating_add_signed(self.changes_of(table).rows)
     }
 
     /// Whether anything is known of a table.
     pub fn is_known(&self, table: Id) -> bool {
-        self.tables.read().contains_key(&table)
+        self.tables.read().get(&table).is_some_and(|known| known.estimates.is_some())
     }
 
     /// A number that changes whenever a table was analyzed, so that plans are made again.
@@ -115,17 +138,23 @@ impl Statistics {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Replaces the estimates of a table. `counted` are the changes that they contain: those of
-    /// [`Self::changes_of`] just before the rows were read.
-    pub fn replace(&self, table: Id, statistics: TableStatistics, counted: Changes) {
-        self.tables.write().insert(table, statistics);
-        self.subtract(table, counted);
+    /// Replaces the estimates of a table. `contained` is what they contain: [`Self::counted`] just
+    /// before the rows were read. Estimates that contain more than these stay.
+    pub fn replace(&self, table: Id, estimates: TableStatistics, contained: Changes) {
+        let mut tables = self.tables.write();
+        let known = tables.entry(table).or_default();
+        if known.contained.changed <= contained.changed {
+            *known = Known { estimates: Some(estimates), contained };
+        }
+        drop(tables);
         self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Forgets the estimates of a table.
     pub fn clear(&self, table: Id) {
-        self.tables.write().remove(&table);
+        if let Some(known) = self.tables.write().get_mut(&table) {
+            known.estimates = None;
+        }
         self.generation.fetch_add(1, Ordering::Release);
     }
 
@@ -133,33 +162,27 @@ impl Statistics {
     pub fn forget(&self, table: Id) {
         self.tables.write().remove(&table);
         self.runs.lock().remove(&table);
-        for share in self.changes.iter() {
+        for share in self.counted.iter() {
             share.lock().remove(&table);
         }
     }
 
-    /// A transaction that has created or emptied a table is about to commit. `counted` are the
-    /// changes before it did so.
-    pub fn start_empty(&self, table: Id, counted: Changes) {
-        let statistics = TableStatistics { row_bytes: ROW_BYTES_UNKNOWN, ..Default::default() };
-        self.tables.write().insert(table, statistics);
-        self.subtract(table, counted);
-    }
-
-    fn subtract(&self, table: Id, counted: Changes) {
-        let (rows, changed) = (counted.rows.saturating_neg(), counted.changed.saturating_neg());
-        self.note_changes(table, Changes { rows, changed });
+    /// A transaction that has created or emptied a table is about to commit. `contained` is
+    /// [`Self::counted`] before it did so.
+    pub fn start_empty(&self, table: Id, contained: Changes) {
+        let empty = TableStatistics { row_bytes: ROW_BYTES_UNKNOWN, ..Default::default() };
+        self.tables.write().insert(table, Known { estimates: Some(empty), contained });
     }
 
     /// A statement has changed rows of a table.
     pub fn note_changes(&self, table: Id, changes: Changes) {
-        self.changes.here().lock().entry(table).or_default().add(changes);
+        self.counted.here().lock().entry(table).or_default().add(changes);
     }
 
-    /// What has changed in a table since its estimates were made.
-    pub fn changes_of(&self, table: Id) -> Changes {
+    /// Everything that was counted of a table since the start.
+    pub fn counted(&self, table: Id) -> Changes {
         let mut all = Changes::default();
-        for share in self.changes.iter() {
+        for share in self.counted.iter() {
             if let Some(changes) = share.lock().get(&table) {
                 all.add(*changes);
             }
@@ -167,14 +190,26 @@ impl Statistics {
         all
     }
 
+    /// What has changed in a table since its estimates were made.
+    pub fn changes_of(&self, table: Id) -> Changes {
+        let contained = self.tables.read().get(&table).map(|known| known.contained);
+        self.counted(table).without(contained.unwrap_or_default())
+    }
+
     /// Every table in which something has changed since its estimates were made.
     pub fn changed(&self) -> HashMap<Id, Changes> {
         let mut all: HashMap<Id, Changes> = HashMap::new();
-        for share in self.changes.iter() {
+        for share in self.counted.iter() {
             for (table, changes) in share.lock().iter() {
                 all.entry(*table).or_default().add(*changes);
             }
         }
+        for (table, known) in self.tables.read().iter() {
+            if let Some(changes) = all.get_mut(table) {
+                *changes = changes.without(known.contained);
+            }
+        }
+        all.retain(|_, changes| *changes != Changes::default());
         all
     }
 
@@ -202,7 +237,7 @@ impl Statistics {
     pub fn retain(&self, stays: impl Fn(Id) -> bool) {
         self.tables.write().retain(|id, _| stays(*id));
         self.runs.lock().retain(|id, _| stays(*id));
-        for share in self.changes.iter() {
+        for share in self.counted.iter() {
             share.lock().retain(|id, _| stays(*id));
         }
     }
@@ -241,13 +276,36 @@ mod tests {
     fn what_changes_while_a_table_is_read_stays_counted() {
         let statistics = Statistics::default();
         statistics.note_changes(1, grown(700));
-        let before = statistics.changes_of(1);
+        let before = statistics.counted(1);
         statistics.note_changes(1, grown(30));
         let generation = statistics.generation();
         statistics.replace(1, of_rows(700), before);
         assert_eq!(statistics.changes_of(1), grown(30));
         assert_eq!(statistics.live_rows(1), 730);
         assert_ne!(statistics.generation(), generation);
+    }
+
+    /// Whichever of two runs ends last, the estimates are those of the later beginning, and no change
+    /// is taken off twice.
+    #[test]
+    fn runs_side_by_side_count_each_change_once() {
+        for first_ends_first in [true, false] {
+            let statistics = Statistics::default();
+            statistics.note_changes(1, grown(700));
+            let first = (of_rows(700), statistics.counted(1));
+            statistics.note_changes(1, grown(50));
+            let second = (of_rows(750), statistics.counted(1));
+            statistics.note_changes(1, grown(3));
+            let order = if first_ends_first { [first, second] } else { [second, first] };
+            for (estimates, contained) in order {
+                statistics.replace(1, estimates, contained);
+            }
+            assert_eq!((statistics.of(1).rows, statistics.live_rows(1)), (750, 753));
+            assert_eq!(statistics.changed()[&1], grown(3));
+            statistics.clear(1);
+            assert!(!statistics.is_known(1));
+            assert_eq!(statistics.changes_of(1), grown(3));
+        }
     }
 
     #[test]
@@ -262,7 +320,7 @@ mod tests {
         assert_eq!((statistics.expected(2).rows, statistics.live_rows(2)), (0, 20));
         statistics.note_changes(2, grown(80_000));
         assert_eq!(statistics.expected(2).rows, 80_020);
-        let emptied = statistics.changes_of(2);
+        let emptied = statistics.counted(2);
         statistics.note_changes(2, grown(7));
         statistics.start_empty(2, emptied);
         assert_eq!((statistics.live_rows(2), statistics.changes_of(2)), (7, grown(7)));

@@ -90,14 +90,14 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[MaintainedTable]) -> R
 
 /// Reads a table and stores what is found.
 pub async fn analyze(cx: &DdlContext<'_>, table: &Arc<Table>, by: AnalyzedBy) -> Result<()> {
-    let counted = cx.cache.statistics().changes_of(table.id);
+    let counted = cx.cache.statistics().counted(table.id);
     let statistics = count(cx, table, by).await?;
     store(cx, table, statistics, counted).await?;
     cx.cache.statistics().note_run(table.id, by);
     Ok(())
 }
 
-/// Replaces what is known of a table, after these changes of it.
+/// Replaces what is known of a table; `counted` is what that contains.
 pub(super) async fn store(
     cx: &DdlContext<'_>,
     table: &Table,

@@ -51,7 +51,7 @@ pub(crate) async fn set_sizes(cx: &mut DdlContext<'_>, sizes: &SetSizes) -> Resu
         let known = catalog.statistics.of(table.id);
         match resized(&known, tuples, pages) {
             Some(statistics) => {
-                let counted = catalog.statistics.changes_of(table.id);
+                let counted = catalog.statistics.counted(table.id);
                 store(cx, &table, statistics, counted).await?;
             }
             None => forget(cx, &table).await?,
