@@ -179,3 +179,11 @@ pub async fn first_column(client: &Client, sql: &str) -> Vec<String> {
     });
     rows.collect()
 }
+
+/// The first column of a query's answer, as text with commas between the rows.
+///
+/// # Panics
+/// If the query fails.
+pub async fn column_text(client: &Client, sql: &str) -> String {
+    first_column(client, sql).await.join(",")
+}

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::{connect, first_column};
+use braid_testkit::target::{column_text, connect};
 use braid_testkit::tikv::{self, TikvStandIn};
 use tokio_postgres::Client;
 
@@ -18,15 +18,11 @@ fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
 }
 
-async fn one(client: &Client, sql: &str) -> String {
-    first_column(client, sql).await.join(",")
-}
-
 /// Waits until a query has this answer.
 async fn wait(client: &Client, sql: &str, wanted: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let answer = one(client, sql).await;
+        let answer = column_text(client, sql).await;
         if answer == wanted {
             return;
         }
@@ -68,23 +64,27 @@ fn a_prepared_statement_has_a_new_plan_after_enough_changes() {
         client.batch_execute(TABLE).await.expect("a table");
         let prepare = "PREPARE q AS SELECT id FROM t WHERE even = 1 AND odd = 7";
         client.batch_execute(prepare).await.expect("a statement");
-        one(&client, QUERY).await;
+        column_text(&client, QUERY).await;
         wait(&client, &counted("autoanalyze_count", "t"), "1").await;
         wait(&client, &counted("autoanalyze_count", "early"), "1").await;
-        let plan = one(&client, QUERY).await;
+        let plan = column_text(&client, QUERY).await;
         assert!(plan.contains("t_odd") && plan.contains("rows=1)"), "{plan}");
         let told = "last_autoanalyze IS NOT NULL AND last_analyze IS NULL";
-        assert_eq!(one(&client, &counted(told, "t")).await, "t");
-        assert_eq!(one(&client, &counted("n_mod_since_analyze", "t")).await, "0");
+        assert_eq!(column_text(&client, &counted(told, "t")).await, "t");
+        assert_eq!(column_text(&client, &counted("n_mod_since_analyze", "t")).await, "0");
         // A tenth of the rows and 50 are needed the next time.
         client.batch_execute("UPDATE t SET odd = -odd WHERE id <= 340").await.expect("an update");
         tokio::time::sleep(Duration::from_millis(500)).await;
-        assert_eq!(one(&client, &counted("n_mod_since_analyze", "t")).await, "340");
+        assert_eq!(column_text(&client, &counted("n_mod_since_analyze", "t")).await, "340");
         client.batch_execute("DELETE FROM t WHERE id <= 20").await.expect("a delete");
         wait(&client, &counted("autoanalyze_count", "t"), "2").await;
-        assert_eq!(one(&client, &counted("n_live_tup", "t")).await, "2980");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "t")).await, "2980");
         for table in ["small", "off"] {
-            assert_eq!(one(&client, &counted("autoanalyze_count", table)).await, "0", "{table}");
+            assert_eq!(
+                column_text(&client, &counted("autoanalyze_count", table)).await,
+                "0",
+                "{table}"
+            );
         }
         // Nobody knows after a crash what had changed before: tables without statistics are
         // analyzed, others keep theirs.
@@ -93,9 +93,9 @@ fn a_prepared_statement_has_a_new_plan_after_enough_changes() {
         server.restart();
         let client = connect(server.sql_url(), None).await;
         wait(&client, &counted("autoanalyze_count", "small"), "1").await;
-        assert_eq!(one(&client, &counted("autoanalyze_count", "t")).await, "0");
-        assert_eq!(one(&client, &counted("n_live_tup", "t")).await, "2980");
-        assert_eq!(one(&client, "SHOW autovacuum").await, "on");
+        assert_eq!(column_text(&client, &counted("autoanalyze_count", "t")).await, "0");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "t")).await, "2980");
+        assert_eq!(column_text(&client, "SHOW autovacuum").await, "on");
     });
 }
 
@@ -117,7 +117,7 @@ fn a_database_is_dropped_while_a_table_of_it_is_analyzed() {
         let worker = "SELECT query FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'";
         wait(&client, worker, "autovacuum: ANALYZE public.large").await;
         client.batch_execute("DROP DATABASE other").await.expect("the run makes way");
-        assert_eq!(one(&client, worker).await, "");
+        assert_eq!(column_text(&client, worker).await, "");
     });
 }
 
@@ -129,11 +129,11 @@ fn the_interval_0_switches_it_off() {
         let client = connect(server.sql_url(), None).await;
         client.batch_execute(TABLE).await.expect("a table");
         tokio::time::sleep(Duration::from_millis(500)).await;
-        assert_eq!(one(&client, &counted("autoanalyze_count", "t")).await, "0");
-        assert_eq!(one(&client, &counted("n_live_tup", "t")).await, "3000");
-        let plan = one(&client, "EXPLAIN SELECT * FROM t").await;
+        assert_eq!(column_text(&client, &counted("autoanalyze_count", "t")).await, "0");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "t")).await, "3000");
+        let plan = column_text(&client, "EXPLAIN SELECT * FROM t").await;
         assert!(plan.contains("rows=3000"), "{plan}");
-        assert_eq!(one(&client, "SHOW autovacuum").await, "off");
+        assert_eq!(column_text(&client, "SHOW autovacuum").await, "off");
     });
 }
 
@@ -147,14 +147,14 @@ fn emptied_tables_are_counted_from_there() {
         let refill = "BEGIN; DELETE FROM t WHERE id < 10; TRUNCATE t;
             INSERT INTO t SELECT g, 1, 1 FROM generate_series(1, 70) g; COMMIT";
         client.batch_execute(refill).await.expect("other rows");
-        assert_eq!(one(&client, &counted("n_live_tup", "t")).await, "70");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "t")).await, "70");
         let made = "BEGIN; CREATE TABLE n (a int); INSERT INTO n VALUES (1), (2); COMMIT";
         client.batch_execute(made).await.expect("a table");
-        assert_eq!(one(&client, &counted("n_live_tup", "n")).await, "2");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "n")).await, "2");
         client.batch_execute("CREATE TABLE copy AS SELECT * FROM t").await.expect("a table");
-        assert_eq!(one(&client, &counted("n_mod_since_analyze", "copy")).await, "70");
+        assert_eq!(column_text(&client, &counted("n_mod_since_analyze", "copy")).await, "70");
         client.batch_execute("TRUNCATE t").await.expect("no rows");
-        assert_eq!(one(&client, &counted("n_live_tup", "t")).await, "0");
+        assert_eq!(column_text(&client, &counted("n_live_tup", "t")).await, "0");
     });
 }
 

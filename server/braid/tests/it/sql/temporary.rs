@@ -4,7 +4,7 @@
 use braid_testkit::random::{Random, seed};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
-use braid_testkit::target::{connect, first_column};
+use braid_testkit::target::{column_text, connect};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -35,13 +35,9 @@ async fn done(client: &Client, sql: &str) {
     client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
 
-async fn one(client: &Client, sql: &str) -> String {
-    first_column(client, sql).await.remove(0)
-}
-
 async fn commits(client: &Client) -> f64 {
     let sql = "SELECT value FROM braid_internal.metrics WHERE name = 'braid_store_commits_total'";
-    one(client, sql).await.parse().expect("a number")
+    column_text(client, sql).await.parse().expect("a number")
 }
 
 #[test]
@@ -52,7 +48,7 @@ fn temporary_work_does_not_reach_the_store() {
         done(&client, "CREATE TABLE permanent (id int PRIMARY KEY, v text)").await;
         done(&client, "INSERT INTO permanent SELECT g, 'p' FROM generate_series(1, 500) g").await;
         let other = connect(server.sql_url(), None).await;
-        assert_eq!(one(&other, "SELECT count(*) FROM permanent").await, "500");
+        assert_eq!(column_text(&other, "SELECT count(*) FROM permanent").await, "500");
         let before = commits(&other).await;
         for sql in [
             "CREATE TEMP TABLE t (id serial PRIMARY KEY, v text UNIQUE)",
@@ -72,7 +68,7 @@ fn temporary_work_does_not_reach_the_store() {
             "DROP TABLE t CASCADE",
         ] {
             done(&client, sql).await;
-            let trips = one(&client, "SHOW last_transaction_round_trips").await;
+            let trips = column_text(&client, "SHOW last_transaction_round_trips").await;
             // Over TiKV the version of the catalog may have to be looked at.
             assert!(trips == "0" || braid_testkit::store::is_tikv(), "{sql}: {trips} round trips");
         }
@@ -80,7 +76,7 @@ fn temporary_work_does_not_reach_the_store() {
             assert_eq!(commits(&other).await, before);
         }
         let seen = "SELECT count(*) FROM pg_class WHERE relpersistence = 't'";
-        assert_eq!(one(&other, seen).await, "0");
+        assert_eq!(column_text(&other, seen).await, "0");
     });
 }
 
@@ -154,7 +150,7 @@ fn memory_of_temporary_tables_is_bounded_and_comes_back() {
         done(&client, fill).await;
         done(&client, fill).await;
         assert_eq!(answer(&client, fill).await, "53200");
-        assert_eq!(one(&client, "SELECT count(*) FROM t").await, "800");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM t").await, "800");
         done(&client, "SET temporary_memory_limit = '100kB'").await;
         assert_eq!(answer(&client, "UPDATE t SET a = 0 WHERE a = 1").await, "53200");
         done(&client, "DELETE FROM t WHERE a = 2").await;
@@ -162,14 +158,14 @@ fn memory_of_temporary_tables_is_bounded_and_comes_back() {
         done(&client, "SET temporary_memory_limit = '1MB'").await;
         done(&client, fill).await;
         done(&client, "BEGIN; DROP TABLE t; ROLLBACK").await;
-        assert_eq!(one(&client, "SELECT count(*) FROM t").await, "400");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM t").await, "400");
         done(&client, "DROP TABLE t; CREATE TEMP TABLE t (a int, v text)").await;
         done(&client, fill).await;
         done(&client, "SET temporary_memory_limit = '10MB'").await;
         for _ in 0..5 {
             done(&client, fill).await;
         }
-        assert_eq!(one(&client, "SELECT count(*) FROM t").await, "2400");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM t").await, "2400");
     });
 }
 
@@ -180,7 +176,7 @@ fn a_kill_leaves_nothing_behind() {
     let before = run(async {
         let client = connect(server.sql_url(), None).await;
         done(&client, "CREATE TABLE permanent (id int)").await;
-        let before = one(&client, objects).await;
+        let before = column_text(&client, objects).await;
         done(&client, "CREATE TEMP TABLE t (id serial PRIMARY KEY)").await;
         done(&client, "CREATE TEMP VIEW w AS SELECT * FROM permanent").await;
         done(&client, "INSERT INTO t SELECT FROM generate_series(1, 1000)").await;
@@ -191,9 +187,9 @@ fn a_kill_leaves_nothing_behind() {
     server.restart();
     run(async {
         let client = connect(server.sql_url(), None).await;
-        assert_eq!(one(&client, objects).await, before);
+        assert_eq!(column_text(&client, objects).await, before);
         assert_eq!(answer(&client, "SELECT * FROM t").await, "42P01");
-        assert_eq!(one(&client, "SELECT count(*) FROM permanent").await, "10");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM permanent").await, "10");
         done(&client, "DROP TABLE permanent").await;
     });
 }
@@ -215,12 +211,12 @@ fn sessions_with_the_same_texts_keep_to_their_own_tables() {
                     done(&client, &format!("INSERT INTO t VALUES (1, '{own}')")).await;
                     let text: String = client.query_one(&read, &[]).await.expect("a row").get(0);
                     assert_eq!(text, own);
-                    assert_eq!(one(&client, "SELECT a FROM t").await, own);
+                    assert_eq!(column_text(&client, "SELECT a FROM t").await, own);
                     let end = if round % 2 == 0 { "ROLLBACK" } else { "DROP TABLE t; COMMIT" };
                     done(&client, end).await;
                     let text: String = client.query_one(&read, &[]).await.expect("a row").get(0);
                     assert_eq!(text, "shared");
-                    assert_eq!(one(&client, "SELECT a FROM t").await, "shared");
+                    assert_eq!(column_text(&client, "SELECT a FROM t").await, "shared");
                 }
             }));
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use braid_codec::key::table_prefix;
 use braid_kv::prefix_end;
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::{connect, first_column};
+use braid_testkit::target::{column_text, connect, first_column};
 use braid_testkit::tikv::{Config as Cluster, Rpc, TikvStandIn};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -38,10 +38,6 @@ async fn fill(client: &Client) {
     client.batch_execute(&sql).await.expect("a filled table");
 }
 
-async fn one(client: &Client, sql: &str) -> String {
-    first_column(client, sql).await.join(",")
-}
-
 /// The keys of a table's data as the cluster has them.
 #[derive(Clone)]
 struct Range {
@@ -52,7 +48,7 @@ struct Range {
 impl Range {
     async fn of(client: &Client, table: &str) -> Range {
         let sql = format!("SELECT data_id FROM braid_internal.tables WHERE table_name = '{table}'");
-        let data_id: u32 = one(client, &sql).await.parse().expect("a number");
+        let data_id: u32 = column_text(client, &sql).await.parse().expect("a number");
         let start = [b"braid/d".as_slice(), &table_prefix(data_id)].concat();
         Range { end: prefix_end(&start), start }
     }
@@ -94,10 +90,10 @@ fn a_dropped_table_is_destroyed_without_being_read() {
         let stores = cluster.stores().len() as u64;
         assert_eq!(cluster.count(Rpc::DestroyRange), stores, "{}", server.output());
         assert_eq!(cluster.pd().reads_below_safe_point(), 0);
-        assert_eq!(one(&neighbour, "SELECT count(*) FROM t").await, ROWS.to_string());
+        assert_eq!(column_text(&neighbour, "SELECT count(*) FROM t").await, ROWS.to_string());
         assert!(first_column(&neighbour, "CHECK TABLE t").await.is_empty());
         client.batch_execute("CREATE TABLE t (id INT8 PRIMARY KEY)").await.expect("a new one");
-        assert_eq!(one(&client, "SELECT count(*) FROM t").await, "0");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM t").await, "0");
     });
 }
 
@@ -113,11 +109,11 @@ fn a_transaction_from_before_reads_on_to_its_end() {
         let range = Range::of(&client, "t").await;
         let reader = connect(second.sql_url(), None).await;
         reader.batch_execute("BEGIN READ ONLY").await.expect("begins");
-        assert_eq!(one(&reader, "SELECT count(*) FROM t").await, ROWS.to_string());
+        assert_eq!(column_text(&reader, "SELECT count(*) FROM t").await, ROWS.to_string());
         client.batch_execute("DROP TABLE t").await.expect("is dropped");
         tokio::time::sleep(LIFE * 3).await;
-        assert_eq!(one(&reader, "SELECT count(*) FROM t").await, ROWS.to_string());
-        assert_eq!(one(&reader, "SELECT sum(grp) FROM t WHERE grp = 7").await, "1400");
+        assert_eq!(column_text(&reader, "SELECT count(*) FROM t").await, ROWS.to_string());
+        assert_eq!(column_text(&reader, "SELECT sum(grp) FROM t WHERE grp = 7").await, "1400");
         assert!(range.keys(&cluster) > 0);
         reader.batch_execute("COMMIT").await.expect("commits");
         range.wait_until_empty(&cluster, &server).await;
@@ -256,7 +252,7 @@ fn interleaved_tables_are_emptied_and_dropped_as_a_whole() {
             range.wait_until_empty(&cluster, &server).await;
         }
         assert!(kept.keys(&cluster) > 0);
-        assert_eq!(one(&client, "SELECT count(*) FROM other").await, "200");
+        assert_eq!(column_text(&client, "SELECT count(*) FROM other").await, "200");
         assert!(first_column(&client, "CHECK TABLE other").await.is_empty());
     });
 }
