@@ -403,7 +403,8 @@ impl CatalogCache {
     }
 
     /// Stores the estimates of a table and uses them from now on. `counted` are the changes that
-    /// they contain. Of a table that does not exist, or not yet, nothing is stored.
+    /// they contain. Of a table that does not exist, or not yet, nothing is stored. Estimates that
+    /// contain more stay.
     pub async fn save_statistics(
         &self,
         kv: &Kv,
@@ -411,6 +412,9 @@ impl CatalogCache {
         statistics: TableStatistics,
         counted: Changes,
     ) -> KvResult<()> {
+        if self.statistics.contain_more(table, counted) {
+            return Ok(());
+        }
         let value = to_json(&(table, &statistics))?;
         let mut attempts = 0;
         while let Err(error) = self.store_statistics(kv, table, &value).await {
