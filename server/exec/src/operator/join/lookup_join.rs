@@ -189,32 +189,31 @@ impl LookupJoinOperator {
             left.push((row, inner, from..spans.len()));
         }
         self.held.clear();
-        if self.right.points {
-            let found = self.right.by_keys(&spans, &mut self.held).await?;
-            self.note_read(&found, left.len(), spans.len());
-            self.looked_up = LookedUp { left: left.into_iter(), spans, found };
-            return Ok(());
-        }
-        let mut reader = PageReader::new(&self.right, &spans, matches);
+        let mut reader =
+            (!self.right.points).then(|| PageReader::new(&self.right, &spans, matches));
         let page_rows = self.page_rows();
-        let found = reader.read(&self.right, page_rows, &mut self.held).await?;
-        if reader.is_done {
-            self.note_read(&found, left.len(), spans.len());
-            self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+        let found = match &mut reader {
+            None => self.right.by_keys(&spans, &mut self.held).await?,
+            Some(reader) => reader.read(&self.right, page_rows, &mut self.held).await?,
+        };
+        if let Some(reader) = reader.filter(|reader| !reader.is_done) {
+            self.put_back(left, spans, found, (reader, matches));
             return Ok(());
         }
-        self.put_back(left, spans, found, (reader, matches)).await
+        self.note_read(&found, left.len(), spans.len());
+        self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+        Ok(())
     }
 
     /// Keeps the first of the left rows: those of which the page has all right rows, or one row
     /// that is joined page by page. The others are looked up later.
-    async fn put_back(
+    fn put_back(
         &mut self,
         mut left: Vec<LeftRow>,
         spans: Vec<Span>,
-        found: Found,
+        mut found: Found,
         (mut reader, matches): (PageReader, usize),
-    ) -> Result<()> {
+    ) {
         let has_all = |(_, _, range): &&LeftRow| {
             spans[range.clone()].iter().all(|span| found.has_all_of(span))
         };
@@ -228,11 +227,10 @@ impl LookupJoinOperator {
             self.note_read(&found, whole, spans_kept);
             self.lookups = whole;
             self.looked_up = LookedUp { left: left.into_iter(), spans, found };
-            return Ok(());
+            return;
         }
-        let Some((left, inner, range)) = left.pop() else { return Ok(()) };
+        let Some((left, inner, range)) = left.pop() else { return };
         let own = &spans[range];
-        let mut found = found;
         if !is_one {
             reader = PageReader::new(&self.right, own, matches);
             found = Found::default();
@@ -240,7 +238,6 @@ impl LookupJoinOperator {
         self.note_read(&found, 1, own.len());
         self.lookups = 1;
         self.paged = Some(Paged { left, inner, reader, found, matched: false });
-        Ok(())
     }
 
     /// The rows after which a page ends.
