@@ -1,6 +1,8 @@
 //! What ALTER TABLE cannot do to partitioned tables and to partitions.
 
-use braid_catalog::partitions::is_copy_of;
+use std::sync::Arc;
+
+use braid_catalog::partitions::{is_copy_of, with_partitions};
 use braid_catalog::{ColumnId, ForeignKey, KeyPart, Table};
 use braid_sql::ast::{AlterAction, AlterColumnAction};
 use braid_sql::fold;
@@ -25,7 +27,7 @@ pub(crate) fn is_in_key(table: &Table, column: ColumnId) -> bool {
 /// partitioned table alone.
 pub(crate) fn check_action(
     cx: &DdlContext<'_>,
-    table: &Table,
+    table: &Arc<Table>,
     action: &AlterAction,
     only: bool,
 ) -> Result<()> {
@@ -35,7 +37,11 @@ pub(crate) fn check_action(
         check_only(table, action)?;
     }
     if table.partitioning.is_some() {
-        check_partitioned(table, action)?;
+        check_partitioned(action)?;
+        // The partitions' own keys read the column as well: an action on it goes down to them.
+        for part in with_partitions(&cx.catalog(), table)? {
+            check_key_columns(&part, action)?;
+        }
     }
     let parent =
         table.partition_of.as_ref().and_then(|part| cx.catalog().table(part.parent).cloned());
@@ -85,21 +91,28 @@ fn has_check(table: &Table, name: &str) -> bool {
     table.checks.iter().any(|check| check.name == name)
 }
 
-fn check_partitioned(table: &Table, action: &AlterAction) -> Result<()> {
+fn check_partitioned(action: &AlterAction) -> Result<()> {
+    match action {
+        AlterAction::AlterPrimaryKey(_)
+        | AlterAction::Interleave(_)
+        | AlterAction::Uninterleave => {
+            Err(Error::unsupported("this action of ALTER TABLE on a partitioned table")
+                .hint("Change the partitions one by one."))
+        }
+        AlterAction::AddColumn { column, .. } if makes_sequence(column) => {
+            Err(Error::unsupported("ADD COLUMN with a sequence on a partitioned table")
+                .hint("Create the sequence first, and use nextval() as the default."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// 42P16 for an action that would change a column of a table's partition key.
+fn check_key_columns(table: &Table, action: &AlterAction) -> Result<()> {
     let (name, verb) = match action {
         AlterAction::DropColumn { name, .. } => (name, "drop"),
         AlterAction::AlterColumn { name, action: AlterColumnAction::SetType { .. } } => {
             (name, "alter")
-        }
-        AlterAction::AlterPrimaryKey(_)
-        | AlterAction::Interleave(_)
-        | AlterAction::Uninterleave => {
-            return Err(Error::unsupported("this action of ALTER TABLE on a partitioned table")
-                .hint("Change the partitions one by one."));
-        }
-        AlterAction::AddColumn { column, .. } if makes_sequence(column) => {
-            return Err(Error::unsupported("ADD COLUMN with a sequence on a partitioned table")
-                .hint("Create the sequence first, and use nextval() as the default."));
         }
         _ => return Ok(()),
     };

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use braid_catalog::partitions::with_partitions;
 use braid_catalog::{
     Catalog, Column, Domain, Id, OwnCollation, Policy, Queries, Routine, StoredExpr, Table, View,
     enums_named,
@@ -493,6 +494,16 @@ fn add_texts(
     }
 }
 
+/// The partitions of a table that are partitioned themselves, by a column of this name.
+fn partitions_keyed_by(catalog: &Catalog, table: &Arc<Table>, name: &str) -> Result<BTreeSet<Id>> {
+    let reads = |part: &&Arc<Table>| {
+        let mut columns = part.visible_columns();
+        columns.any(|column| column.name == name && is_in_key(part, column.id))
+    };
+    let parts = with_partitions(catalog, table)?;
+    Ok(parts.iter().filter(reads).map(|part| part.id).collect())
+}
+
 async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result<()> {
     match dependent {
         Dependent::View(id) => {
@@ -509,6 +520,9 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
                 return drop_relations(cx, relations, DropBehavior::Cascade);
             }
             let name = column.name.clone();
+            let lost = partitions_keyed_by(&cx.catalog(), &table, &name)?;
+            drop_relations(cx, lost, DropBehavior::Cascade)?;
+            let Some(table) = cx.catalog().table(table.id).cloned() else { return Ok(()) };
             drop_column(cx, table, &name, true, DropBehavior::Cascade).await?;
         }
         Dependent::Attribute(id, number) => forget_attribute(cx, id, number)?,

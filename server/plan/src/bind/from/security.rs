@@ -14,8 +14,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{Id, Policy, PolicyCommand, PolicyExpr, StoredExpr, Table};
-use braid_sql::TABLE_ROW;
 use braid_sql::ast::Expr as Ast;
+use braid_sql::{TABLE_ROW, has_subquery};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::privileges::role_of;
@@ -248,20 +248,20 @@ impl Secured {
         Ok(())
     }
 
-    /// The permissive and the restrictive policies for a kind of statement. 42P17 if the table is
-    /// read by a policy of its own.
+    /// The permissive and the restrictive policies for a kind of statement. 42P17 if one of them
+    /// has a subquery, and the table is read by a policy of its own.
     fn policies(
         &self,
         binder: &Binder<'_>,
         command: PolicyCommand,
     ) -> Result<(Vec<&Policy>, Vec<&Policy>)> {
-        if binder.secured.contains(&self.table.id) {
+        let privileges = binder.context().catalog.privileges();
+        let found = privileges.policies_for(self.role, &self.table, command);
+        if binder.secured.contains(&self.table.id) && any_has_subquery(&found)? {
             let name = &self.table.name;
             let message = format!("infinite recursion detected in policy for relation \"{name}\"");
             return Err(Error::new(SqlState::InvalidObjectDefinition, message));
         }
-        let privileges = binder.context().catalog.privileges();
-        let found = privileges.policies_for(self.role, &self.table, command);
         Ok(found.into_iter().partition(|policy| policy.permissive))
     }
 
@@ -319,6 +319,16 @@ pub(crate) fn check_policy(
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let bound = bind_stored_table_expr(binder, table, &slots, expr, POLICY_CLAUSE)?;
     coerce_bool(binder, bound, "POLICY").map(drop)
+}
+
+/// Whether a condition of these policies has a subquery.
+fn any_has_subquery(policies: &[&Policy]) -> Result<bool> {
+    for condition in policies.iter().flat_map(|policy| policy.conditions()) {
+        if has_subquery(&braid_sql::parse_expr(condition.expr.sql())?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn never() -> Expr {
