@@ -109,9 +109,11 @@ impl<'i> Search<'i> {
     }
 }
 
-/// The ranges of a key.
+/// The ranges of a key that is a range; an empty one has none.
 fn ranges_at(row: &Row, place: usize) -> &[Range] {
-    row.get(place).and_then(Datum::as_ranges).unwrap_or_default()
+    let ranges = row.get(place).and_then(Datum::as_ranges);
+    debug_assert!(ranges.is_some(), "the key at place {place} is no range");
+    ranges.unwrap_or_default()
 }
 
 /// 23P01 if one of these entries, which begin with a prefix, excludes another entry. Entries that

@@ -65,13 +65,14 @@ pub fn duplicate_row(
     .caused_by(Violation::Unique)
 }
 
-/// Whether the unique keys of a table tell the values of their columns exactly.
+/// Whether the values of a table's unique columns can be read exactly from their keys.
 pub fn keys_are_exact(table: &Table) -> bool {
     let unique = table.all_indexes().filter(|index| index.unique || index.number == 1);
     unique
         .flat_map(|index| &index.keys)
-        .filter_map(|part| table.column(part.column))
-        .all(|column| key::is_exact(&column.ty) && column.sorted_text().is_none())
+        .map(|part| table.column(part.column))
+        // A column that is missing is not known to be exact.
+        .all(|column| column.is_some_and(|c| key::is_exact(&c.ty) && c.sorted_text().is_none()))
 }
 
 /// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal

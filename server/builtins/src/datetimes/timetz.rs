@@ -1,9 +1,8 @@
 //! `time with time zone`: arithmetic, fields, `AT TIME ZONE`.
 
-use braid_types::datetime::{extract, offset_at};
+use braid_types::datetime::{extract_clock, offset_at};
 use braid_types::timetz::TimeTz;
-use braid_types::{Datum, Error, Numeric, Result, SqlType};
-use jiff::tz::TimeZone;
+use braid_types::{Datum, Error, Numeric, Result};
 
 use super::clock::zone_argument;
 use super::micros;
@@ -46,13 +45,7 @@ fn field(call: &Call<'_>) -> Result<Option<Numeric>> {
         "timezone_h" | "timezone_hour" => Some(Numeric::from_i64(east / 3600)),
         "timezone_m" | "timezone_minute" => Some(Numeric::from_i64(east / 60 % 60)),
         "epoch" => Some(Numeric::from_parts(i128::from(time.utc_micros()), 6)),
-        _ => {
-            let found = extract(name, &Datum::Time(time.micros), &TimeZone::UTC);
-            found.map_err(|error| {
-                let (plain, zoned) = (SqlType::Time.plain_name(), SqlType::Timetz.plain_name());
-                Error::new(error.state(), error.message().replace(plain, zoned))
-            })?
-        }
+        _ => Some(extract_clock(name, time.micros)?),
     })
 }
 

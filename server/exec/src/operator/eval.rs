@@ -176,7 +176,7 @@ impl Evaluator {
             return Ok(Datum::Null);
         }
         let sequence = || -> Result<Arc<Sequence>> {
-            let oid = args.first().and_then(Datum::as_int).unwrap_or(0) as u32;
+            let oid = args.first().and_then(Datum::as_int).ok_or_else(|| argument(special))? as u32;
             cx.catalog.sequences().get(oid).cloned().ok_or_else(|| {
                 Error::new(
                     SqlState::WrongObjectType,
@@ -213,8 +213,10 @@ impl Evaluator {
             Special::Setval => {
                 let sequence = sequence()?;
                 self.check_sequence(&sequence, &["UPDATE"])?;
-                let value = args.get(1).and_then(Datum::as_int).unwrap_or(0);
-                let called = args.get(2).and_then(Datum::as_bool).unwrap_or(true);
+                let value = args.get(1).and_then(Datum::as_int).ok_or_else(|| argument(special))?;
+                // setval(sequence, value) counts as called.
+                let called = args.get(2).map_or(Some(true), Datum::as_bool);
+                let called = called.ok_or_else(|| argument(special))?;
                 cx.setval(&sequence, value, called).await?;
                 if called {
                     cx.services.sequence_values().lock().remember_set(sequence.id, value);
@@ -469,4 +471,9 @@ fn in_set(value: &Datum, set: &KeySet<Datum>, has_null: bool) -> Datum {
         (false, true) => Datum::Null,
         (false, false) => Datum::Bool(false),
     }
+}
+
+/// An argument that the binder has not made what the function takes.
+fn argument(of: Special) -> Error {
+    Error::broken(format!("{of:?} has an argument of another type"))
 }

@@ -50,10 +50,12 @@ pub(crate) fn access_spans(
     outer: Option<&[Known]>,
 ) -> AccessSpans {
     let table = &scan.table;
-    let index = table.all_indexes().find(|index| index.number == scan.access.index);
-    // Without its index the scan itself fails, so the prediction does not matter.
-    debug_assert!(index.is_some(), "table \"{}\" has the index of the scan", table.name);
-    let index = index.unwrap_or(&table.primary);
+    let Some(index) = table.index(scan.access.index) else {
+        // The scan itself fails. Until then it counts as a reader of everything.
+        debug_assert!(false, "table \"{}\" has no index {}", table.name, scan.access.index);
+        let spans = table.all_indexes().map(|index| table.index_span(index)).collect();
+        return AccessSpans { spans, points: None };
+    };
     let prefixes = vec![table.key_prefix(index)];
     let columns = KeyColumn::all(table, index);
     let found = below(values, prefixes, &columns, &scan.access.bounds, outer);

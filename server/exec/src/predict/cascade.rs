@@ -38,8 +38,8 @@ impl<'a> SpanCollector<'a> {
     ) {
         let catalog = self.values.cx.catalog.clone();
         let deleting = changed.is_none();
-        // A table that is missing is reported when the statement runs.
-        for reference in references_to(&catalog, table).unwrap_or_default() {
+        let references = self.intact(references_to(&catalog, table));
+        for reference in references.into_iter().flatten() {
             let (child, foreign_key) = (&reference.child, &reference.key);
             let referenced = places(table, &foreign_key.parent_columns);
             if changed.is_some_and(|changed| !referenced.iter().any(|p| changed.contains(p))) {

@@ -279,8 +279,11 @@ fn describe_scan<'a>(
     outer: &[Name],
 ) -> Described {
     let table = &scan.table;
-    let index = table.all_indexes().find(|index| index.number == scan.access.index);
-    let index = index.unwrap_or(&table.primary);
+    let Some(index) = table.index(scan.access.index) else {
+        debug_assert!(false, "table \"{}\" has no index {}", table.name, scan.access.index);
+        let title = format!("Scan on {} using an unknown index", quote_ident(&table.name));
+        return (plain_operator(describer, node, title), Vec::new());
+    };
     let points = scan.access.bounds.len() == index.keys.len()
         && scan.access.bounds.iter().all(Bound::is_of_values)
         && scan.access.reading == Reading::InOrder;

@@ -136,6 +136,14 @@ pub fn extract(name: &str, value: &Datum, zone: &TimeZone) -> Result<Option<Nume
     found.map(Some).ok_or_else(|| unsupported(name, &ty))
 }
 
+/// A field of the clock of a `timetz` whose time of day is given; the zone's own fields are not
+/// known here. Errors as of [`extract`].
+pub fn extract_clock(name: &str, micros: i64) -> Result<Numeric> {
+    let ty = SqlType::Timetz;
+    let field = Field::from_name(name).ok_or_else(|| unrecognized(name, &ty))?;
+    clock_field(field, micros).ok_or_else(|| unsupported(name, &ty))
+}
+
 fn infinite(field: Field, positive: bool, name: &str, ty: &SqlType) -> Result<Option<Numeric>> {
     if field.is_monotonic() {
         return Ok(Some(if positive { Numeric::Infinity } else { Numeric::NegInfinity }));

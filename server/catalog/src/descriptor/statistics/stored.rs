@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use braid_codec::value::{decode_cell, encode_cell};
 use braid_types::{Datum, EnumLabel, SqlType};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::super::ColumnId;
@@ -71,6 +72,20 @@ impl<'de> Deserialize<'de> for TableStatistics {
     }
 }
 
+/// Details as they are stored. Estimates can do without: what has no JSON is left out.
+fn details(known: &(impl Serialize + ?Sized)) -> serde_json::Value {
+    let made = serde_json::to_value(known);
+    debug_assert!(made.is_ok(), "statistics without a form in JSON: {made:?}");
+    made.unwrap_or_default()
+}
+
+/// Details of this version. If they are unreadable, the planner estimates without them.
+fn known_details<T: DeserializeOwned>(stored: serde_json::Value) -> Vec<T> {
+    let made = serde_json::from_value(stored);
+    debug_assert!(made.is_ok(), "unreadable statistics: {:?}", made.as_ref().err());
+    made.unwrap_or_default()
+}
+
 impl From<&TableStatistics> for StoredStatistics {
     fn from(known: &TableStatistics) -> Self {
         let distinct = known.columns.iter().filter_map(|column| {
@@ -83,8 +98,8 @@ impl From<&TableStatistics> for StoredStatistics {
             rows: known.rows,
             row_bytes: known.row_bytes,
             distinct: distinct.collect(),
-            columns: serde_json::to_value(columns).unwrap_or_default(),
-            groups: serde_json::to_value(&known.groups[..]).unwrap_or_default(),
+            columns: details(&columns),
+            groups: details(&known.groups[..]),
         }
     }
 }
@@ -93,11 +108,11 @@ impl From<StoredStatistics> for TableStatistics {
     fn from(stored: StoredStatistics) -> Self {
         let is_known = stored.version == VERSION;
         let details: Vec<StoredColumn> = match is_known {
-            true => serde_json::from_value(stored.columns).unwrap_or_default(),
+            true => known_details(stored.columns),
             false => Vec::new(),
         };
         let groups: Vec<GroupStatistics> = match is_known {
-            true => serde_json::from_value(stored.groups).unwrap_or_default(),
+            true => known_details(stored.groups),
             false => Vec::new(),
         };
         let column = |(column, number): (ColumnId, u64)| {

@@ -411,7 +411,9 @@ pub(crate) async fn compute_column(
     rewrite_rows(cx, old, changed, |cx, row| {
         let row = with(row, place, Datum::Null);
         let value = match &mut computed {
-            Some(values) => values.next().unwrap_or(Datum::Null),
+            Some(values) => {
+                values.next().ok_or_else(|| Error::broken("fewer computed values than rows"))?
+            }
             None => evaluate(cx, &bound, &row)?,
         };
         let value = column.modified(value);

@@ -14,7 +14,7 @@ use braid_types::{Error, Result, SqlState};
 use super::arbiters::bind_arbiters;
 use super::assignment::{at_start, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
-use super::shown::{TOO_MANY_VALUES, bind_set, past_computed, refuse_computed};
+use super::shown::{bind_set, past_computed, refuse_computed, too_many_values};
 use super::target::{bind_returning, settle};
 use super::triggers::updated_places;
 use super::view::{ChangeTarget, change_target, object};
@@ -522,7 +522,7 @@ pub(super) fn check_width(
     extra: u32,
 ) -> Result<()> {
     if width > targets {
-        return Err(Error::new(SqlState::SyntaxError, TOO_MANY_VALUES).position(extra));
+        return Err(too_many_values(extra));
     }
     if width < targets && !named.is_empty() {
         return Err(Error::new(

@@ -1,7 +1,9 @@
 //! The rows and columns of a view that a statement changes: those that it shows.
 
+use std::fmt;
+
 use braid_sql::ast::{Assignment, AssignmentTarget, Ident, TargetColumn};
-use braid_types::{Error, Result};
+use braid_types::{Error, Result, SqlState};
 
 use super::assignment::bind_assignments;
 use super::target::{locked, settle, target_scan};
@@ -16,8 +18,24 @@ use crate::bind::stored::target_row;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Filter, Node, Project};
 
-/// What an INSERT with too many values is told.
-pub(super) const TOO_MANY_VALUES: &str = "INSERT has more expressions than target columns";
+/// The cause of the error of an INSERT that has more values than columns.
+#[derive(Debug)]
+struct TooManyValues;
+
+impl fmt::Display for TooManyValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an INSERT has more values than columns")
+    }
+}
+
+impl std::error::Error for TooManyValues {}
+
+/// 42601: an INSERT has more values than columns; `extra` is the position of the first one too many.
+pub(super) fn too_many_values(extra: u32) -> Error {
+    Error::new(SqlState::SyntaxError, "INSERT has more expressions than target columns")
+        .position(extra)
+        .caused_by(TooManyValues)
+}
 
 /// A scan of the rows to be changed: of a view only those that it shows. The scope has the table's
 /// order.
@@ -100,7 +118,7 @@ pub(super) fn refuse_computed<'n>(
 /// columns before the first computed one.
 pub(super) fn past_computed(target: &ChangeTarget, named: &[TargetColumn], error: Error) -> Error {
     let computed = target.columns.iter().position(Option::is_none);
-    let is_wide = named.is_empty() && error.message() == TOO_MANY_VALUES;
+    let is_wide = named.is_empty() && error.cause::<TooManyValues>().is_some();
     match (target.layers.first(), computed) {
         (Some(layer), Some(place)) if is_wide => {
             let (name, _) = &layer.view.columns[place];

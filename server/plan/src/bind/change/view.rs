@@ -279,11 +279,16 @@ impl ChangeTarget {
         if places.is_empty() {
             return check_some_column(binder, own, privilege);
         }
-        let number = |place: &usize| match self.layers.is_empty() {
-            true => self.shown.columns.get(*place).map_or(0, |column| column.id),
-            false => self.number_of(*place).unwrap_or(0),
-        };
-        places.iter().try_for_each(|place| check_column(binder, own, number(place), privilege))?;
+        for place in places {
+            let number = match self.layers.is_empty() {
+                true => self.shown.columns.get(*place).map(|column| column.id),
+                false => self.number_of(*place),
+            };
+            let number = number.ok_or_else(|| {
+                Error::broken(format!("\"{}\" has no column at place {place}", self.shown.name))
+            })?;
+            check_column(binder, own, number, privilege)?;
+        }
         match self.layers.first() {
             Some(layer) => {
                 let below = Object::Table(&self.table);

@@ -38,8 +38,12 @@ pub(crate) async fn check_named_table(
             return Err(Error::new(SqlState::UndefinedTable, message));
         }
     };
-    let user = catalog.names().role(&session.derived().user).map(|role| role.id);
-    catalog.privileges().check_owner(user.unwrap_or_default(), Object::Table(&table))?;
+    let user = &session.derived().user;
+    let role = catalog.names().role(user).map(|role| role.id);
+    let role = role.ok_or_else(|| {
+        Error::new(SqlState::UndefinedObject, format!("role \"{user}\" does not exist"))
+    })?;
+    catalog.privileges().check_owner(role, Object::Table(&table))?;
     let cx = exec_context(session, seq, catalog, env);
     let mut findings = VecDeque::new();
     for part in leaves(&cx.catalog, &table)? {
