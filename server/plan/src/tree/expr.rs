@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use braid_builtins::{Function, Special, Volatility};
 use braid_catalog::{Routine, RoutineVolatility};
-use braid_types::{Datum, SqlType};
+use braid_types::{Datum, SqlType, cast};
 
 pub use super::compare_op::CompareOp;
 pub use super::local::LetExpr;
@@ -461,13 +461,17 @@ impl Expr {
         !self.any(&mut |e| match e {
             Expr::Call(call) => match call.function.volatility {
                 braid_builtins::Volatility::Immutable => false,
-                // What `text || any` prints depends on the session for dates and times only.
+                // `text || any` depends on the session as far as what it prints.
                 braid_builtins::Volatility::Stable if call.function.name == "||" => {
-                    call.types.iter().any(|ty| ty.is_datetime() || ty.element().is_some())
+                    call.types.iter().any(|ty| !cast::prints_alike(ty))
                 }
                 _ => true,
             },
             Expr::Routine(call) => call.routine.volatility != RoutineVolatility::Immutable,
+            // A cast of a constant is a literal.
+            Expr::Cast(cast) => {
+                !matches!(cast.expr, Expr::Const(..)) && !cast::is_immutable(&cast.from, &cast.to)
+            }
             _ => false,
         })
     }

@@ -43,6 +43,13 @@ pub(crate) fn usable_index(
     if !index.unique {
         return wrong(SqlState::WrongObjectType, format!("\"{name}\" is not a unique index"));
     }
+    let is_expr = |key: &IndexKey| {
+        let column = table.column(key.column);
+        column.is_some_and(|column| column.is_key_expr && column.sorted_text().is_none())
+    };
+    if index.keys.iter().any(is_expr) {
+        return wrong(SqlState::WrongObjectType, format!("index \"{name}\" contains expressions"));
+    }
     if index.predicate.is_some() {
         return wrong(SqlState::WrongObjectType, format!("\"{name}\" is a partial index"));
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::with_partitions;
 use braid_catalog::{
-    Catalog, Column, Domain, Id, OwnCollation, Policy, Queries, Routine, StoredExpr, Table, View,
-    enums_named,
+    Catalog, Column, Domain, Id, Index, OwnCollation, Policy, Queries, Routine, StoredExpr, Table,
+    View, enums_named,
 };
 use braid_sql::ast::DropBehavior;
+use braid_sql::quote_ident;
 use braid_types::sql_type::{relation_of_row_type, row_name, row_type_oid, user_types};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -410,6 +411,9 @@ fn add_column(
     on: &str,
     all: &mut Dependents,
 ) {
+    if column.is_key_expr {
+        return add_keyed_indexes(table, column, on, all);
+    }
     let text = format!("column {} of {}", column.name, describe(cx, catalog, table.id));
     if !all.add(Dependent::Column(table.id, column.id), text.clone(), on) {
         return;
@@ -422,9 +426,23 @@ fn add_column(
     for other in &table.columns {
         let reads = |expr: &StoredExpr| columns_used(table, expr).contains(&column.id);
         let is_enum = !user_types(&other.ty).is_empty();
-        if other.id != column.id && !is_enum && other.generated.as_ref().is_some_and(reads) {
+        // Indexes on expressions go with their columns, without a word.
+        let is_shown = other.id != column.id && !is_enum && !other.is_key_expr;
+        if is_shown && other.generated.as_ref().is_some_and(reads) {
             add_column(cx, catalog, table, other, &text, all);
         }
+    }
+}
+
+/// The indexes that have an expression as a key.
+fn add_keyed_indexes(table: &Table, key: &Column, on: &str, all: &mut Dependents) {
+    // A part of a partitioned index goes with it.
+    let has_key = |index: &&Index| {
+        index.part_of.is_none() && index.keys.iter().any(|part| part.column == key.id)
+    };
+    for index in table.indexes.iter().filter(has_key) {
+        let dependent = Dependent::Index(table.id, index.number);
+        all.add(dependent, format!("index {}", quote_ident(&index.name)), on);
     }
 }
 
@@ -454,7 +472,11 @@ fn add_texts(
         all.dependents.contains(&Dependent::Column(table.id, column))
     };
     for column in table.columns.iter().filter(|column| names(column.generated.as_ref())) {
-        if !goes(all, column.id) {
+        let read = column.generated.as_ref().map(|expr| columns_used(table, expr));
+        let mut read = read.unwrap_or_default().into_iter();
+        // An index on an expression goes with a column that it reads, without a word.
+        let is_gone = column.is_key_expr && read.any(|read| goes(all, read));
+        if !goes(all, column.id) && !is_gone {
             add_column(cx, catalog, table, column, on, all);
         }
     }
@@ -483,12 +505,13 @@ fn add_texts(
             all.add(Dependent::Statistics(table.id, object.id), text, on);
         }
     }
-    for index in table.indexes.iter().filter(|index| names(index.predicate.as_ref())) {
+    let is_own = |index: &&Index| index.part_of.is_none() && names(index.predicate.as_ref());
+    for index in table.indexes.iter().filter(is_own) {
         let predicate = index.predicate.as_ref();
         let mut columns = predicate.map(|expr| columns_used(table, expr)).unwrap_or_default();
         columns.extend(index.keys.iter().map(|key| key.column));
         if !columns.iter().any(|column| goes(all, *column)) {
-            let text = format!("index {}", index.name);
+            let text = format!("index {}", quote_ident(&index.name));
             all.add(Dependent::Index(table.id, index.number), text, on);
         }
     }
