@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_tells_its_number() {
+    fn a_key_contains_its_number() {
         for number in [0, 1, 255, 256, 1 << 40] {
             assert_eq!(number_of(&notification_key(number)).ok(), Some(number));
         }

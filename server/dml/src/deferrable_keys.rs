@@ -46,7 +46,7 @@ struct OwedKey {
     entry: Option<Key>,
 }
 
-/// Work that a transaction has put off.
+/// Work that a transaction has deferred.
 type Work = Arc<dyn Any + Send + Sync>;
 
 /// Notes the keys of deferrable constraints that a row gets. Keys that it had before are left out.
@@ -133,7 +133,7 @@ fn is_owed(what: &Work, wanted: impl Fn(&OwedKey) -> bool) -> bool {
     what.downcast_ref::<OwedKey>().is_some_and(wanted)
 }
 
-/// Checks keys, and takes them off what the transaction has put off.
+/// Checks keys, and takes them off what the transaction has deferred.
 async fn settle(run: &Arc<ExecutionState>, due: Vec<Work>) -> Result<()> {
     if due.is_empty() {
         return Ok(());

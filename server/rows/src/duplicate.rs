@@ -1,7 +1,7 @@
 //! The error for a key that must be unique and is there already, made from the key alone.
 //!
-//! A check that was put off to a barrier or to the commit knows only the key. What it does not
-//! know is which of several ways of writing a value the row had, so the check is put off only for
+//! A check that was deferred to a barrier or to the commit knows only the key. What it does not
+//! know is which of several ways of writing a value the row had, so the check is deferred only for
 //! types whose keys tell everything ([`keys_are_exact`]).
 
 use braid_catalog::{Catalog, Index, IndexKey, Table, index_key_names, owner_of, shown_column};

@@ -71,7 +71,7 @@ pub(crate) fn parts(table: &Table, index: &Index) -> Result<Vec<KeyPart>> {
     let part = |(at, part): (usize, &IndexKey)| {
         let place = table.place_of(part.column)?;
         let ty = table.columns[place].ty.clone();
-        let behind = table.bytes_behind(index, at).into_boxed_slice();
+        let behind = table.bytes_after(index, at).into_boxed_slice();
         Ok(KeyPart { place, ty, descending: part.descending, behind })
     };
     index.keys.iter().enumerate().map(part).collect()

@@ -27,7 +27,7 @@ impl KeyColumn {
     pub fn all(table: &Table, index: &Index) -> Vec<KeyColumn> {
         let column = |(place, part): (usize, &IndexKey)| {
             let ty = table.column(part.column)?.ty.clone();
-            let behind = table.bytes_behind(index, place);
+            let behind = table.bytes_after(index, place);
             Some(KeyColumn { ty, descending: part.descending, behind })
         };
         index.keys.iter().enumerate().filter_map(column).collect()
@@ -61,7 +61,7 @@ pub fn push_column(
     let part = index.keys.get(place)?;
     key::encode(out, value, &table.column(part.column)?.ty, part.descending);
     if index.interleaving.is_some() {
-        out.extend_from_slice(&table.bytes_behind(index, place));
+        out.extend_from_slice(&table.bytes_after(index, place));
     }
     Some(())
 }

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_label_lies_between_its_neighbours_until_no_number_is_left() {
+    fn a_new_label_is_placed_between_its_neighbours_until_no_number_is_left() {
         let (mut low, high) = (ORDER_STEP, 2 * ORDER_STEP);
         let mut count = 0;
         while let Some(middle) = order_between(Some(low), Some(high)) {

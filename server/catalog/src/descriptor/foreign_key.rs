@@ -46,7 +46,7 @@ pub struct ForeignKey {
     /// DEFERRABLE: SET CONSTRAINTS may put its checks off to the commit.
     #[serde(default)]
     pub deferrable: bool,
-    /// INITIALLY DEFERRED: they are put off unless SET CONSTRAINTS says otherwise.
+    /// INITIALLY DEFERRED: they are deferred unless SET CONSTRAINTS says otherwise.
     #[serde(default)]
     pub initially_deferred: bool,
     /// Existing rows were checked.

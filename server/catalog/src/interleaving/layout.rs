@@ -53,7 +53,7 @@ impl Table {
     }
 
     /// The bytes behind the key column at `place`: none, or the way down to the next level.
-    pub fn bytes_behind(&self, index: &Index, place: usize) -> Vec<u8> {
+    pub fn bytes_after(&self, index: &Index, place: usize) -> Vec<u8> {
         behind(above(index), self.data_id, index.number, place)
     }
 
@@ -150,7 +150,7 @@ struct IndexShape {
 impl IndexShape {
     fn new(table: &Table, index: &Index, gap_keys: Option<usize>) -> IndexShape {
         let column = |(place, part): (usize, &crate::IndexKey)| {
-            (part.descending, table.bytes_behind(index, place))
+            (part.descending, table.bytes_after(index, place))
         };
         let columns = index.keys.iter().enumerate().map(column).collect();
         IndexShape::of(table.key_prefix(index), columns, index.has_below(), gap_keys)

@@ -53,7 +53,7 @@ impl KeyPath {
         let mut columns: Vec<PathColumn> = (0..index.keys.len())
             .map(|at| PathColumn {
                 descending: index.keys[at].descending,
-                behind: deepest.bytes_behind(index, at),
+                behind: deepest.bytes_after(index, at),
                 ancestor: None,
             })
             .collect();

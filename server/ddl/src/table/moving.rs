@@ -33,7 +33,7 @@ pub(crate) fn refuse_while_moving(before: &Catalog, after: &Catalog) -> Result<(
         concerned.push(table.id);
         for id in concerned {
             let changed = match (before.table(id), after.table(id)) {
-                (Some(before), Some(after)) => !lies_the_same(before, after),
+                (Some(before), Some(after)) => !is_placed_alike(before, after),
                 (before, after) => before.is_some() != after.is_some(),
             };
             if changed {
@@ -44,7 +44,7 @@ pub(crate) fn refuse_while_moving(before: &Catalog, after: &Catalog) -> Result<(
     Ok(())
 }
 
-fn lies_the_same(before: &Table, after: &Table) -> bool {
+fn is_placed_alike(before: &Table, after: &Table) -> bool {
     let types = |table: &Table| {
         let ty = |part: &braid_catalog::IndexKey| table.column(part.column).map(|c| c.ty.clone());
         table.primary.keys.iter().map(ty).collect::<Vec<_>>()

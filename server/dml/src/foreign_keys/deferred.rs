@@ -1,6 +1,6 @@
 //! Checks that are left to the commit, or to SET CONSTRAINTS … IMMEDIATE.
 //!
-//! Only checks can be put off: whether a child's parent exists, and whether anybody still points
+//! Only checks can be deferred: whether a child's parent exists, and whether anybody still points
 //! at a key that is gone (NO ACTION). They are left with the transaction under their statement's
 //! number, so that they go when its writes are taken back.
 
@@ -137,7 +137,7 @@ async fn check(run: &Arc<ExecutionState>, duties: &[&Duty]) -> Result<()> {
         match &duty.what {
             What::Parent(old) => {
                 let link = link.clone();
-                // Only checks are put off, so it does not matter whether the row went or changed.
+                // Only checks are deferred, so it does not matter whether the row went or changed.
                 let mut checks = link.key.clone();
                 checks.on_delete = ForeignKeyAction::NoAction;
                 let link = Arc::new(Link { key: checks, ..Link::clone(&link) });

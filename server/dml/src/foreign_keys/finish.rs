@@ -73,8 +73,8 @@ pub async fn finish(
     // A duplicate comes before a missing parent, also where it was to be looked for later. A
     // barrier handles that by itself, and knows whose duplicate it is.
     let cx = &run.cx;
-    let puts_off = queue.defers_unique_checks() && cx.new_keys == NewKeys::AtCommit;
-    if puts_off && !matches!(error.cause(), Some(Kv::Retry(_))) {
+    let defers = queue.defers_unique_checks() && cx.new_keys == NewKeys::AtCommit;
+    if defers && !matches!(error.cause(), Some(Kv::Retry(_))) {
         let existing = run.wait(cx.txn.writes().check_new_keys()).await?;
         if let Some(new) = existing.first() {
             return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));

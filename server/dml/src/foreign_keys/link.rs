@@ -143,7 +143,7 @@ impl Link {
     /// the same range of the child's is what cascades from it. So the child's primary key begins
     /// with the parent's, nobody else's keys lie in either range, and no child can be without its
     /// parent.
-    pub fn lies_alike(&self) -> bool {
+    pub fn is_placed_alike(&self) -> bool {
         let (child, parent) = (&self.child.primary, &self.parent.primary);
         let key = &self.key;
         let ty = |table: &Table, id| table.column(id).map(|column| column.ty.clone());

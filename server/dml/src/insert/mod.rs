@@ -21,7 +21,7 @@ use crate::queues::Queues;
 use crate::table_writer::{FREE_KEYS_MANY, Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
-use self::rules::{is_blind, puts_off};
+use self::rules::{defers, is_blind};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;
@@ -88,7 +88,7 @@ impl InsertOperator {
             &plan.index_exprs,
             evaluator.clone(),
         )?;
-        let deferred_unique_checks = puts_off(plan, &evaluator);
+        let deferred_unique_checks = defers(plan, &evaluator);
         if deferred_unique_checks {
             queues.keys.defer_unique_checks();
         }

@@ -8,7 +8,7 @@ use braid_rows::keys_are_exact;
 use crate::policy_checks::has_policies;
 
 /// Whether an INSERT may look later whether its keys are free.
-pub(crate) fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
+pub(crate) fn defers(plan: &Insert, evaluator: &Evaluator) -> bool {
     let cx = &evaluator.run.cx;
     let allowed = match cx.new_keys {
         NewKeys::Now => false,

@@ -46,7 +46,7 @@ pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
         has_null |= value.is_null() && !index.nulls_not_distinct;
         key::encode(&mut out, value, &column.ty, part.descending);
         if i < index.keys.len() {
-            out.extend_from_slice(&table.bytes_behind(index, i));
+            out.extend_from_slice(&table.bytes_after(index, i));
             known += 1;
         }
     }

@@ -105,7 +105,7 @@ fn scan(bytes: &[u8], before: Option<Commit>, is_newest: bool) -> Scan {
     let Some(tear) = next_data(bytes, at) else {
         return Scan { last, is_torn: false, damage: None };
     };
-    let behind = commits_behind(bytes, tear, sequence);
+    let behind = commits_after(bytes, tear, sequence);
     let lost = match behind.as_slice() {
         [] => false,
         // It may have been on its way, like the batch before it, which is not known to be a commit.
@@ -133,7 +133,7 @@ fn scan(bytes: &[u8], before: Option<Commit>, is_newest: bool) -> Scan {
 }
 
 /// The first two and the last commit in whole batches after a tear.
-fn commits_behind(bytes: &[u8], tear: usize, sequence: u64) -> Vec<Commit> {
+fn commits_after(bytes: &[u8], tear: usize, sequence: u64) -> Vec<Commit> {
     let mut found: Vec<Commit> = Vec::new();
     let mut at = tear;
     while let Some(place) = next_data(bytes, at) {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_with_durable_commits_behind_it_is_damage() {
+    fn a_hole_before_durable_commits_is_damage() {
         let (bytes, ends) = journal(20);
         for hole in 0..ends[16] {
             let mut damaged = bytes.clone();

@@ -275,7 +275,7 @@ fn an_older_snapshot_keeps_its_jumps() {
 /// The key after a bulk delete is found at once after one look at it, by the cleaner or by the
 /// first scan.
 #[test]
-fn what_lies_behind_a_bulk_delete_is_found_without_stepping_over_it() {
+fn keys_after_a_bulk_delete_are_found_without_stepping_over_it() {
     let mut history = History::new(16);
     let all = Span::new(key(0), key(1 << 30));
     history.commit(&[], &(0..20_000).map(|i| (key(i), true)).collect());

@@ -59,7 +59,7 @@ fn is_refused(outcome: &CommitOutcome) -> bool {
 }
 
 #[tokio::test]
-async fn a_commit_behind_its_fence_does_not_take_place() {
+async fn a_commit_after_its_fence_does_not_take_place() {
     let cluster = Cluster::start();
     cluster.split(b"m");
     let db = cluster.open().await;

@@ -97,7 +97,7 @@ impl Transaction {
         CommitTerms(&self.core)
     }
 
-    /// Work that is put off until the commit.
+    /// Work that is deferred until the commit.
     pub fn deferred(&self) -> &DeferredWork {
         &self.core.deferred
     }

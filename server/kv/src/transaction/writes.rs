@@ -21,7 +21,7 @@ impl Writes<'_> {
         self.write(self.0.local_of(key), |buffer| buffer.write(seq, key, Some(value)))
     }
 
-    /// Puts a value under a key that must not exist. The check is put off: to
+    /// Puts a value under a key that must not exist. The check is deferred: to
     /// [`Writes::check_new_keys`] and to the commit, which answers
     /// [`Error::Duplicate`]. An own visible put of the key is a duplicate at once.
     pub fn put_new(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {

@@ -28,7 +28,7 @@ async fn must_not_exist_survives_a_delete_of_the_new_row() {
 }
 
 #[tokio::test]
-async fn put_off_checks_are_found_at_the_barrier_and_rolled_back_with_their_statement() {
+async fn deferred_checks_are_found_at_the_barrier_and_rolled_back_with_their_statement() {
     let (db, _guard) = super::super::database().await;
     put(&db, &[("x", "old")]).await;
     let t = serializable(&db);

@@ -12,9 +12,9 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::groups::report::{Failure, barrier_error, shortened};
 use crate::groups::state::Step;
-use crate::retry::deadline::{note_rerun, pause};
 use crate::retry::driver::{Repeat, rerun, run_until_done};
 use crate::retry::limits::Limits;
+use crate::retry::pause::{note_rerun, pause};
 use crate::retry::reason::{TooManyAttempts, is_closed, is_restart};
 use crate::session::Session;
 use crate::statement::execute::start_statement;

@@ -4,9 +4,9 @@ use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::retry::commit::commit_open;
-use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
+use crate::retry::pause::note_rerun;
 use crate::retry::replay::replay_steps;
 use crate::retry::steps::Step;
 use crate::session::Session;

@@ -14,14 +14,8 @@ use std::time::Duration;
 use braid_types::{Error, Result};
 use tokio::time::Instant;
 
-use crate::retry::reason::{is_closed, is_lock_refused};
+use crate::retry::reason::is_lock_refused;
 use crate::session::Session;
-
-/// The pause before a statement looks again whether its table is open to writers, times the number
-/// of the attempt.
-const CLOSED_PAUSE: Duration = Duration::from_millis(20);
-/// The longest such pause. The failed attempt may hold its locks meanwhile.
-const CLOSED_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// A message that is part of a request is here: its time runs, unless it runs already.
 pub(crate) fn begin_request(session: &mut Session) {
@@ -59,34 +53,4 @@ pub(crate) fn commit_lock_timeout(session: &mut Session) -> Option<Duration> {
 pub(crate) fn late_commit(session: &mut Session, error: Error) -> Error {
     let is_late = deadline_of(session).is_some_and(|at| at <= Instant::now());
     if is_late && is_lock_refused(&error) { session.engine.statement_timeout() } else { error }
-}
-
-/// Before something runs again, the others get a chance to finish; the first times, they need
-/// none. Fails if the client, or its timeout, has stopped the request.
-pub(crate) async fn pause(session: &Session, attempt: u32) -> Result<()> {
-    let cancel = &session.shared.entry.cancel;
-    if attempt > 3 {
-        let spread = u64::from(session.shared.entry.pid.unsigned_abs() % 7) + 1;
-        let millis = (u64::from(attempt) * spread).min(50);
-        tokio::select! {
-            biased;
-            error = cancel.stopped() => return Err(error),
-            () = tokio::time::sleep(Duration::from_millis(millis)) => {}
-        }
-    }
-    cancel.check()
-}
-
-/// Counts an error that its client is spared, and waits before the next attempt.
-pub(crate) async fn note_rerun(session: &Session, error: &Error, attempt: u32) -> Result<()> {
-    session.shared.count_server_retry(error);
-    if is_closed(error) {
-        let cancel = &session.shared.entry.cancel;
-        tokio::select! {
-            biased;
-            error = cancel.stopped() => return Err(error),
-            () = tokio::time::sleep((CLOSED_PAUSE * attempt).min(CLOSED_PAUSE_MAX)) => {}
-        }
-    }
-    pause(session, attempt).await
 }

@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod deadline;
 pub(crate) mod driver;
 pub(crate) mod limits;
+pub(crate) mod pause;
 pub(crate) mod reason;
 pub(crate) mod replay;
 pub(crate) mod steps;

@@ -18,9 +18,9 @@ use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
 use crate::client::{Client, Mark, OutputSegment};
-use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
+use crate::retry::pause::note_rerun;
 use crate::retry::steps::Step;
 use crate::session::Session;
 use crate::statement::portal::{Ended, Portal, Run, Wanted};

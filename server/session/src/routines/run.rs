@@ -8,9 +8,9 @@ use braid_sql::ast::{Expr, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::host::SessionHost;
-use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
+use crate::retry::pause::note_rerun;
 use crate::session::Session;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::statement::prepared::Prepared;

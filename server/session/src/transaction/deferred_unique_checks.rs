@@ -38,7 +38,7 @@ pub(crate) fn defer_unique_check(
     }
 }
 
-/// Makes the checks that were put off, before anything else happens: 23505 takes the place
+/// Makes the checks that were deferred, before anything else happens: 23505 takes the place
 /// of the tag that is still in the buffer.
 pub(crate) async fn settle_unique_check(
     session: &mut Session,

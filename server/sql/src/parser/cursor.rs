@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The byte offset where the token before this place ends.
-    pub(crate) fn byte_behind(&self) -> usize {
+    pub(crate) fn byte_after(&self) -> usize {
         match self.inner.index().checked_sub(1) {
             Some(index) => self.source.byte_at(Some(self.inner.token_at(index).span.end.column)),
             None => 0,

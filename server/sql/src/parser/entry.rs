@@ -51,7 +51,7 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
                 _ => highest_parameter(cursor, first)?,
             };
             check_using(cursor, first)?;
-            let text = start..cursor.byte_behind();
+            let text = start..cursor.byte_after();
             statements.push(ParsedStatement { statement, text, parameters });
         }
     })

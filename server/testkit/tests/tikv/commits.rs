@@ -253,7 +253,7 @@ pub async fn one_phase_is_enough_for_one_region_or_falls_back(client: &mut Clien
     assert_eq!(client.commit("k", start, commit).await.error, None);
 }
 
-pub async fn a_repeated_prewrite_tells_of_the_commit(client: &mut Client) {
+pub async fn a_repeated_prewrite_reports_the_commit(client: &mut Client) {
     let start = client.ts().await;
     let request = client.prewrite_of(Op::Put, "k", start);
     let mut request = rpc::PrewriteRequest { use_async_commit: true, ..request };

@@ -51,7 +51,7 @@ async fn split(client: &mut Client, name: &str) {
     assert!(answer.regions.iter().any(|region| region.end_key == border));
 }
 
-pub async fn a_region_that_was_split_tells_what_is_there_now(client: &mut Client) {
+pub async fn a_region_that_was_split_reports_its_parts(client: &mut Client) {
     let (context, mut store) = client.place(&client.key("z")).await;
     let version = client.ts().await;
     split(client, "m").await;

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::tidy_checks::{
-    Source, banned_word, banned_word_of, exceptions, functions, is_commented_code, reads_state,
-    root, sources, texts,
+    Source, banned_word, banned_word_of, exceptions, functions, is_commented_code, reads_message,
+    reads_state, root, script_comments, sources, texts,
 };
 
 const LINE_MAX: usize = 100;
@@ -101,8 +101,16 @@ fn comments_are_plain_english() {
     for source in sources() {
         for (place, line) in source.lines() {
             if let Some(word) = banned_word(line) {
-                complaints.push(format!("{}:{place}: \"{word}\" in a comment", source.name));
+                complaints
+                    .push(format!("{}:{place}: \"{word}\" in a comment or name", source.name));
             }
+        }
+    }
+    for (name, comments) in script_comments() {
+        let found =
+            comments.iter().filter_map(|(place, line)| Some((place, banned_word_of(line)?)));
+        for (place, word) in found {
+            complaints.push(format!("{name}:{place}: \"{word}\" in a comment"));
         }
     }
     report(&complaints);
@@ -140,6 +148,23 @@ fn only_the_borders_read_the_state_of_an_error() {
 }
 
 #[test]
+fn nothing_reads_the_message_of_an_error() {
+    let mut complaints = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test) {
+        let found = source.lines().filter(|(_, line)| reads_message(line));
+        complaints.extend(found.map(|(place, line)| format!("{}:{place}: {line}", source.name)));
+    }
+    report(&complaints);
+}
+
+#[test]
+fn a_comparison_of_a_message_is_found() {
+    assert!(reads_message("if error.message() == TOO_MANY {"));
+    assert!(reads_message("Error::new(state, error.message().replace(a, b))"));
+    assert!(!reads_message("Error::new(state, error.message())"));
+}
+
+#[test]
 fn a_comparison_of_a_state_is_found() {
     assert!(reads_state("if error.state() == SqlState::WrongObjectType {"));
     assert!(reads_state("found.map_err(|error| match error.state() {"));
@@ -167,6 +192,7 @@ fn a_banned_word_is_found_as_a_whole_word() {
     assert_eq!(banned_word_of("Whoever waits"), Some("whoever"));
     assert_eq!(banned_word_of("a kind of families"), None);
     assert_eq!(banned_word("let tells = 1;"), None);
+    assert_eq!(banned_word("    fn a_key_tells_its_number() {"), Some("tells"));
 }
 
 #[test]

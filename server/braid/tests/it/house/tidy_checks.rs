@@ -130,13 +130,41 @@ pub fn is_commented_code(line: &str) -> bool {
 }
 
 /// Words that readers of comments had to translate.
-const BANNED_WORDS: [&str; 10] = [
-    "whoever", "anew", "kin", "minds", "sees to", "so much", "so many", "so often", "lies", "tells",
+const BANNED_WORDS: [&str; 12] = [
+    "whoever", "anew", "kin", "minds", "sees to", "so much", "so many", "so often", "lies",
+    "tells", "put off", "puts off",
 ];
 
-/// The banned word of a comment line, if it has one.
+/// The banned word of a comment line, or of the name of a function that the line begins.
 pub fn banned_word(line: &str) -> Option<&'static str> {
-    line.trim_start().strip_prefix("//").and_then(banned_word_of)
+    let code = line.trim_start();
+    match code.strip_prefix("//") {
+        Some(comment) => banned_word_of(comment),
+        None => banned_word_of(&function_name(code)?.replace('_', " ")),
+    }
+}
+
+/// The path and the lines of comments of every test script.
+pub fn script_comments() -> Vec<(String, Vec<(usize, String)>)> {
+    let root = root();
+    let folder = root.join("server/braid/tests/scripts");
+    let scripts = names(&folder, &root, &[""]);
+    assert!(scripts.len() > 100, "only {} scripts were found", scripts.len());
+    let comments = |name: String| {
+        let text = std::fs::read_to_string(root.join(&name)).expect("a script");
+        let lines = text.lines().enumerate().filter(|(_, line)| line.starts_with('#'));
+        let lines = lines.map(|(place, line)| (place + 1, line.to_owned())).collect();
+        (name, lines)
+    };
+    scripts.into_iter().map(comments).collect()
+}
+
+/// Whether a line of code decides by the message of an error.
+pub fn reads_message(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let compares = ["==", "!=", ".contains(", ".starts_with(", ".ends_with(", ".replace("];
+    let after = code.split("rror.message()").nth(1);
+    after.is_some_and(|after| compares.iter().any(|word| after.trim_start().starts_with(word)))
 }
 
 /// The banned word of a text, if it has one.

@@ -182,7 +182,7 @@ fn statement(random: &mut Random) -> String {
 }
 
 #[test]
-fn no_child_outlives_its_parent_whoever_comes_first() {
+fn no_child_outlives_its_parent_in_any_order() {
     let server = Server::start(Config::new().without_sync());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

@@ -263,7 +263,7 @@ fn values_of_all_types_come_back_as_they_were() {
 }
 
 #[test]
-fn explain_tells_what_went_to_disk() {
+fn explain_shows_what_went_to_disk() {
     run(async {
         let server = Server::start(Config::new());
         let client = connect(server.sql_url(), None).await;

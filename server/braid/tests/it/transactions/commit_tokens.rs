@@ -39,7 +39,7 @@ async fn count(client: &Client, n: u64) -> i64 {
 }
 
 #[test]
-fn a_token_tells_what_a_killed_server_has_committed() {
+fn a_token_shows_what_a_killed_server_has_committed() {
     run(async {
         let mut server = Server::start(Config::new());
         let root = connect(server.sql_url(), None).await;
@@ -121,7 +121,7 @@ fn a_client_that_vanishes_leaves_its_token_settled_and_its_locks_free() {
 }
 
 #[test]
-fn whoever_asks_and_whoever_commits_agree() {
+fn the_reader_of_a_token_and_the_committer_agree() {
     run(async {
         let server = Server::start(Config::new());
         let root = connect(server.sql_url(), None).await;
@@ -163,7 +163,7 @@ fn only_the_same_user_and_administrators_are_told() {
 }
 
 #[test]
-fn a_token_in_front_of_a_sync_holds_for_the_statements_behind_it() {
+fn a_token_before_a_sync_holds_for_the_statements_after_it() {
     run(async {
         let server = Server::start(Config::new());
         let root = connect(server.sql_url(), None).await;

@@ -394,7 +394,7 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
 }
 
 #[test]
-fn the_timeline_tells_who_waited_for_whom() {
+fn the_timeline_shows_who_waited_for_whom() {
     let server = Server::start(Config::new());
     block_on(async {
         let client = connect(server.sql_url(), None).await;

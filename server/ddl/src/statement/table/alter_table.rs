@@ -435,7 +435,7 @@ async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Res
     Ok(())
 }
 
-/// `ALTER CONSTRAINT`: whether and when the checks of a foreign key are put off.
+/// `ALTER CONSTRAINT`: whether and when the checks of a foreign key are deferred.
 fn alter_constraint(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,

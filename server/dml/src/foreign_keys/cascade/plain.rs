@@ -19,7 +19,7 @@
 //! `range_delete` is off. Columns that are not needed are not read. The result is the same: a child
 //! that was committed before the lock is in the span, and a later one waits for the lock and fails
 //! by its own check of the parent. If the rows that depend on these children have the same order
-//! ([`Link::lies_alike`]), they go by a range delete as well, and so on downwards.
+//! ([`Link::is_placed_alike`]), they go by a range delete as well, and so on downwards.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -212,7 +212,7 @@ impl Child {
         };
         let is_scanned = places.is_empty() || matches!(source, Source::Scanned);
         let is_alone = secondary.is_none() && !index.is_mixed();
-        let are_alike = links.incoming.iter().all(|link| link.lies_alike());
+        let are_alike = links.incoming.iter().all(|link| link.is_placed_alike());
         let evaluator = Evaluator::new(run.clone(), run.no_outer());
         Ok(Self {
             link: link.clone(),

@@ -21,7 +21,7 @@ use crate::spill::stream::RowStream;
 /// sorted by them).
 ///
 /// A row goes out when it is first seen. Once memory is used up, rows that were not seen before are
-/// put off, and this operator is run over each partition of them.
+/// deferred, and this operator is run over each partition of them.
 pub struct DistinctOperator {
     input: BoxedOperator,
     on: Arc<Exprs>,
@@ -48,7 +48,7 @@ impl DistinctOperator {
         Self::over(input, on, form, evaluator, Overflow::default())
     }
 
-    /// Distinct rows of an input that this operator or another has put off.
+    /// Distinct rows of an input that this operator or another has deferred.
     pub(crate) fn of_partition(
         input: RowStream,
         form: &KeyForm,
@@ -81,7 +81,7 @@ impl DistinctOperator {
         }
     }
 
-    /// Whether no row before was equal to this one, and it is not put off.
+    /// Whether no row before was equal to this one, and it is not deferred.
     fn is_new(&mut self, row: &Row) -> Result<bool> {
         if self.form.is_plain() && self.seen.contains(row) {
             return Ok(false);

@@ -6,7 +6,7 @@
 //!
 //! Once memory is used up, two things go to disk. States that grow with the rows of their group are
 //! written and are empty again ([`GroupRuns`]). If there are too many groups, rows of further
-//! groups are put off ([`Overflow`]), and this operator is run over each partition of them.
+//! groups are deferred ([`Overflow`]), and this operator is run over each partition of them.
 
 mod columns;
 mod decimals;
@@ -58,7 +58,7 @@ pub struct AggregateOperator {
     below: Option<Box<AggregateOperator>>,
 }
 
-/// What is given out: the groups in memory, then those that were put off.
+/// What is given out: the groups in memory, then those that were deferred.
 struct Output {
     groups: std::vec::IntoIter<Group>,
     /// The number of the next group.
@@ -196,7 +196,7 @@ impl AggregateOperator {
         }
     }
 
-    /// The same over rows that were put off.
+    /// The same over rows that were deferred.
     fn of_partition(&self, rows: RowStream) -> Self {
         Self {
             input: StreamScan::new(&self.evaluator.run, Arc::new(rows)),
@@ -298,9 +298,9 @@ impl AggregateOperator {
         }
         let mut sets = 0..self.sets.len();
         if self.overflow.is_below() {
-            // The last column of a row that was put off says for which set.
+            // The last column of a row that was deferred says for which set.
             let set = row.last().and_then(Datum::as_int).and_then(|set| usize::try_from(set).ok());
-            let set = set.ok_or_else(|| broken("a row that was put off has no grouping set"))?;
+            let set = set.ok_or_else(|| broken("a row that was deferred has no grouping set"))?;
             sets = set..set + 1;
         }
         for set in sets {
@@ -309,7 +309,7 @@ impl AggregateOperator {
                 true => match self.sets[set].known(values) {
                     (Some(group), _) => group,
                     (None, key) => {
-                        self.put_off(set, &key, row)?;
+                        self.defer(set, &key, row)?;
                         continue;
                     }
                 },
@@ -333,7 +333,7 @@ impl AggregateOperator {
     }
 
     /// Writes a row of a new group to disk, for one of its sets.
-    fn put_off(&mut self, set: usize, key: &[Datum], row: &[Datum]) -> Result<()> {
+    fn defer(&mut self, set: usize, key: &[Datum], row: &[Datum]) -> Result<()> {
         let set = Datum::Int(set as i64);
         let width = if self.overflow.is_below() { row.len() - 1 } else { row.len() };
         let mut tagged = row[..width].to_vec();

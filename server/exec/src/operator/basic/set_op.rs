@@ -41,7 +41,7 @@ pub struct SetOperator {
     below: Option<BoxedOperator>,
 }
 
-/// Rows that were put off.
+/// Rows that were deferred.
 enum Rest {
     /// Of one side, each to be given once.
     Once(RowStream),
@@ -96,8 +96,8 @@ impl SetOperator {
             self.rows = KeyMap::default();
             self.held.clear();
             if self.rest.is_none() {
-                let put_off = self.overflow.finish()?.map(Rest::Once);
-                self.rest = Some(put_off.collect::<Vec<_>>().into_iter());
+                let deferred = self.overflow.finish()?.map(Rest::Once);
+                self.rest = Some(deferred.collect::<Vec<_>>().into_iter());
             }
         }
         loop {
@@ -112,7 +112,7 @@ impl SetOperator {
         }
     }
 
-    /// The operator over rows that were put off.
+    /// The operator over rows that were deferred.
     fn over_rest(&self, rest: Rest) -> BoxedOperator {
         let (form, evaluator, overflow) = (&self.form, &self.evaluator, &self.overflow);
         match rest {
@@ -236,7 +236,7 @@ impl SetOperator {
         Ok(!intersect)
     }
 
-    /// Remembers a row that is to be given once; false if it is put off.
+    /// Remembers a row that is to be given once; false if it is deferred.
     fn remember(&mut self, key: &Row, row: &Row) -> Result<bool> {
         if self.overflow.is_active() {
             self.overflow.push(key, row)?;

@@ -1,4 +1,4 @@
-//! Rows that an operator puts off because its hash table is full.
+//! Rows that an operator defers because its hash table is full.
 //!
 //! ```text
 //!   input ──▶ known key ──▶ hash table
@@ -19,7 +19,7 @@ use crate::spill::file::TempFile;
 use crate::spill::partitions::{LEVELS_MAX, Partitions};
 use crate::spill::stream::RowStream;
 
-/// Rows that are put off.
+/// Rows that are deferred.
 #[derive(Default)]
 pub(crate) struct Overflow {
     /// How often these rows were divided before.
@@ -44,12 +44,12 @@ impl Overflow {
         self.level >= LEVELS_MAX
     }
 
-    /// Whether rows with new keys are put off.
+    /// Whether rows with new keys are deferred.
     pub(crate) fn is_active(&self) -> bool {
         self.partitions.is_some()
     }
 
-    /// From now on rows with new keys are put off.
+    /// From now on rows with new keys are deferred.
     pub(crate) fn begin(
         &mut self,
         run: &ExecutionState,
@@ -86,7 +86,7 @@ impl Overflow {
     ) -> Result<()> {
         match &mut self.partitions {
             Some(partitions) => partitions.push(key, row),
-            None => Err(broken("no partitions for a row that is put off")),
+            None => Err(broken("no partitions for a row that is deferred")),
         }
     }
 
@@ -97,7 +97,7 @@ impl Overflow {
         Ok(streams.into_iter())
     }
 
-    /// All partitions, by their number; none if nothing was put off.
+    /// All partitions, by their number; none if nothing was deferred.
     pub(crate) fn finish_all(&mut self) -> Result<Vec<RowStream>> {
         let streams = self.partitions.take().map_or(Ok(Vec::new()), Partitions::finish)?;
         self.add_batches(streams.iter().filter(|stream| stream.rows() > 0).count());

@@ -1,4 +1,4 @@
-//! Work that statements have put off until the commit.
+//! Work that statements have deferred until the commit.
 
 use crate::Seq;
 use parking_lot::Mutex;
@@ -7,7 +7,7 @@ use std::{any::Any, sync::Arc};
 /// One piece of deferred work. Only the caller knows its type.
 type Work = Arc<dyn Any + Send + Sync>;
 
-/// Work that statements have put off until the commit. The caller that commits does it.
+/// Work that statements have deferred until the commit. The caller that commits does it.
 ///
 /// Work goes together with its statement's writes: by a rollback to a savepoint, and when the
 /// statement runs again.

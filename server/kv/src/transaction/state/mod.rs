@@ -2,7 +2,7 @@
 //!
 //! - `write_buffer`: its own writes by statement number
 //! - `arrivals`: what statements have added, in the order of arrival, for savepoints
-//! - `deferred_work`: what statements have put off until the commit
+//! - `deferred_work`: what statements have deferred until the commit
 //! - `first_read`: the state of a first read without a snapshot
 //! - `read_set`: what it has read, and at which snapshot
 //! - `late_writes`: writes of a large statement that enter the write buffer together

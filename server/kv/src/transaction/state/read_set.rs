@@ -4,8 +4,9 @@
 //! may straddle a refresh. Entries survive ROLLBACK TO; only a statement that runs again before
 //! anything of it was sent drops its own ([`ReadSet::forget_statement`]).
 //!
-//! The set is bounded: beyond the limit neighbouring spans are merged, which may cause a retry
-//! that was not needed, but never misses one that was.
+//! The set is bounded: beyond the limit the closest neighbours are merged, which may cause a retry
+//! that was not needed, but never misses one that was. What is read of the catalog stays apart
+//! from the rows of a table, so that a bulk load does not meet writers of other tables.
 
 use crate::{ReadSegment, Seq, Snapshot, Span, SpanSet};
 use std::sync::Arc;
@@ -170,30 +171,87 @@ impl ReadSet {
         Marks { shrunk: self.shrunk, next: self.next, snapshots }
     }
 
-    /// Merges neighbours until half of the limit is free again.
+    /// Merges close neighbours until half of the limit is free again.
     fn shrink(&mut self) {
         self.shrunk += 1;
-        let mut bytes = 0;
+        let mut merged: Vec<SpanSet> = Vec::with_capacity(self.segments.len());
         for segment in &mut self.segments {
             let mut spans: SpanSet = segment.entries.drain(..).map(|e| e.span).collect();
             spans.extend(std::mem::take(&mut segment.merged));
-            let target = self.bytes_max / 2;
-            while set_bytes(&spans) > target && spans.len() > 1 {
-                spans = spans
-                    .spans()
-                    .chunks(2)
-                    .map(|pair| Span::new(pair[0].start.clone(), pair[pair.len() - 1].end.clone()))
-                    .collect();
-            }
-            bytes += set_bytes(&spans);
-            segment.merged = spans;
+            merged.push(spans);
         }
-        self.bytes = bytes;
+        let all: usize = merged.iter().map(set_bytes).sum();
+        self.bytes = 0;
+        for (segment, spans) in self.segments.iter_mut().zip(merged) {
+            // Each snapshot keeps its part of the half.
+            let part = set_bytes(&spans) as f64 / all.max(1) as f64;
+            segment.merged = coarsened(spans, (part * self.bytes_max as f64 / 2.0) as usize);
+            self.bytes += set_bytes(&segment.merged);
+        }
     }
 }
 
+fn span_bytes(span: &Span) -> usize {
+    span.start.len() + span.end.len() + ENTRY_BYTES
+}
+
 fn set_bytes(spans: &SpanSet) -> usize {
-    spans.spans().iter().map(|s| s.start.len() + s.end.len() + ENTRY_BYTES).sum()
+    spans.spans().iter().map(span_bytes).sum()
+}
+
+/// Spans that take at most `target` bytes, if that is possible: the neighbours with the least
+/// between them become one, so that those of different tables are the last ones to do so.
+fn coarsened(spans: SpanSet, target: usize) -> SpanSet {
+    let list = spans.spans();
+    let mut bytes = set_bytes(&spans);
+    if bytes <= target {
+        return spans;
+    }
+    let mut gaps: Vec<(Gap, usize)> =
+        list.windows(2).enumerate().map(|(i, pair)| (Gap::between(pair), i)).collect();
+    gaps.sort_unstable();
+    let mut joined = vec![false; list.len()];
+    for (_, i) in gaps {
+        if bytes <= target {
+            break;
+        }
+        joined[i] = true;
+        bytes -= list[i].end.len() + list[i + 1].start.len() + ENTRY_BYTES;
+    }
+    let mut runs: Vec<Span> = Vec::new();
+    let mut follows = false;
+    for (span, joins_next) in list.iter().zip(joined) {
+        match runs.last_mut() {
+            Some(run) if follows => run.end.clone_from(&span.end),
+            _ => runs.push(span.clone()),
+        }
+        follows = joins_next;
+    }
+    runs.into_iter().collect()
+}
+
+/// How much lies between two neighbours; smaller is closer.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Gap {
+    /// How many bytes the two keys begin with alike: the more, the closer.
+    common: std::cmp::Reverse<usize>,
+    /// The difference of the eight bytes after these.
+    difference: u64,
+}
+
+impl Gap {
+    fn between(pair: &[Span]) -> Gap {
+        let (end, start) = (&pair[0].end, &pair[1].start);
+        let common = end.iter().zip(start.iter()).take_while(|(a, b)| a == b).count();
+        let number = |key: &[u8]| {
+            let mut bytes = [0; 8];
+            let rest = key[common..].iter().take(8);
+            bytes.iter_mut().zip(rest).for_each(|(byte, given)| *byte = *given);
+            u64::from_be_bytes(bytes)
+        };
+        let difference = number(start).saturating_sub(number(end));
+        Gap { common: std::cmp::Reverse(common), difference }
+    }
 }
 
 #[cfg(test)]
@@ -284,6 +342,30 @@ mod tests {
         reads.record(Seq(4).after(), &at(1), Span::key("c"));
         reads.forget_statement(Seq(4));
         assert_eq!(reads.segments()[0].spans.spans(), [Span::key("a")]);
+    }
+
+    #[test]
+    fn a_full_set_merges_what_is_close() {
+        let mut reads = ReadSet::new(4_000);
+        let key = |table: u8, i: u32| [&[table, 1][..], &i.to_be_bytes()[..]].concat();
+        // A few keys of other tables are read before and at another snapshot.
+        reads.record(Seq(2), &at(1), Span::key("catalog"));
+        reads.record(Seq(2), &at(1), Span::key("z"));
+        for i in 0..5_000u32 {
+            let (number, snapshot) = if i % 5 == 0 { (Seq(4), at(2)) } else { (Seq(2), at(1)) };
+            reads.record(number, &snapshot, Span::key(key(b'm', i * 3)));
+            assert!(reads.bytes <= 4_000);
+        }
+        for segment in reads.segments() {
+            let spans = &segment.spans;
+            assert_eq!(spans.contains(b"catalog"), segment.snapshot.timestamp().0 == 1);
+            let others = ["a", "catalogs", "l", "n", "y", "za"];
+            assert!(others.iter().all(|other| !spans.contains(other.as_bytes())));
+            assert!(!spans.contains(&key(b'm', u32::MAX)) && !spans.contains(&key(b'n', 0)));
+        }
+        let all: Vec<ReadSegment> = reads.segments();
+        let is_there = |i: u32| all.iter().any(|s| s.spans.contains(&key(b'm', i * 3)));
+        assert!((0..5_000).all(is_there));
     }
 
     #[test]

@@ -10,9 +10,9 @@ use braid_sql::ast::{
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::client::{Formats, Severity};
-use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
+use crate::retry::pause::note_rerun;
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};

@@ -3,9 +3,9 @@
 use braid_sql::ast::LockTable;
 use braid_types::{Error, Result};
 
-use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
+use crate::retry::pause::note_rerun;
 use crate::session::Session;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::transaction::open::{catalog_at, ensure_open, require_block, restart_kv};

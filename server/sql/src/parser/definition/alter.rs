@@ -258,7 +258,7 @@ fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
         }
         cursor.advance();
     }
-    let what = cursor.slice(start..cursor.byte_behind()).to_owned();
+    let what = cursor.slice(start..cursor.byte_after()).to_owned();
     Ok(AlterAction::Unsupported(what))
 }
 

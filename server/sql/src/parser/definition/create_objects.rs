@@ -147,7 +147,7 @@ fn parse_create_view(
     let mut query = next_query(cursor)?;
     let refused = (SqlState::FeatureNotSupported, "views must not contain SELECT INTO");
     refuse_into(&mut query, refused)?;
-    let mut query_text = start..cursor.byte_behind();
+    let mut query_text = start..cursor.byte_after();
     if recursive {
         query = recursive_query(&name, std::mem::take(&mut columns), query)?;
         // The text of the whole query stands nowhere.

@@ -160,7 +160,7 @@ fn parse_operator_object(cursor: &mut Cursor<'_>) -> Result<OtherObject> {
         }
         cursor.advance();
     }
-    let symbol = cursor.slice(start..cursor.byte_behind()).to_owned();
+    let symbol = cursor.slice(start..cursor.byte_after()).to_owned();
     cursor.expect_symbol(&Token::LParen)?;
     let left = if cursor.take("none") { None } else { Some(next_data_type(cursor)?) };
     if *cursor.peek() == Token::RParen {

@@ -155,5 +155,5 @@ fn parse_symbol(cursor: &mut Cursor<'_>) -> Result<String> {
         }
         cursor.advance();
     }
-    Ok(cursor.slice(start..cursor.byte_behind()).to_owned())
+    Ok(cursor.slice(start..cursor.byte_after()).to_owned())
 }

@@ -83,7 +83,7 @@ pub(super) fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParamete
     if cursor.take("default") || cursor.take_symbol(&Token::Eq) {
         let start = cursor.byte();
         let expr = next_expr(cursor)?;
-        let text = cursor.slice(start..cursor.byte_behind()).to_owned();
+        let text = cursor.slice(start..cursor.byte_after()).to_owned();
         default = Some((expr, text));
     }
     Ok(RoutineParameter { name, data_type, default, mode })
@@ -188,7 +188,7 @@ fn parse_standard_body(cursor: &mut Cursor<'_>) -> Result<StandardBody> {
     if cursor.take("return") {
         let start = cursor.byte();
         next_expr(cursor)?;
-        let text = cursor.slice(start..cursor.byte_behind());
+        let text = cursor.slice(start..cursor.byte_after());
         return Ok(StandardBody { statements: format!("SELECT {text}"), is_return: true });
     }
     cursor.expect_all(&["begin", "atomic"])?;

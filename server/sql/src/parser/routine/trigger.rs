@@ -99,7 +99,7 @@ fn parse_events(cursor: &mut Cursor<'_>) -> Result<(Vec<TriggerEvent>, Vec<Ident
             None => return Err(cursor.unexpected()),
         };
         if events.contains(&event) {
-            let near = cursor.slice(start..cursor.byte_behind());
+            let near = cursor.slice(start..cursor.byte_after());
             let message = format!("duplicate trigger events specified at or near \"{near}\"");
             return Err(Error::new(SqlState::SyntaxError, message).position(position(place)));
         }

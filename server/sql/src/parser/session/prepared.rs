@@ -33,7 +33,7 @@ pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if let Statement::Query(query) = &mut statement {
         refuse_into(query, (SqlState::FeatureNotSupported, "SELECT INTO cannot be prepared"))?;
     }
-    let text = start..cursor.byte_behind();
+    let text = start..cursor.byte_after();
     Ok(Statement::Prepare(Box::new(Prepare { name, types, statement, text })))
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
     let mut query = next_query(cursor)?;
     let refused = (SqlState::SyntaxError, "SELECT ... INTO is not allowed here");
     refuse_into(&mut query, refused)?;
-    let text = start..cursor.byte_behind();
+    let text = start..cursor.byte_after();
     Ok(Statement::DeclareCursor(Box::new(DeclareCursor {
         name,
         binary,

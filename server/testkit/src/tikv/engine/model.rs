@@ -123,7 +123,7 @@ impl Write {
 
     /// Whether this version, at that commit timestamp, says that the transaction which started
     /// there is rolled back.
-    pub fn tells_rollback(&self) -> bool {
+    pub fn reports_rollback(&self) -> bool {
         self.kind == WriteKind::Rollback || self.hides_rollback
     }
 }

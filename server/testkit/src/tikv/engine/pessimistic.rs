@@ -119,7 +119,7 @@ impl Engine {
         }
         if let Some((commit_ts, write)) = self.table.newest(key, start_ts)
             && commit_ts == start_ts
-            && write.tells_rollback()
+            && write.reports_rollback()
         {
             let abort = Abort::PessimisticLockRolledBack { start_ts, key: key.to_vec() };
             return Err(KeyError::Abort(abort));

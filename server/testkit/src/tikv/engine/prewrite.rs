@@ -264,7 +264,7 @@ impl Pass<'_> {
         let is_pessimistic = request.for_update_ts > 0;
         let mut until = Ts::MAX;
         while let Some((commit_ts, write)) = self.engine.table.newest(key, until) {
-            if commit_ts == request.start_ts && write.tells_rollback() {
+            if commit_ts == request.start_ts && write.reports_rollback() {
                 return Err(self.conflict(key, commit_ts, write, Reason::SelfRolledBack));
             }
             let reason = match (is_pessimistic, mutation.action) {

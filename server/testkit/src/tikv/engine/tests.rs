@@ -164,7 +164,7 @@ fn locks_are_in_the_way_of_readers_that_might_miss_a_commit() {
 }
 
 #[test]
-fn scans_go_both_ways_and_on_behind_a_lock() {
+fn scans_go_both_ways_and_past_a_lock() {
     let mut store = Box1::default();
     for key in ["a", "b", "c", "d"] {
         store.write(Op::Put, key, 10, 20);

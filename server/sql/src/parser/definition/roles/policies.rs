@@ -46,7 +46,7 @@ fn parse_kind(cursor: &mut Cursor<'_>) -> Result<bool> {
                 return Err(expected);
             }
             cursor.advance();
-            let word = cursor.slice(start..cursor.byte_behind()).to_lowercase();
+            let word = cursor.slice(start..cursor.byte_after()).to_lowercase();
             let message = format!("unrecognized row security option \"{word}\"");
             Err(Error::new(SqlState::SyntaxError, message)
                 .hint("Only PERMISSIVE or RESTRICTIVE policies are supported currently.")
