@@ -134,6 +134,10 @@ pub struct Start {
         value_parser = parse_duration)]
     pub analyze_interval: Duration,
 
+    /// Log statements that take at least this long, such as 500ms; 0ms: all [default: none]
+    #[arg(long, env = "BRAID_LOG_MIN_DURATION", value_name = "TIME", value_parser = parse_duration)]
+    pub log_min_duration: Option<Duration>,
+
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,

@@ -193,6 +193,7 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         notify_queue_bytes_max: usize::try_from(options.notify_queue).unwrap_or(usize::MAX),
         notify_poll_interval: options.notify_poll_interval.max(NOTIFY_POLL_MIN),
         analyze_interval: options.analyze_interval,
+        log_min_duration: options.log_min_duration,
         memory_limit_bytes: options.memory_limit.unwrap_or_else(memory::default_limit_bytes),
         temp_folder: options.temp_folder.clone().unwrap_or_else(|| match options.store {
             StoreChoice::Embedded => options.data.join(TEMPORARY),

@@ -1,5 +1,6 @@
 //! Protocol messages, sent and shown one by one, and what drivers say in them.
 
 pub mod connection;
+mod observed;
 pub mod show;
 mod user_types;
