@@ -15,7 +15,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::compute::Pool;
 use crate::notify::{Hub, NotificationCounts, read_rows};
-use crate::observe::Times;
+use crate::observe::{SpanQueue, Times};
 use crate::registry::SessionRegistry;
 use crate::retry::reason::RetryCounters;
 use crate::statement::plans::cache::PlanCache;
@@ -95,6 +95,8 @@ pub struct Engine {
     pub counters: Counters,
     /// The sessions.
     pub sessions: SessionRegistry,
+    /// Spans for an exporter of traces.
+    pub spans: SpanQueue,
     pub(crate) sequences: Arc<Sequences>,
     pub(crate) plans: PlanCache,
     /// What `pg_stat_*` shows.
@@ -118,6 +120,7 @@ impl Engine {
             temp: parts.temp,
             counters: Counters::default(),
             sessions: SessionRegistry::new(parts.first_pid),
+            spans: SpanQueue::default(),
             sequences: parts.sequences,
             plans: PlanCache::default(),
             statistics: Statistics::default(),

@@ -60,7 +60,9 @@ pub use engine::{Counters, Engine, EngineParts, ShownLimits};
 pub use entry::SessionEnded;
 pub use maintenance::{analyze_table, check_table, finish_taken_over};
 pub use notify::NotificationCounts;
-pub use observe::{StatementClass, Times, TransactionTimes};
+pub use observe::{
+    Span, SpanQueue, SpanReceiver, SpanSubject, StatementClass, Times, TransactionTimes,
+};
 pub use options::SessionOptions;
 pub use protocol::between::locks_given_back;
 pub use protocol::function_call::{FunctionCall, call_function};

@@ -26,6 +26,7 @@ fn collect(server: &Server) -> Vec<Metric> {
         server.engine.catalog.backfilled() as f64,
     ));
     all.extend(notifications(server));
+    all.extend(spans(server));
     all.extend(server.engine.kv.store().own_metrics().into_iter().flat_map(Metric::of_store));
     all
 }
@@ -128,6 +129,22 @@ fn notifications(server: &Server) -> Vec<Metric> {
             "braid_notification_queue_bytes",
             "Bytes that wait for the listening session for which most wait.",
             notifications.waiting_bytes as f64,
+        ),
+    ]
+}
+
+fn spans(server: &Server) -> [Metric; 2] {
+    let (exported, dropped) = server.engine.spans.counts();
+    [
+        Metric::counter(
+            "braid_spans_exported_total",
+            "Spans that the collector of traces has taken.",
+            exported as f64,
+        ),
+        Metric::counter(
+            "braid_spans_dropped_total",
+            "Spans that were dropped, because the collector was slow or away.",
+            dropped as f64,
         ),
     ]
 }

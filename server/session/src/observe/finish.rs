@@ -1,10 +1,11 @@
-//! The end of a statement: its time is counted, and it is logged if it was slow.
+//! The end of a statement: its time is counted, it is logged if it was slow, and its span leaves.
 
 use std::time::Duration;
 
 use braid_types::Error;
 
 use super::running::{Logged, Running};
+use super::spans::{Span, SpanSubject};
 use crate::engine::Engine;
 use crate::entry::SessionEntry;
 
@@ -13,7 +14,7 @@ const TEXT_BYTES_MAX: usize = 4096;
 /// The target of the log lines, for the filter of `--log`.
 const TARGET: &str = "slow_statement";
 
-/// Counts a statement that has ended, and logs it if it has taken too long.
+/// Counts a statement that has ended, logs it if it has taken too long, and exports its span.
 pub(crate) fn finish(
     engine: &Engine,
     entry: &SessionEntry,
@@ -22,8 +23,28 @@ pub(crate) fn finish(
 ) {
     let elapsed = running.elapsed();
     engine.counters.times.statement(running.class, elapsed);
-    if let Some(logged) = running.logged.as_ref().filter(|logged| elapsed >= logged.threshold) {
+    let Some(logged) = &running.logged else { return };
+    if logged.threshold.is_some_and(|threshold| elapsed >= threshold) {
         log(entry, running, logged, (elapsed, error));
+    }
+    if let (Some(start), Some(trace)) = (&logged.span, running.trace) {
+        let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        engine.spans.put(Span {
+            trace_id: trace.trace_id,
+            span_id: start.span_id,
+            parent_id: start.parent_id,
+            start_nanos: start.start_nanos,
+            end_nanos: start.start_nanos.saturating_add(nanos),
+            user: entry.user.clone(),
+            database: entry.database.clone(),
+            pid: entry.pid,
+            sqlstate: error.map(|error| error.state().code()),
+            subject: SpanSubject::Statement {
+                class: running.class,
+                text: shown(logged.subject.text()),
+                retries: logged.retries,
+            },
+        });
     }
 }
 

@@ -1,8 +1,10 @@
 //! What operators see of statements and transactions: times, the slow-statement log, trace ids.
 //!
 //! ```text
-//! message ─► begin_statement ─► runs, runs again ─► end_statement ─┬─► histogram of its class
-//!            class, trace id                         its error     └─► a log line, if it was slow
+//! message ─► begin_statement ─► runs, runs again ─► end_statement
+//!            class, trace                            ├─► histogram of its class
+//!                                                    ├─► a log line, if it was slow
+//!                                                    └─► a span, if its trace is sampled
 //! ```
 //!
 //! A session has one running statement at a time. An Execute outside of a block is paused at its
@@ -16,10 +18,13 @@
 mod class;
 pub(crate) mod finish;
 pub(crate) mod running;
+mod spans;
 pub(crate) mod statements;
 mod times;
+mod traced;
 pub(crate) mod traceparent;
 pub(crate) mod transactions;
 
 pub use class::StatementClass;
+pub use spans::{Span, SpanQueue, SpanReceiver, SpanSubject};
 pub use times::{Times, TransactionTimes};

@@ -36,11 +36,26 @@ impl Subject {
     }
 }
 
-/// What the log needs of a statement that may be slow.
+/// The beginning of a statement's span.
+pub(crate) struct SpanStart {
+    pub span_id: u64,
+    pub parent_id: u64,
+    pub start_nanos: u64,
+}
+
+/// The span of the open transaction block.
+pub(crate) struct TransactionSpan {
+    pub trace: TraceParent,
+    pub span_id: u64,
+}
+
+/// What the log and the exporter need of a statement.
 pub(crate) struct Logged {
     pub subject: Subject,
-    /// From how long on it is logged.
-    pub threshold: Duration,
+    /// From how long on it is logged; `None`: not at all.
+    pub threshold: Option<Duration>,
+    /// `None`: it is not exported.
+    pub span: Option<SpanStart>,
     /// Retries inside the server. Until the end: those of the session before it.
     pub retries: u32,
     pub lock_micros: u64,
@@ -51,7 +66,7 @@ pub(crate) struct Logged {
 pub(crate) struct Running {
     pub class: StatementClass,
     pub trace: Option<TraceParent>,
-    /// `None`: it is not logged, however long it takes.
+    /// `None`: it is neither logged, however long it takes, nor exported.
     pub logged: Option<Logged>,
     /// Since when it runs; `None` while it is paused.
     since: Option<Instant>,
@@ -92,12 +107,14 @@ pub(crate) struct Observer {
     pub running: Option<Running>,
     /// The trace in a comment of the simple query that runs.
     pub comment: Option<TraceParent>,
+    /// The span of the block.
+    pub transaction: Option<TransactionSpan>,
     /// When the transaction began, its first attempt if it has run again.
     pub began: Option<Instant>,
 }
 
 impl Observer {
-    /// Whether the running statement may be logged.
+    /// Whether the running statement may be logged or is exported.
     pub(crate) fn is_logged(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.logged.is_some())
     }

@@ -13,6 +13,7 @@ use braid_types::Error;
 use super::class::StatementClass;
 use super::finish::finish;
 use super::running::{Logged, Running, Subject};
+use super::traced::statement_span;
 use super::traceparent::TraceParent;
 use crate::session::Session;
 use crate::transaction::machine::Block;
@@ -34,14 +35,20 @@ pub(crate) fn begin_statement(
         (state.settings.active().log_min_duration, state.settings.traceparent())
     };
     let class = StatementClass::of(statement);
-    let mut running = Running::new(class, comment.or(setting), request_began(session));
-    running.logged = threshold.map(|threshold| Logged {
-        subject: subject(),
-        threshold,
-        retries: session.shared.retries.load(Relaxed),
-        lock_micros: 0,
-        round_trips: 0,
-    });
+    let (trace, began) = (comment.or(setting), request_began(session));
+    let mut running = Running::new(class, trace, began);
+    let is_commented = comment.is_some();
+    let span = trace.and_then(|trace| statement_span(session, trace, is_commented, began));
+    if threshold.is_some() || span.is_some() {
+        running.logged = Some(Logged {
+            subject: subject(),
+            threshold,
+            span,
+            retries: session.shared.retries.load(Relaxed),
+            lock_micros: 0,
+            round_trips: 0,
+        });
+    }
     session.observer.running = Some(running);
 }
 

@@ -53,6 +53,11 @@ impl TraceParent {
         })
     }
 
+    /// Whether the client records the trace.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.flags & 1 == 1
+    }
+
     /// The trace as 32 hexadecimal digits.
     pub(crate) fn trace_id_text(&self) -> String {
         format!("{:032x}", self.trace_id)

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use super::traced::end_transaction_span;
 use crate::session::Session;
 use crate::transaction::machine::Block;
 use crate::transaction::state::Open;
@@ -25,6 +26,7 @@ pub(crate) fn end_transaction(session: &mut Session, has_written: bool, is_commi
     if let Some(began) = session.observer.began.take() {
         let times = &session.engine.counters.times;
         times.transaction(has_written, is_committed, began.elapsed());
+        end_transaction_span(session, began, (has_written, is_committed));
     }
 }
 
@@ -32,5 +34,6 @@ pub(crate) fn end_transaction(session: &mut Session, has_written: bool, is_commi
 pub(crate) fn note_idle(session: &mut Session) {
     if session.block == Block::None && session.open.is_none() {
         session.observer.began = None;
+        session.observer.transaction = None;
     }
 }
