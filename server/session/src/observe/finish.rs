@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use braid_types::Error;
+use braid_types::{Error, SqlState};
 
 use super::running::{Logged, Running};
 use super::spans::{Span, SpanSubject};
@@ -23,6 +23,11 @@ pub(crate) fn finish(
 ) {
     let elapsed = running.elapsed();
     engine.counters.times.statement(running.class, elapsed);
+    if let (Some(error), Some(trace)) = (error, running.trace)
+        && error.state() == SqlState::InternalError
+    {
+        tracing::error!(pid = entry.pid, traceparent = %trace, %error, "internal error in a trace");
+    }
     let Some(logged) = &running.logged else { return };
     if logged.threshold.is_some_and(|threshold| elapsed >= threshold) {
         log(entry, running, logged, (elapsed, error));
