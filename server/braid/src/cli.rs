@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use braid_http::OtlpEndpoint;
 use braid_kv_tikv::TikvAddress;
 use clap::{Args, Parser, Subcommand};
 
@@ -133,6 +134,14 @@ pub struct Start {
     #[arg(long, env = "BRAID_ANALYZE_INTERVAL", value_name = "TIME", default_value = "10s",
         value_parser = parse_duration)]
     pub analyze_interval: Duration,
+
+    /// Log statements that take at least this long, such as 500ms; 0ms: all [default: none]
+    #[arg(long, env = "BRAID_LOG_MIN_DURATION", value_name = "TIME", value_parser = parse_duration)]
+    pub log_min_duration: Option<Duration>,
+
+    /// Collector of traces, by OTLP over HTTP, such as http://127.0.0.1:4318 [default: none]
+    #[arg(long, env = "BRAID_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<OtlpEndpoint>,
 
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use braid_http::{HttpServer, Watched};
+use braid_http::{HttpServer, OtlpExporter, Watched};
 use braid_kv::{Database, DatabaseOptions, Error as Kv, Store};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, make_files_private};
 use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
@@ -155,6 +155,8 @@ async fn run(options: &Start) -> Result<()> {
         .await
         .map_err(|error| format!("could not listen on {address}: {error}"))?;
     server.set_address(&reachable(listener.local_addr()?).to_string());
+    let endpoint = options.otlp_endpoint.clone();
+    let exporter = endpoint.map(|endpoint| OtlpExporter::start(&server, endpoint));
     watched.opened(server.clone());
     server.set_ready(true);
     say_ready(&listener, &http_url)?;
@@ -169,6 +171,9 @@ async fn run(options: &Start) -> Result<()> {
         });
     };
     listener.run(stop, options.shutdown_timeout).await;
+    if let Some(exporter) = exporter {
+        exporter.finish().await;
+    }
     server.close().await?;
     tracing::info!("stopped");
     Ok(())
@@ -193,6 +198,7 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         notify_queue_bytes_max: usize::try_from(options.notify_queue).unwrap_or(usize::MAX),
         notify_poll_interval: options.notify_poll_interval.max(NOTIFY_POLL_MIN),
         analyze_interval: options.analyze_interval,
+        log_min_duration: options.log_min_duration,
         memory_limit_bytes: options.memory_limit.unwrap_or_else(memory::default_limit_bytes),
         temp_folder: options.temp_folder.clone().unwrap_or_else(|| match options.store {
             StoreChoice::Embedded => options.data.join(TEMPORARY),

@@ -11,6 +11,8 @@
 //! It answers from before the store is open: a server that waits for its cluster is live, not
 //! ready, and says what it waits for.
 //!
+//! It also sends traces to a collector, if the server is told of one (`otlp`).
+//!
 //! What it does not do: TLS, request bodies, authentication. Bind it to loopback or behind a proxy.
 //!
 //! Rules: a request is at most [`REQUEST_BYTES_MAX`] and must arrive within [`REQUEST_TIMEOUT`];
@@ -18,10 +20,12 @@
 
 #![deny(unreachable_pub)]
 
+mod otlp;
 mod request;
 mod respond;
 mod server;
 mod watched;
 
+pub use otlp::{OtlpEndpoint, OtlpExporter};
 pub use server::{CONNECTIONS_MAX, HttpServer, REQUEST_BYTES_MAX, REQUEST_TIMEOUT};
 pub use watched::Watched;

@@ -27,6 +27,7 @@ mod options;
 mod server;
 
 pub use admission::{Authentication, Permit};
+pub use braid_session::{Span, SpanReceiver, SpanSubject};
 pub use check_tables::Checked;
 pub use metrics::{Metric, MetricKind};
 pub use options::ServerOptions;

@@ -26,6 +26,8 @@ pub struct ServerOptions {
     pub notify_poll_interval: Duration,
     /// `autovacuum_naptime`: how often tables that have changed much are analyzed; 0: never.
     pub analyze_interval: Duration,
+    /// `log_min_duration_statement` of sessions that do not set it; `None`: nothing is logged.
+    pub log_min_duration: Option<Duration>,
 }
 
 impl Default for ServerOptions {
@@ -40,6 +42,7 @@ impl Default for ServerOptions {
             notify_queue_bytes_max: 64 << 20,
             notify_poll_interval: Duration::from_millis(100),
             analyze_interval: Duration::from_secs(10),
+            log_min_duration: None,
         }
     }
 }
@@ -51,6 +54,7 @@ impl ServerOptions {
             connections_max: self.connections_max,
             message_bytes_max: self.message_bytes_max,
             tls: self.tls,
+            log_min_duration: self.log_min_duration,
             analyze_interval: self.analyze_interval,
         }
     }

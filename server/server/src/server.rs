@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use braid_exec::from_kv;
-use braid_session::Engine;
+use braid_session::{Engine, SpanReceiver};
 use braid_types::Result;
 
 use crate::options::ServerOptions;
@@ -64,6 +64,11 @@ impl Server {
     /// Why the store cannot serve right now, as far as it knows.
     pub fn store_trouble(&self) -> Option<String> {
         self.engine.store_trouble()
+    }
+
+    /// The spans of sampled traces, of which `spans_max` may wait. Only the first call gets any.
+    pub fn take_spans(&self, spans_max: usize) -> SpanReceiver {
+        self.engine.spans.open(spans_max)
     }
 
     /// How many sessions there are.

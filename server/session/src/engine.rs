@@ -15,6 +15,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::compute::Pool;
 use crate::notify::{Hub, NotificationCounts, read_rows};
+use crate::observe::{SpanQueue, Times};
 use crate::registry::SessionRegistry;
 use crate::retry::reason::RetryCounters;
 use crate::statement::plans::cache::PlanCache;
@@ -30,6 +31,8 @@ pub struct ShownLimits {
     pub message_bytes_max: usize,
     /// `ssl`: whether TLS is offered.
     pub tls: bool,
+    /// `log_min_duration_statement` of sessions that do not set it; `None`: -1.
+    pub log_min_duration: Option<Duration>,
     /// `autovacuum_naptime`: how often tables that have changed much are analyzed; 0: never.
     pub analyze_interval: Duration,
 }
@@ -47,6 +50,8 @@ pub struct Counters {
     pub client_retries: RetryCounters,
     /// `ROLLBACK TO SAVEPOINT cockroach_restart`
     pub restart_rollbacks: AtomicU64,
+    /// Durations of statements and transactions.
+    pub times: Times,
 }
 
 /// What a server gives its sessions.
@@ -90,6 +95,8 @@ pub struct Engine {
     pub counters: Counters,
     /// The sessions.
     pub sessions: SessionRegistry,
+    /// Spans for an exporter of traces.
+    pub spans: SpanQueue,
     pub(crate) sequences: Arc<Sequences>,
     pub(crate) plans: PlanCache,
     /// What `pg_stat_*` shows.
@@ -113,6 +120,7 @@ impl Engine {
             temp: parts.temp,
             counters: Counters::default(),
             sessions: SessionRegistry::new(parts.first_pid),
+            spans: SpanQueue::default(),
             sequences: parts.sequences,
             plans: PlanCache::default(),
             statistics: Statistics::default(),

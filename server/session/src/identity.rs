@@ -33,7 +33,7 @@ pub(crate) fn check_start(
 }
 
 /// 42501 if only superusers may set the variable and the user is none.
-pub(crate) fn may_start_with(name: &str, user: &Role) -> Result<()> {
+fn may_start_with(name: &str, user: &Role) -> Result<()> {
     match find(&name.to_ascii_lowercase()) {
         Some(setting) if setting.access == Access::Superuser && !user.superuser => {
             Err(denied(setting.name))

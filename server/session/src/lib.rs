@@ -36,6 +36,7 @@ mod identity;
 mod maintenance;
 mod notices;
 mod notify;
+mod observe;
 mod options;
 mod protocol;
 mod registry;
@@ -59,6 +60,9 @@ pub use engine::{Counters, Engine, EngineParts, ShownLimits};
 pub use entry::SessionEnded;
 pub use maintenance::{analyze_table, check_table, finish_taken_over};
 pub use notify::NotificationCounts;
+pub use observe::{
+    Span, SpanQueue, SpanReceiver, SpanSubject, StatementClass, Times, TransactionTimes,
+};
 pub use options::SessionOptions;
 pub use protocol::between::locks_given_back;
 pub use protocol::function_call::{FunctionCall, call_function};

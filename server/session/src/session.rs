@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,9 +21,10 @@ use crate::client::{Client, Mark};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::groups::{GroupState, ParallelStatements};
-use crate::identity::{check_start, may_start_with};
+use crate::identity::check_start;
 use crate::notices::Notices;
 use crate::notify::Inbox;
+use crate::observe::running::Observer;
 use crate::options::SessionOptions;
 use crate::retry::steps::Replay;
 use crate::settings::{Active, Settings, check_value, is_identity, settings};
@@ -105,6 +107,7 @@ pub struct Session {
     pub(crate) group: GroupState,
     pub(crate) notices: Notices,
     pub(crate) temporary: Temporary,
+    pub(crate) observer: Observer,
     /// Rows that the running statement has given or changed, once it ends.
     pub(crate) rows_noted: u64,
     /// The role that the session acts as, by its name.
@@ -169,7 +172,7 @@ impl Session {
         let (pid, secret) = (engine.sessions.next_pid(), i32::from_be_bytes(secret));
         let entry = Arc::new(SessionEntry::new(pid, secret, &options, group.queued()));
         engine.sessions.add(&entry);
-        let state = initial_state(options.settings, &login);
+        let state = initial_state(engine, options.settings, &login);
         let shared = Arc::new(Shared {
             engine: engine.clone(),
             inbox: Inbox::new(entry.clone(), database.id),
@@ -181,6 +184,7 @@ impl Session {
             sequences: Mutex::new(SequenceValues::default()),
             advisory: AdvisoryLocks::new(engine.kv.clone()),
             raised: Mutex::default(),
+            retries: AtomicU32::new(0),
             cursors: RoutineCursors::default(),
             routines: RoutineCache::default(),
             temp: temp_space(engine, database.id),
@@ -205,6 +209,7 @@ impl Session {
             group,
             notices: Notices::default(),
             temporary: Temporary::new(),
+            observer: Observer::default(),
             rows_noted: 0,
             user_noted: None,
             derived,
@@ -343,15 +348,24 @@ fn defaults_of<'c>(login: &Login<'c>) -> Vec<(&'c String, &'c String)> {
     of(role.id).chain(own).chain(of(braid_catalog::PUBLIC)).chain(everyone).collect()
 }
 
+/// The setting of which a flag of the server has the default.
+const LOG_MIN_DURATION: &str = "log_min_duration_statement";
+
 /// The state that a session begins with: the options of its client, then the defaults.
-fn initial_state(mut start: BTreeMap<String, String>, login: &Login<'_>) -> State {
+fn initial_state(engine: &Engine, mut start: BTreeMap<String, String>, login: &Login<'_>) -> State {
     let role = login.role;
-    let defaults = defaults_of(login);
-    let own = defaults.into_iter().filter(|(name, _)| may_start_with(name, role).is_ok());
-    for (name, value) in own.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
+    // The right to store one was checked then: a superuser may store what its user may not set.
+    let defaults = defaults_of(login).into_iter();
+    for (name, value) in defaults.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
         // A default that is no longer valid must not keep its user out.
         if let Ok(value) = check_value(name, std::slice::from_ref(value)) {
             start.entry(name.to_ascii_lowercase()).or_insert(value);
+        }
+    }
+    if let Some(after) = engine.limits.log_min_duration {
+        let millis = after.as_micros().div_ceil(1000).to_string();
+        if let Ok(value) = check_value(LOG_MIN_DURATION, &[millis]) {
+            start.entry(LOG_MIN_DURATION.to_owned()).or_insert(value);
         }
     }
     start.insert("session_authorization".to_owned(), role.name.clone());

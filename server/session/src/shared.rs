@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use braid_builtins::Special;
 use braid_catalog::{Catalog, Changes, Id, Routine, SIGNAL_BACKEND, SequenceValues};
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     pub state: Mutex<State>,
     pub sequences: Mutex<SequenceValues>,
     pub advisory: AdvisoryLocks,
+    /// Retry errors that running again has cured or is to cure.
+    pub retries: AtomicU32,
     /// Messages of routines for the client.
     pub raised: Mutex<Vec<Notice>>,
     /// The cursors that its routines have opened.
@@ -586,6 +589,7 @@ fn describe_kind(kind: &Kind) -> KindFacts {
         | Kind::TimeZone
         | Kind::DateStyle
         | Kind::Encoding
-        | Kind::Uuid => ("string", None, None, None, None),
+        | Kind::Uuid
+        | Kind::TraceParent => ("string", None, None, None, None),
     }
 }

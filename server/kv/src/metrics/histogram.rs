@@ -76,6 +76,13 @@ pub struct HistogramValues {
 }
 
 impl HistogramValues {
+    /// Adds those of another histogram with the same bounds.
+    pub fn add(&mut self, other: &HistogramValues) {
+        debug_assert_eq!(self.bounds, other.bounds, "histograms of different kinds");
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.sum += other.sum;
+    }
+
     /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use braid_session::StatementClass;
+
 use super::metric::Metric;
 use crate::server::Server;
 
@@ -14,6 +16,7 @@ impl Server {
 
 fn collect(server: &Server) -> Vec<Metric> {
     let mut all = sessions(server);
+    all.extend(durations(server));
     all.extend(transactions(server));
     all.extend(store(server));
     all.extend(histograms(server));
@@ -23,6 +26,7 @@ fn collect(server: &Server) -> Vec<Metric> {
         server.engine.catalog.backfilled() as f64,
     ));
     all.extend(notifications(server));
+    all.extend(spans(server));
     all.extend(server.engine.kv.store().own_metrics().into_iter().flat_map(Metric::of_store));
     all
 }
@@ -79,6 +83,30 @@ fn sessions(server: &Server) -> Vec<Metric> {
     ]
 }
 
+/// How long statements and transactions have taken.
+fn durations(server: &Server) -> Vec<Metric> {
+    let times = &server.engine.counters.times;
+    let statements = StatementClass::ALL.into_iter().flat_map(|class| {
+        Metric::labelled_times(
+            "braid_statement_duration_seconds",
+            "Time of each statement, by kind.",
+            &[("kind", class.as_str())],
+            &times.of_statements(class),
+        )
+    });
+    let transactions = times.of_transactions().flat_map(|of| {
+        let kind = if of.has_written { "read_write" } else { "read_only" };
+        let outcome = if of.is_committed { "committed" } else { "rolled_back" };
+        Metric::labelled_times(
+            "braid_transaction_duration_seconds",
+            "Time of each transaction, by kind and outcome.",
+            &[("kind", kind), ("outcome", outcome)],
+            &of.nanos,
+        )
+    });
+    statements.chain(transactions).collect()
+}
+
 fn notifications(server: &Server) -> Vec<Metric> {
     let notifications = server.engine.notification_counts();
     vec![
@@ -101,6 +129,22 @@ fn notifications(server: &Server) -> Vec<Metric> {
             "braid_notification_queue_bytes",
             "Bytes that wait for the listening session for which most wait.",
             notifications.waiting_bytes as f64,
+        ),
+    ]
+}
+
+fn spans(server: &Server) -> [Metric; 2] {
+    let (exported, dropped) = server.engine.spans.counts();
+    [
+        Metric::counter(
+            "braid_spans_exported_total",
+            "Spans that the collector of traces has taken.",
+            exported as f64,
+        ),
+        Metric::counter(
+            "braid_spans_dropped_total",
+            "Spans that were dropped, because the collector was slow or away.",
+            dropped as f64,
         ),
     ]
 }

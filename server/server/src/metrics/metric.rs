@@ -82,6 +82,22 @@ impl Metric {
         self
     }
 
+    /// The samples of a histogram of times with these labels.
+    pub(crate) fn labelled_times(
+        name: &'static str,
+        help: &'static str,
+        labels: &[(&'static str, &str)],
+        nanos: &HistogramValues,
+    ) -> Vec<Metric> {
+        const NANOS: f64 = 1e9;
+        let labels = labels.iter().map(|(key, value)| (*key, (*value).to_owned()));
+        let mut samples = Metric::histogram(name, help, NANOS, nanos);
+        for sample in &mut samples {
+            sample.labels.splice(..0, labels.clone());
+        }
+        samples
+    }
+
     /// A store's own number, in as many samples as it takes.
     pub(crate) fn of_store(metric: StoreMetric) -> Vec<Metric> {
         const NANOS: f64 = 1e9;

@@ -1,6 +1,7 @@
 //! Planning a statement of a group, acknowledging it, and putting it into the queue.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use braid_catalog::Catalog;
 use braid_exec::{NewKeys, StatementSpans, predict_spans};
@@ -42,7 +43,7 @@ pub(super) async fn enqueue(
         resolve_group(session, true).await?;
     }
     let prepared = portal.prepared.clone();
-    let (plan, job) = plan_job(session, portal, &prepared, recorder.clone()).await?;
+    let (plan, mut job) = plan_job(session, portal, &prepared, recorder.clone()).await?;
     if plan.plan.calls_routine || plan.plan.fires_triggers {
         // The statements of its routines and triggers get their numbers when they run: none may be
         // queued after it.
@@ -63,6 +64,7 @@ pub(super) async fn enqueue(
     ensure_open(session).statements += 1;
     let catalog = job.cx.catalog.clone();
     session.group.catalog = Some(catalog.clone());
+    job.running = session.observer.running.take();
     let is_serial = job.cx.txn.isolation() == Isolation::ReadCommitted;
     let waits = queue.add(Arrival {
         number,
@@ -109,7 +111,10 @@ async fn plan_job(
         cx,
         deadline: deadline_of(session),
         engine: session.engine.clone(),
+        entry: session.shared.entry.clone(),
         recorder,
+        running: None,
+        retries: AtomicU32::new(0),
     };
     Ok((plan, job))
 }

@@ -25,7 +25,8 @@ impl ParallelStatements for Session {
 
     fn number_statement(&mut self, text: &str, is_recorded: bool) -> Option<Recorder> {
         self.group.number += 1;
-        is_recorded.then(|| self.group.timeline.arrived(self.group.number, text))
+        let trace = self.observer.trace();
+        is_recorded.then(|| self.group.timeline.arrived(self.group.number, text, trace))
     }
 
     async fn enqueue(

@@ -6,6 +6,8 @@
 //! become higher still.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use braid_exec::{Cancel, ExecContext};
@@ -17,6 +19,9 @@ use super::queue::{Queue, Startable, Work};
 use super::timeline::Recorder;
 use crate::compute::Pool;
 use crate::engine::Engine;
+use crate::entry::SessionEntry;
+use crate::observe::finish::finish;
+use crate::observe::running::Running;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::reason::{is_closed, is_restart};
@@ -33,7 +38,12 @@ pub(super) struct Job {
     /// When it has to be done: `statement_timeout` counts from its arrival.
     pub deadline: Option<tokio::time::Instant>,
     pub engine: Arc<Engine>,
+    pub entry: Arc<SessionEntry>,
     pub recorder: Option<Recorder>,
+    /// Its measurement.
+    pub running: Option<Running>,
+    /// How often it has run again.
+    pub retries: AtomicU32,
 }
 
 impl Startable for Job {
@@ -70,8 +80,10 @@ impl Drop for Finish {
 }
 
 /// Runs a statement to its end.
-async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
-    let mut finish = Finish { queue: queue.clone(), number, result: None };
+async fn run(queue: Arc<Queue<Job>>, number: u32, mut job: Job) {
+    let running = job.running.take();
+    let is_logged = running.as_ref().is_some_and(|running| running.logged.is_some());
+    let mut end = Finish { queue: queue.clone(), number, result: None };
     let timeout = async {
         match job.deadline {
             Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -83,9 +95,9 @@ async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
     // Kept apart: this future is moved several times on its way to its task.
     let work = Box::pin(attempts(&queue, number, &job));
     let work = async {
-        match &job.recorder {
-            Some(_) => waits.watch(work).await,
-            None => work.await,
+        match job.recorder.is_some() || is_logged {
+            true => waits.watch(work).await,
+            false => work.await,
         }
     };
     let result = tokio::select! {
@@ -97,7 +109,20 @@ async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
     if let Some(recorder) = &job.recorder {
         recorder.ran(started, &waits);
     }
-    finish.result = Some(result);
+    if let Some(running) = running {
+        measured(&job, running, &waits, result.as_ref().err());
+    }
+    end.result = Some(result);
+}
+
+/// Ends the measurement of a statement.
+fn measured(job: &Job, mut running: Running, waits: &StatementWaits, error: Option<&Error>) {
+    if let Some(logged) = &mut running.logged {
+        logged.retries = job.retries.load(Relaxed);
+        logged.lock_micros += waits.lock_micros();
+        logged.round_trips += waits.round_trips();
+    }
+    finish(&job.engine, &job.entry, &running, error);
 }
 
 async fn attempts(queue: &Arc<Queue<Job>>, number: u32, job: &Job) -> Result<()> {
@@ -151,6 +176,7 @@ impl Repeat for Queued<'_> {
         cx.services.advisory_locks().undo_statement(self.seq);
         self.seq = again;
         self.job.engine.counters.server_retries.add(&error);
+        self.job.retries.fetch_add(1, Relaxed);
         self.queue.with_ledger(|ledger| ledger.note_again(again.number(), self.number));
         Ok(())
     }

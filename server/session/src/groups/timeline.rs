@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::report::shortened;
 use crate::client::ResultColumn;
+use crate::observe::traceparent::TraceParent;
 
 /// Statements of one transaction that are recorded, at most.
 const STATEMENTS_MAX: usize = 10_000;
@@ -26,6 +27,7 @@ struct Record {
     wait_reason: Option<String>,
     lock_micros: u64,
     round_trips: u64,
+    trace: Option<TraceParent>,
 }
 
 /// The statements of one transaction; tasks write to it side by side.
@@ -74,7 +76,7 @@ impl Records {
         Records { begun: Instant::now(), list: Arc::default() }
     }
 
-    fn arrived(&self, number: u32, text: &str) -> Recorder {
+    fn arrived(&self, number: u32, text: &str, trace: Option<TraceParent>) -> Recorder {
         let mut list = self.list.lock();
         if list.len() < STATEMENTS_MAX {
             list.push(Record {
@@ -87,6 +89,7 @@ impl Records {
                 wait_reason: None,
                 lock_micros: 0,
                 round_trips: 0,
+                trace,
             });
         }
         Recorder { records: self.clone(), number }
@@ -110,6 +113,7 @@ impl Records {
                 record.wait_reason.as_deref().map_or(Datum::Null, Datum::text),
                 number(record.lock_micros),
                 number(record.round_trips),
+                record.trace.map_or(Datum::Null, |trace| Datum::text(trace.trace_id_text())),
             ]
         };
         self.list.lock().iter().map(row).collect()
@@ -126,11 +130,16 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Records a statement that arrives.
-    pub(super) fn arrived(&mut self, number: u32, text: &str) -> Recorder {
+    pub(super) fn arrived(
+        &mut self,
+        number: u32,
+        text: &str,
+        trace: Option<TraceParent>,
+    ) -> Recorder {
         if std::mem::take(&mut self.is_over) {
             self.records = None;
         }
-        self.records.get_or_insert_with(Records::new).arrived(number, text)
+        self.records.get_or_insert_with(Records::new).arrived(number, text, trace)
     }
 
     /// The transaction ends; what it has recorded stays.
@@ -164,6 +173,7 @@ pub(crate) fn columns() -> Arc<[ResultColumn]> {
         text("wait_reason"),
         int("lock_wait_us"),
         int("round_trips"),
+        text("trace_id"),
     ]
     .into()
 }

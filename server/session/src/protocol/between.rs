@@ -4,6 +4,7 @@ use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::groups::ParallelStatements;
+use crate::observe::transactions;
 use crate::retry::deadline::end_request;
 use crate::retry::reason::{is_deadlock, is_retryable};
 use crate::session::Session;
@@ -90,6 +91,7 @@ fn takes_notifications(session: &Session) -> bool {
 }
 
 pub(crate) fn note_idle(session: &mut Session) {
+    transactions::note_idle(session);
     let state = match session.block.state() {
         Block::None => "idle",
         Block::Failed => "idle in transaction (aborted)",

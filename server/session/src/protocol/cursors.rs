@@ -198,6 +198,7 @@ pub(crate) fn with_cursor_columns(session: &Session, prepared: Arc<Prepared>) ->
     let mut fetched = Prepared::new(&prepared.name, parsed, prepared.index, hints);
     fetched.params = prepared.params.clone();
     fetched.columns = columns;
+    fetched.trace = prepared.trace;
     Arc::new(fetched)
 }
 

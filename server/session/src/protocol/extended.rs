@@ -10,6 +10,8 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use crate::client::{Client, Formats, Target};
 use crate::clock::now_micros;
+use crate::observe::running::Subject;
+use crate::observe::statements::{begin_statement, end_execute, end_statement, resume_statement};
 use crate::protocol::between::note_idle;
 use crate::protocol::cursors::with_cursor_columns;
 use crate::protocol::text::{as_standard, binary_value, utf8_without_nul};
@@ -146,11 +148,18 @@ impl Session {
         begin_request(self);
         let portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
         // All attempts are one statement: its time goes on, and a cancel stops what comes next.
-        let is_empty = portal.prepared.statement().is_none();
-        let text = portal.prepared.whole_text().clone();
-        let guard = if is_empty { None } else { guard_statement(self, &text) };
+        let prepared = portal.prepared.clone();
+        let guard = match prepared.statement() {
+            None => None,
+            Some(statement) => {
+                let subject = || Subject::Prepared(prepared.clone());
+                begin_statement(self, statement, prepared.trace, subject);
+                guard_statement(self, prepared.whole_text())
+            }
+        };
         let result = execute_portal(self, name, portal, rows_max, client).await;
         drop(guard);
+        end_execute(self, result.as_ref().err());
         end_request(self);
         result
     }
@@ -174,8 +183,10 @@ impl Session {
     /// Sync: an implicit transaction ends.
     pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
         begin_request(self);
+        resume_statement(self);
         let result =
             if self.block == Block::None { finish_batch(self, client).await } else { Ok(()) };
+        end_statement(self, result.as_ref().err());
         self.replay.clear();
         end_request(self);
         if let Err(error) = &result {

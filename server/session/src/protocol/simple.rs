@@ -11,6 +11,9 @@ use braid_types::{Error, Result};
 
 use crate::client::{Client, Formats, Mark};
 use crate::groups::ParallelStatements;
+use crate::observe::running::Subject;
+use crate::observe::statements::{begin_statement, end_statement, resume_statement};
+use crate::observe::traceparent::split_comment;
 use crate::protocol::between::note_idle;
 use crate::protocol::text::as_standard;
 use crate::retry::batch::finish_batch;
@@ -41,8 +44,10 @@ impl Session {
         // An implicit transaction of the extended protocol ends here, as in PostgreSQL.
         let mut result = Ok(());
         if self.block == Block::None && self.open.is_some() {
+            resume_statement(self);
             result = finish_batch(self, client).await;
         }
+        end_statement(self, result.as_ref().err());
         self.replay.clear();
         if result.is_ok() {
             result = run_text(self, sql, client).await;
@@ -51,6 +56,7 @@ impl Session {
         if let Err(error) = result {
             result = Err(self.error_after_group(error).await);
         }
+        end_statement(self, result.as_ref().err());
         self.in_simple_list = false;
         if let Err(error) = &result {
             self.fail(error).await;
@@ -62,7 +68,9 @@ impl Session {
 }
 
 async fn run_text(session: &mut Session, sql: &str, client: &mut dyn Client) -> Result<()> {
-    let sql = &*as_standard(session, sql)?;
+    let sql = as_standard(session, sql)?;
+    let (sql, comment) = split_comment(&sql);
+    session.observer.comment = comment;
     send_notices(session, client);
     if let Some(prepared) = shared_query(session, sql).await
         && run_shared(session, prepared, client).await?
@@ -98,16 +106,19 @@ struct StatementTime {
 
 impl StatementTime {
     /// The time of a statement begins, unless it runs already or a later one's does.
-    fn begin(&mut self, session: &mut Session, text: &Arc<str>, index: usize) {
+    fn begin(&mut self, session: &mut Session, parsed: &Arc<ParsedText>, index: usize) {
         if self.current.is_some_and(|current| index <= current) {
             return;
         }
         if self.current.replace(index).is_some() {
+            end_statement(session, None);
             end_request(session);
             begin_request(session);
         }
         drop(self.guard.take());
-        self.guard = guard_statement(session, text);
+        self.guard = guard_statement(session, &parsed.text);
+        let (statement, comment) = (&parsed.statements[index].statement, session.observer.comment);
+        begin_statement(session, statement, comment, || Subject::Listed(parsed.clone(), index));
     }
 }
 
@@ -149,7 +160,7 @@ impl Repeat for Segment<'_> {
             if is_between && index > *first {
                 return Ok(index);
             }
-            time.begin(session, &parsed.text, index);
+            time.begin(session, parsed, index);
             run_listed(session, parsed, index, index + 1 == count, *client).await?;
             // What is committed must not run again, although the next block follows at once.
             let statement = &parsed.statements[index].statement;
@@ -190,7 +201,12 @@ async fn run_shared(
     session.in_simple_list = false;
     let is_alone = session.block == Block::None;
     let start = client.mark();
-    let mut portal = Portal::new(Arc::new(prepared), Arc::default(), Formats::TEXT);
+    let prepared = Arc::new(prepared);
+    if let Some(statement) = prepared.statement() {
+        let comment = session.observer.comment;
+        begin_statement(session, statement, comment, || Subject::Prepared(prepared.clone()));
+    }
+    let mut portal = Portal::new(prepared, Arc::default(), Formats::TEXT);
     let mut result = run_portal(session, &mut portal, Wanted::DESCRIBED, client).await.map(drop);
     // The commit of many rows does not need their values any more.
     drop(portal);

@@ -9,11 +9,15 @@
 //! Rules: however a commit ends, nothing is open afterwards; only the release of the restart
 //! savepoint keeps a transaction that met a retry error, for its locks.
 
+use std::sync::Arc;
+
 use braid_cluster::Token;
+use braid_kv::StatementWaits;
 use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::groups::ParallelStatements;
+use crate::observe::transactions::{end_transaction, has_written};
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::reason::is_restart;
@@ -80,6 +84,24 @@ pub(crate) async fn commit_keeping_locks(session: &mut Session) -> Result<()> {
     commit_work(session, true).await
 }
 
+/// The first attempt of a commit. One that no COMMIT asks for counts its waits for the statement
+/// that it belongs to.
+async fn commit_watched(
+    session: &mut Session,
+    open: &mut Open,
+    token: Option<Token>,
+    keep_locks: bool,
+) -> Result<()> {
+    if session.block != Block::None || !session.observer.is_logged() {
+        return commit_kv(session, open, token, keep_locks).await;
+    }
+    let waits = Arc::new(StatementWaits::default());
+    let commit = commit_kv(session, open, token, keep_locks);
+    let result = Box::pin(waits.watch(commit)).await;
+    session.observer.waited(waits.lock_micros(), waits.round_trips());
+    result
+}
+
 async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
     if let Err(error) = materialize_held(session).await {
         if !(keep_locks && is_restart(&error)) {
@@ -93,13 +115,15 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
     }
     let Some(mut open) = session.open.take() else {
         if session.block != Block::None {
-            session.shared.count_transaction(true);
+            end_transaction(session, false, true);
         }
         session.shared.state.lock().settings.commit();
         transaction_ended(session);
         return Ok(());
     };
-    let (open, result) = match commit_kv(session, &mut open, token, keep_locks).await {
+    let written = has_written(&open);
+    let first = commit_watched(session, &mut open, token, keep_locks).await;
+    let (open, result) = match first {
         Err(error) => {
             session.open = Some(open);
             match rerun(&mut CommitAgain { session, token }, error).await {
@@ -114,7 +138,7 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
     }
     match &result {
         Ok(()) => {
-            session.shared.count_transaction(true);
+            end_transaction(session, written, true);
             if let Some(open) = &open {
                 session.temporary.keep(open.draft.as_ref(), &session.engine.catalog);
             }
@@ -123,7 +147,7 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
         }
         Err(error) if keep_locks && is_restart(error) => session.open = open,
         Err(_) => {
-            session.shared.count_transaction(false);
+            end_transaction(session, written, false);
             if let Some(open) = &open {
                 open.txn.rollback().await;
             }

@@ -111,7 +111,6 @@ pub(super) const ACCEPTED: &[Setting] = &[
     guarded("log_executor_stats", Kind::Bool, "off"),
     guarded("log_lock_waits", Kind::Bool, "off"),
     guarded("log_min_duration_sample", sized(-1, INT_MAX, Unit::Millis), "-1"),
-    guarded("log_min_duration_statement", sized(-1, INT_MAX, Unit::Millis), "-1"),
     guarded(
         "log_min_error_statement",
         Kind::Enum(&[

@@ -25,6 +25,8 @@ pub struct Active {
     pub search_path: Vec<String>,
     /// `statement_timeout`; `None`: for ever.
     pub statement_timeout: Option<Duration>,
+    /// `log_min_duration_statement`; `None`: nothing is logged.
+    pub log_min_duration: Option<Duration>,
     /// `lock_timeout`; `None`: for ever.
     pub lock_timeout: Option<Duration>,
     /// `idle_in_transaction_session_timeout`; `None`: for ever.
@@ -108,6 +110,9 @@ impl Active {
                 .unwrap_or_else(Encoding::utf8),
             search_path: split_names(&text("search_path")),
             statement_timeout: duration("statement_timeout"),
+            log_min_duration: units::parse(&text("log_min_duration_statement"), Some(Unit::Millis))
+                .ok()
+                .and_then(|millis| Duration::try_from_secs_f64(millis / 1e3).ok()),
             lock_timeout: duration("lock_timeout"),
             idle_in_transaction_timeout: duration("idle_in_transaction_session_timeout"),
             idle_session_timeout: duration("idle_session_timeout"),

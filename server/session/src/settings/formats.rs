@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::setting::{Kind, Setting};
 use super::units::{self, Unit};
+use crate::observe::traceparent::TraceParent;
 
 fn invalid(setting: &Setting, value: &str) -> Error {
     Error::new(
@@ -93,8 +94,20 @@ fn of_kind(setting: &Setting, value: &str) -> Result<String> {
         }
         Kind::Encoding => encoding(setting, value),
         Kind::Uuid => uuid(value),
+        Kind::TraceParent => traceparent(setting, value),
         Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.to_owned()),
     }
+}
+
+/// 22023 unless it has the form of the W3C, or is empty.
+fn traceparent(setting: &Setting, value: &str) -> Result<String> {
+    if value.is_empty() || TraceParent::parse(value).is_some() {
+        return Ok(value.to_owned());
+    }
+    Err(invalid(setting, value).hint(
+        "Its form is 00-<32 digits: trace>-<16 digits: span>-<2 digits: flags>, all digits \
+         hexadecimal and in lower case.",
+    ))
 }
 
 /// 22P02 if it is none.

@@ -39,6 +39,8 @@ pub enum Kind {
     Encoding,
     /// A uuid.
     Uuid,
+    /// A `traceparent` of the W3C, or nothing.
+    TraceParent,
 }
 
 /// Who may change a variable.

@@ -200,6 +200,14 @@ const SETTINGS: &[Setting] = &[
     user("lc_numeric", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
     user("lc_time", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
     user("lock_timeout", TIMEOUT, "0", "How long a statement waits for a lock; 0: for ever."),
+    Setting {
+        name: "log_min_duration_statement",
+        kind: Kind::Int { min: -1, max: INT_MAX, unit: Some(Unit::Millis) },
+        default: "-1",
+        access: Access::Superuser,
+        report: false,
+        description: "Statements that take at least this long are logged; 0: all, -1: none.",
+    },
     user(
         "log_min_messages",
         LOG_LEVELS,
@@ -401,6 +409,12 @@ const SETTINGS: &[Setting] = &[
         Kind::Text,
         "Default",
         "Accepted for PostgreSQL's sake; has no effect.",
+    ),
+    user(
+        "traceparent",
+        Kind::TraceParent,
+        "",
+        "The place in a trace of what the session does, in the form of the W3C.",
     ),
     user(
         "transaction_deferrable",

@@ -9,9 +9,12 @@ use braid_types::{Error, Result, SqlState};
 
 use super::formats::{canonical, date_style};
 use super::{Access, Active, Kind, Setting, find, settings};
+use crate::observe::traceparent::TraceParent;
 
 /// See [`Settings::commit_token`].
 const COMMIT_TOKEN: &str = "commit_token";
+/// See [`Settings::traceparent`].
+const TRACEPARENT: &str = "traceparent";
 
 type Values = Arc<BTreeMap<String, String>>;
 
@@ -27,6 +30,8 @@ pub struct Settings {
     /// What holds now: `after` and `SET LOCAL`.
     now: Values,
     active: Arc<Active>,
+    /// `traceparent`, apart from the other parsed values: it changes with each transaction.
+    traceparent: Option<TraceParent>,
     /// Counts changes, so that others notice them cheaply.
     changes: u64,
     /// The one variable of [`Access::Transaction`], apart from the others: it changes with each
@@ -47,6 +52,7 @@ impl Settings {
     /// The values of a session that starts with these options.
     pub fn new(start: BTreeMap<String, String>) -> Settings {
         let active = Arc::new(Active::parse(&start));
+        let traceparent = traceparent_of(&start);
         let start = Arc::new(start);
         let (before, after, now) = (start.clone(), start.clone(), start.clone());
         Settings {
@@ -55,6 +61,7 @@ impl Settings {
             after,
             now,
             active,
+            traceparent,
             changes: 0,
             commit_token: None,
             new_attempt: false,
@@ -71,7 +78,12 @@ impl Settings {
         parse_uuid(self.commit_token.as_ref()?).ok()
     }
 
-    /// How often values have changed, but for `commit_token`.
+    /// `traceparent`, if it is set.
+    pub(crate) fn traceparent(&self) -> Option<TraceParent> {
+        self.traceparent
+    }
+
+    /// How often values have changed, but for `commit_token` and `traceparent`.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -109,7 +121,7 @@ impl Settings {
             && setting.access == Access::Transaction
             && local
         {
-            let value = self.check_once(setting, values)?;
+            let value = check_once(self, setting, values)?;
             self.commit_token = Some(value.clone());
             self.new_attempt = false;
             return Ok(value);
@@ -154,18 +166,6 @@ impl Settings {
         self.put("is_superuser", Some(if superuser { "on" } else { "off" }.to_owned()), local);
     }
 
-    /// A value that the transaction keeps; 22023 if it has another one already.
-    fn check_once(&self, setting: &Setting, values: &[String]) -> Result<String> {
-        let value = canonical(setting, values)?;
-        match &self.commit_token {
-            Some(old) if *old != value && !self.new_attempt => Err(Error::new(
-                SqlState::InvalidParameterValue,
-                format!("parameter \"{}\" is already set in this transaction", setting.name),
-            )),
-            _ => Ok(value),
-        }
-    }
-
     fn put(&mut self, name: &str, value: Option<String>, local: bool) {
         let name = name.to_ascii_lowercase();
         let change = |values: &mut Values| {
@@ -178,13 +178,25 @@ impl Settings {
         if !local {
             change(&mut self.after);
         }
+        let old = self.now.clone();
         change(&mut self.now);
-        self.changed();
+        self.changed(&old);
     }
 
-    fn changed(&mut self) {
-        self.active = Arc::new(Active::parse(&self.now));
-        self.changes += 1;
+    /// Parses the values again, which were `old`.
+    fn changed(&mut self, old: &Values) {
+        self.traceparent = traceparent_of(&self.now);
+        let others = |values: &Values| -> usize {
+            values.len() - usize::from(values.contains_key(TRACEPARENT))
+        };
+        let is_same = others(old) == others(&self.now)
+            && old.iter().all(|(name, value)| {
+                name == TRACEPARENT || self.now.get(name).is_some_and(|now| now == value)
+            });
+        if !is_same {
+            self.active = Arc::new(Active::parse(&self.now));
+            self.changes += 1;
+        }
     }
 
     /// What RESET makes a variable.
@@ -224,8 +236,7 @@ impl Settings {
             };
         }
         self.after = Arc::new(values);
-        self.now = self.after.clone();
-        self.changed();
+        self.end();
     }
 
     /// The transaction has committed: `SET LOCAL` ends.
@@ -251,8 +262,8 @@ impl Settings {
     }
 
     fn end(&mut self) {
-        self.now = self.after.clone();
-        self.changed();
+        let old = std::mem::replace(&mut self.now, self.after.clone());
+        self.changed(&old);
     }
 
     /// A place to come back to.
@@ -268,8 +279,8 @@ impl Settings {
             return;
         }
         self.after = mark.after.clone();
-        self.now = mark.now.clone();
-        self.changed();
+        let old = std::mem::replace(&mut self.now, mark.now.clone());
+        self.changed(&old);
     }
 
     /// Goes back to the mark of the restart savepoint: the attempt is over, so the next one may
@@ -318,6 +329,22 @@ pub fn check_value(name: &str, values: &[String]) -> Result<String> {
             format!("parameter \"{}\" can only be set with SET LOCAL", setting.name),
         )),
     }
+}
+
+/// A value that the transaction keeps; 22023 if it has another one already.
+fn check_once(settings: &Settings, setting: &Setting, values: &[String]) -> Result<String> {
+    let value = canonical(setting, values)?;
+    match &settings.commit_token {
+        Some(old) if *old != value && !settings.new_attempt => Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("parameter \"{}\" is already set in this transaction", setting.name),
+        )),
+        _ => Ok(value),
+    }
+}
+
+fn traceparent_of(values: &BTreeMap<String, String>) -> Option<TraceParent> {
+    TraceParent::parse(values.get(TRACEPARENT)?)
 }
 
 /// A name with a dot belongs to an extension, or to the user.
@@ -389,6 +416,34 @@ mod tests {
         assert_eq!(now(&settings), "a");
         settings.commit();
         assert_eq!(now(&settings), "");
+    }
+
+    #[test]
+    fn a_trace_lasts_as_any_setting_and_nothing_else_is_derived_from_it() {
+        let mut settings = Settings::new(BTreeMap::new());
+        let set = |settings: &mut Settings, digit: &str, local| {
+            let value = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333{digit}-01");
+            settings.set("traceparent", &[value], local).unwrap();
+        };
+        let parent = |settings: &Settings| settings.traceparent().map(|trace| trace.parent_id & 15);
+        set(&mut settings, "1", false);
+        settings.commit();
+        set(&mut settings, "2", true);
+        let mark = settings.mark();
+        set(&mut settings, "3", true);
+        assert_eq!(parent(&settings), Some(3));
+        settings.rollback_to(&mark);
+        assert_eq!(parent(&settings), Some(2));
+        settings.rollback();
+        assert_eq!((parent(&settings), settings.changes()), (Some(1), 0));
+        let wrong = settings.set("TraceParent", &["00-1-2-3".to_owned()], true).unwrap_err();
+        assert_eq!(wrong.state().code(), "22023");
+        assert!(wrong.fields().hint.is_some());
+        settings.set("application_name", &["a".to_owned()], true).unwrap();
+        settings.reset("traceparent", false).unwrap();
+        assert_eq!((parent(&settings), settings.changes()), (None, 1));
+        settings.rollback();
+        assert_eq!((parent(&settings), settings.changes()), (Some(1), 2));
     }
 
     #[test]

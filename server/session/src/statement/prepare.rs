@@ -6,6 +6,7 @@ use braid_plan::TypeNames;
 use braid_sql::ast::{DataType, Prepare};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use crate::observe::traceparent::split_comment;
 use crate::session::Session;
 use crate::statement::context::statement_environment;
 use crate::statement::describe::describe_prepared;
@@ -73,8 +74,9 @@ pub(crate) async fn prepare_text(
     if !name.is_empty() && session.prepared.contains_key(name) {
         return Err(duplicate(name));
     }
+    let (sql, trace) = split_comment(sql);
     if let Some(prepared) = prepare_shared(session, name, sql, oids).await {
-        return Ok(Arc::new(prepared));
+        return Ok(Arc::new(Prepared { trace, ..prepared }));
     }
     let parsed = session.engine.plans.parse(sql)?;
     if parsed.statements.len() > 1 {
@@ -85,7 +87,7 @@ pub(crate) async fn prepare_text(
     }
     let index = (!parsed.statements.is_empty()).then_some(0);
     let hints = types_by_oid(session, oids).await?;
-    let prepared = Prepared::new(name, parsed, index, hints);
+    let prepared = Prepared { trace, ..Prepared::new(name, parsed, index, hints) };
     describe_prepared(session, prepared).await.map(Arc::new)
 }
 

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::client::ResultColumn;
 use crate::clock::now_micros;
+use crate::observe::traceparent::TraceParent;
 use crate::statement::plans::cache::{CachedPlan, ParsedText, PlanCache};
 use crate::statement::skeleton::given::Given;
 
@@ -32,6 +33,8 @@ pub(crate) struct Prepared {
     pub columns: Option<Arc<[ResultColumn]>>,
     /// The text that a PREPARE came in.
     pub source: Option<Arc<str>>,
+    /// The trace that a comment of its text names.
+    pub trace: Option<TraceParent>,
     /// By PREPARE, else by the protocol.
     pub from_sql: bool,
     /// When it was prepared.
@@ -57,6 +60,7 @@ impl Prepared {
             params: Vec::new(),
             columns: None,
             source: None,
+            trace: None,
             from_sql: false,
             time: now_micros(),
             plan: Mutex::new(None),

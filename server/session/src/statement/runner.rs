@@ -23,6 +23,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::client::Client;
 use crate::groups::{ParallelStatements, Recorder};
+use crate::observe::statements::note_executed;
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::commands::dispatch::run_command;
@@ -93,6 +94,7 @@ async fn run_or_queue(
     if is_fresh && let Statement::Execute(execute) = statement {
         // What it stands for comes by here itself.
         let mut target = bind_execute(session, execute, portal.formats.clone()).await?;
+        note_executed(session, target.prepared.statement());
         let run = run_portal(session, &mut target, wanted, client);
         let ended = Box::pin(run).await?;
         portal.run = std::mem::replace(&mut target.run, Run::Done);
@@ -110,7 +112,7 @@ async fn run_or_queue(
     }
     let start = client.mark();
     session.pass_barrier(statement, recorder.as_ref()).await?;
-    let started = Instant::now();
+    let (started, is_logged) = (Instant::now(), session.observer.is_logged());
     let work = async {
         if is_planned(statement) {
             run_planned(session, portal, wanted, client).await
@@ -118,14 +120,16 @@ async fn run_or_queue(
             Box::pin(run_command(session, portal, wanted, client)).await
         }
     };
-    let result = match &recorder {
-        None => work.await,
-        Some(recorder) => {
-            let waits = Arc::new(StatementWaits::default());
-            let result = Box::pin(waits.watch(work)).await;
+    let result = if recorder.is_none() && !is_logged {
+        work.await
+    } else {
+        let waits = Arc::new(StatementWaits::default());
+        let result = Box::pin(waits.watch(work)).await;
+        if let Some(recorder) = &recorder {
             recorder.ran(started, &waits);
-            result
         }
+        session.observer.waited(waits.lock_micros(), waits.round_trips());
+        result
     };
     match session.settle_new_keys().await {
         Ok(()) => result,

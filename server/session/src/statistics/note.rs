@@ -1,6 +1,7 @@
 //! Where a session counts: the ends of its statements and transactions, and its own end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use braid_builtins::RelationCounter;
@@ -26,6 +27,7 @@ impl Shared {
 
     /// Counts a retry error that running again is to cure.
     pub(crate) fn count_server_retry(&self, error: &Error) {
+        self.retries.fetch_add(1, Relaxed);
         self.engine.counters.server_retries.add(error);
         self.count_deadlock(error);
     }

@@ -13,6 +13,7 @@ use braid_types::{Result, work};
 
 use crate::groups::ParallelStatements;
 use crate::notify::commit::{announce, announced};
+use crate::observe::transactions::{end_transaction, has_written};
 use crate::retry::deadline::{commit_lock_timeout, late_commit};
 use crate::session::Session;
 use crate::statement::cursor_rows::{Rows, note_cursors};
@@ -89,8 +90,8 @@ pub(crate) async fn commit_kv(
 
 /// Rolls back what is open. The block, if there is one, goes on as it is.
 pub(crate) async fn rollback_open(session: &mut Session) {
-    if session.open.is_some() {
-        session.shared.count_transaction(false);
+    if let Some(written) = session.open.as_ref().map(has_written) {
+        end_transaction(session, written, false);
     }
     roll_back_work(session).await;
 }

@@ -11,6 +11,7 @@ use braid_sql::ast::IsolationLevel;
 use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
+use crate::observe::transactions::begin_transaction;
 use crate::retry::deadline::deadline_of;
 use crate::session::Session;
 use crate::transaction::machine::Block;
@@ -25,6 +26,7 @@ pub(crate) fn ensure_open(session: &mut Session) -> &mut Open {
         activity.transaction = Some(open.txn.id().0);
         drop(activity);
         session.open = Some(open);
+        begin_transaction(session);
     }
     session.open.as_mut().expect("was set above")
 }

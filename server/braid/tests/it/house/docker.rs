@@ -338,6 +338,28 @@ fn the_image_has_what_it_copies_and_runs() {
     }
 }
 
+/// The rules that Prometheus loads are mounted, documented, and about metrics that exist.
+#[test]
+fn alert_rules_are_loaded_and_documented() {
+    let rules = text("alerts.yaml");
+    let monitoring = top().join("server/docs/operations/monitoring.md");
+    let monitoring = std::fs::read_to_string(monitoring).expect("monitoring.md");
+    assert!(monitoring.contains(&format!("```yaml\n{rules}```")), "alerts.yaml in monitoring.md");
+    assert_eq!(strings(&yaml("prometheus.yaml")["rule_files"]), ["alerts.yaml"]);
+    let compose = yaml("compose.yaml");
+    let mounted = strings(&services(&compose)["prometheus"]["volumes"]);
+    assert!(mounted.contains(&"./alerts.yaml:/etc/prometheus/alerts.yaml:ro"), "{mounted:?}");
+    let families = documented();
+    for rule in yaml("alerts.yaml")["groups"][0]["rules"].as_vec().expect("rules") {
+        let (name, expr) = (rule["alert"].as_str().expect("a name"), rule["expr"].as_str());
+        assert!(monitoring.contains(&format!("| `{name}` |")), "{name} is explained");
+        for metric in metrics_in(expr.expect("an expression")) {
+            let family = metric.strip_suffix("_bucket").unwrap_or(&metric);
+            assert!(families.contains(family), "{name}: there is no {metric}");
+        }
+    }
+}
+
 #[test]
 fn balancer_and_prometheus_name_services_and_their_ports() {
     let compose = yaml("compose.yaml");

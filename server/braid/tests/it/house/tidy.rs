@@ -118,13 +118,14 @@ fn comments_are_plain_english() {
 
 /// Files that read the SQLSTATE of an error, and why. Everywhere else an error that somebody
 /// decides by carries a typed cause (`Error::caused_by`).
-const STATE_READERS: [(&str, &str); 9] = [
+const STATE_READERS: [(&str, &str); 10] = [
     ("server/builtins/src/json/path/numbers.rs", "a silent path suppresses errors by their class"),
     ("server/builtins/src/system/catalog.rs", "to_reg… gives NULL for errors of these classes"),
     ("server/plan/src/bind/scope/places.rs", "PostgreSQL places errors of the analysis' classes"),
     ("server/routines/src/interpret/run.rs", "handlers of PL/pgSQL catch errors by their state"),
     ("server/server/src/check_tables.rs", "reports the state"),
     ("server/session/src/groups/report.rs", "reports the state"),
+    ("server/session/src/observe/finish.rs", "logs the state"),
     ("server/session/src/statement/commands/ddl.rs", "the class of a notice is its severity"),
     ("server/wire/src/connection.rs", "logs what is a bug"),
     ("server/wire/src/listener.rs", "logs the state"),

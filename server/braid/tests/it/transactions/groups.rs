@@ -434,7 +434,8 @@ fn the_timeline_shows_who_waited_for_whom() {
                         "waited_for",
                         "wait_reason",
                         "lock_wait_us",
-                        "round_trips"
+                        "round_trips",
+                        "trace_id"
                     ]
                 );
                 let micros = |name: &str| -> u64 {

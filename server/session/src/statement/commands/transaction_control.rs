@@ -10,6 +10,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
 use crate::groups::ParallelStatements;
+use crate::observe::transactions::begin_transaction;
 use crate::retry::commit::commit_open;
 use crate::session::Session;
 use crate::shared::Modes;
@@ -64,6 +65,7 @@ pub(crate) fn begin_block(session: &mut Session, modes: &TransactionModes) -> Re
     if begin.effect == Effect::Begin {
         session.block_state = BlockState { micros: Some(now_micros()), ..BlockState::default() };
         session.block.enter(begin);
+        begin_transaction(session);
         let record_timeline = session.active().record_timeline;
         session.begin_group(record_timeline);
         if session.open.is_none() {
@@ -176,6 +178,7 @@ fn begin_chained(session: &mut Session, and_chain: bool, modes: Modes) {
     if and_chain {
         session.block.follow(Event::Chain);
         session.block_state.micros = Some(now_micros());
+        begin_transaction(session);
         session.shared.state.lock().modes = modes;
     }
 }

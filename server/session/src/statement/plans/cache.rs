@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use braid_catalog::Catalog;
 use braid_kv::Sharded;
 use braid_plan::{Expr, PlannedStatement};
-use braid_sql::ast::ParsedStatement;
+use braid_sql::ast::{ParsedStatement, Statement};
 use braid_sql::{Constants, Normalized, normalize};
 use braid_types::{Result, SqlType};
 use parking_lot::Mutex;
@@ -28,6 +28,8 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 const GENERATION_BYTES_MAX: usize = 2 << 20;
 /// What an entry costs besides its text, roughly, in text bytes.
 const ENTRY_BYTES: usize = 512;
+/// Settings that have another value in each transaction.
+const SINGLE_USE: [&str; 2] = ["commit_token", "traceparent"];
 /// Versions of private catalogs start here.
 const PRIVATE_VERSION: u64 = 1 << 63;
 
@@ -107,6 +109,15 @@ impl ParsedText {
     pub(crate) fn of_statement(text: &Arc<str>, parsed: ParsedStatement) -> ParsedText {
         let (plans, normalized) = Default::default();
         ParsedText { text: text.clone(), statements: vec![parsed], plans, normalized }
+    }
+
+    /// Whether it sets what each transaction sets to another value, so that it does not come again.
+    fn is_single_use(&self) -> bool {
+        let is_such = |parsed: &ParsedStatement| match &parsed.statement {
+            Statement::Set(set) => SINGLE_USE.contains(&set.name.as_str()),
+            _ => false,
+        };
+        self.statements.iter().any(is_such)
     }
 
     /// Its statements without their constants.
@@ -195,6 +206,9 @@ impl PlanCache {
             return Ok(found);
         }
         let parsed = Arc::new(ParsedText::new(text)?);
+        if parsed.is_single_use() {
+            return Ok(parsed);
+        }
         self.texts.lock().insert(parsed.clone());
         Ok(parsed)
     }
@@ -221,6 +235,15 @@ mod tests {
         let cache = PlanCache::default();
         let first = cache.parse("SELECT 1").unwrap();
         assert!(Arc::ptr_eq(&first, &cache.parse("SELECT 1").unwrap()));
+    }
+
+    #[test]
+    fn texts_that_do_not_come_again_are_not_kept() {
+        let cache = PlanCache::default();
+        for text in ["BEGIN; SET LOCAL traceparent = ''", "SET LOCAL commit_token = 'a'"] {
+            cache.parse(text).unwrap();
+        }
+        assert!(cache.texts.lock().young.is_empty());
     }
 
     #[test]
