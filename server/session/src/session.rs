@@ -32,6 +32,7 @@ use crate::shared::{Shared, State, default_modes};
 use crate::statement::plans::cache::PlanKey;
 use crate::statement::portal::Portal;
 use crate::statement::prepared::Prepared;
+use crate::statement::timer::StatementTimer;
 use crate::terminator::SessionTerminator;
 use crate::transaction::machine::{Block, BlockMachine};
 use crate::transaction::state::{BlockState, Open};
@@ -99,6 +100,8 @@ pub struct Session {
     pub(crate) in_simple_list: bool,
     /// When the client asked for what runs now.
     pub(crate) requested: Option<Instant>,
+    /// Stops the running statement when its time is over.
+    pub(crate) timer: Arc<StatementTimer>,
     /// Where the last command tag begins.
     pub(crate) tag_mark: Mark,
     pub(crate) prepared: FxHashMap<String, Arc<Prepared>>,
@@ -193,6 +196,9 @@ impl Session {
         let view: Weak<dyn SessionView> = Arc::downgrade(&(shared.clone() as Arc<dyn SessionView>));
         shared.entry.attach(view);
         let derived = derive(&shared, database.id, &database.name);
+        let timed = (shared.entry.clone(), engine.clone());
+        let stop = move || timed.0.cancel.stop(timed.1.statement_timeout());
+        let timer = Arc::new(StatementTimer::new(stop));
         let mut session = Session {
             engine: engine.clone(),
             shared,
@@ -202,6 +208,7 @@ impl Session {
             open: None,
             in_simple_list: false,
             requested: None,
+            timer,
             tag_mark: Mark::default(),
             prepared: FxHashMap::default(),
             portals: FxHashMap::default(),

@@ -6,7 +6,6 @@ use braid_catalog::Catalog;
 use braid_exec::{ExecContext, Memory, NewKeys};
 use braid_kv::{Seq, Transaction};
 use braid_system_views::CatalogLookup;
-use tokio::task::JoinHandle;
 
 use crate::client::{Client, Severity};
 use crate::clock::now_micros;
@@ -14,20 +13,21 @@ use crate::entry::SessionEntry;
 use crate::retry::deadline::deadline_of;
 use crate::session::Session;
 use crate::statement::environment::StatementEnvironment;
+use crate::statement::timer::StatementTimer;
 use crate::transaction::open::ensure_open;
 
 /// While it lives, the statement can be cancelled and its timeout runs.
 pub(crate) struct StatementGuard {
     pub entry: Arc<SessionEntry>,
-    pub timer: Option<JoinHandle<()>>,
+    pub timer: Option<Arc<StatementTimer>>,
 }
 
 impl Drop for StatementGuard {
     fn drop(&mut self) {
-        self.entry.end_statement();
         if let Some(timer) = &self.timer {
-            timer.abort();
+            timer.disarm();
         }
+        self.entry.end_statement();
     }
 }
 
@@ -56,11 +56,8 @@ pub(crate) fn guard_statement(session: &mut Session, text: &Arc<str>) -> Option<
     }
     session.engine.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let timer = deadline_of(session).map(|deadline| {
-        let (entry, server) = (entry.clone(), session.engine.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep_until(deadline).await;
-            entry.cancel.stop(server.statement_timeout());
-        })
+        session.timer.arm(deadline);
+        session.timer.clone()
     });
     Some(StatementGuard { entry, timer })
 }

@@ -16,3 +16,4 @@ pub(crate) mod prepare;
 pub(crate) mod prepared;
 pub(crate) mod runner;
 pub(crate) mod skeleton;
+pub(crate) mod timer;
