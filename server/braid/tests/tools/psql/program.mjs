@@ -32,7 +32,10 @@ async function psql(script, ...options) {
 
 /** Each line of `commands` is a step of its own, in the schema of the test. */
 async function each(commands) {
-  const lines = commands.trim().split('\n').map((line) => line.trim());
+  const lines = commands
+    .trim()
+    .split('\n')
+    .map((line) => line.trim());
   const steps = lines.map((line) => `\\echo '== ${line.replaceAll('\\', '\\\\')}'\n${line}\n`);
   await psql(`SET search_path = shop, public;\n${steps.join('')}`, '-q');
 }
@@ -143,7 +146,8 @@ await step('variables, \\gset, \\if', () =>
     SELECT 1 / 0;
     \\echo :ROW_COUNT :ERROR :SQLSTATE :LAST_ERROR_MESSAGE
     SELECT 1 \\; SELECT 2;
-  `));
+  `),
+);
 
 await step('formats', () =>
   psql(`
@@ -160,7 +164,8 @@ await step('formats', () =>
     \\crosstabview name title cost
     \\t on
     SELECT letters FROM books ORDER BY id;
-  `));
+  `),
+);
 
 await step('\\gdesc', () =>
   psql(`
@@ -168,13 +173,15 @@ await step('\\gdesc', () =>
       JOIN shop.books USING (id) \\gdesc
     CREATE TABLE nothing () \\gdesc
     SELECT * FROM nowhere \\gdesc
-  `));
+  `),
+);
 
 await step('\\gexec', () =>
   psql(`
     SELECT format('SELECT count(*) AS %I FROM shop.%I', relname, relname) FROM pg_class
       WHERE relnamespace = 'shop'::regnamespace AND relkind = 'r' ORDER BY relname \\gexec
-  `));
+  `),
+);
 
 await step('\\copy', () =>
   psql(`
@@ -193,7 +200,8 @@ x	one
 \\.
     \\copy nowhere TO stdout
     DROP TABLE lines;
-  `));
+  `),
+);
 
 await step('\\bind and prepared statements', () =>
   psql(`
@@ -201,7 +209,8 @@ await step('\\bind and prepared statements', () =>
     EXECUTE named(2);
     DEALLOCATE named;
     EXECUTE named(2);
-  `));
+  `),
+);
 
 await step('\\watch', async () => {
   // A heading holds the time; the loop ends when its statement fails.
@@ -248,15 +257,17 @@ await step('errors', () =>
     INSERT INTO shop.books (author_id, title) VALUES (9, 'x');
     DO $$ BEGIN RAISE EXCEPTION 'no %', 1 USING HINT = 'a hint', DETAIL = 'a detail'; END $$;
     SELECT nme FROM shop.authors;
-  `));
+  `),
+);
 
 // The numbers of large objects differ, so that the lines that name them are left out.
 await step('large objects', async () => {
+  const file = `large-${process.pid}.tmp`;
   const script = `
     SELECT lo_from_bytea(0, 'hello') AS thing \\gset
-    \\lo_export :thing large.tmp
-    \\! cat large.tmp && echo
-    \\lo_import large.tmp 'imported'
+    \\lo_export :thing ${file}
+    \\! cat ${file} && echo
+    \\lo_import ${file} 'imported'
     SELECT convert_from(lo_get(:LASTOID), 'UTF8') AS text;
     \\lo_unlink :LASTOID
     \\lo_unlink :LASTOID
@@ -273,7 +284,8 @@ await step('comments of large objects', () =>
     COMMENT ON LARGE OBJECT :thing IS 'a comment';
     SELECT obj_description(:thing, 'pg_largeobject') AS comment;
     SELECT lo_unlink(:thing);
-  `));
+  `),
+);
 
 await step('drop', () =>
   psql(`
@@ -281,4 +293,5 @@ await step('drop', () =>
     DROP OWNED BY tools_reader, tools_writer;
     DROP SCHEMA shop CASCADE;
     DROP ROLE tools_writer, tools_reader;
-  `));
+  `),
+);
