@@ -28,7 +28,8 @@ CREATE TABLE addresses (
   city_id int NOT NULL REFERENCES cities,
   phone varchar(20)
 );
-CREATE TABLE stores (id serial PRIMARY KEY, address_id int NOT NULL UNIQUE REFERENCES addresses, manager_id int);
+CREATE TABLE stores (id serial PRIMARY KEY, address_id int NOT NULL UNIQUE REFERENCES addresses,
+  manager_id int);
 CREATE TABLE staff (
   id serial PRIMARY KEY,
   name full_name NOT NULL,
@@ -42,7 +43,8 @@ ALTER TABLE stores ADD CONSTRAINT stores_manager FOREIGN KEY (manager_id) REFERE
 CREATE TABLE shifts (
   staff_id int NOT NULL REFERENCES staff ON DELETE CASCADE,
   during tstzrange NOT NULL CHECK (NOT isempty(during)),
-  CONSTRAINT shifts_once EXCLUDE USING gist (int4range(staff_id, staff_id, '[]') WITH &&, during WITH &&)
+  CONSTRAINT shifts_once EXCLUDE USING gist (int4range(staff_id, staff_id, '[]') WITH &&, during
+  WITH &&)
 );
 CREATE TABLE films (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -105,7 +107,8 @@ CREATE TABLE rentals (
   customer_id int NOT NULL REFERENCES customers,
   staff_id int NOT NULL REFERENCES staff,
   stay tstzrange NOT NULL,
-  CONSTRAINT rentals_one_at_a_time EXCLUDE USING gist (int8range(copy_id, copy_id, '[]') WITH &&, stay WITH &&)
+  CONSTRAINT rentals_one_at_a_time EXCLUDE USING gist (int8range(copy_id, copy_id, '[]') WITH &&,
+  stay WITH &&)
 );
 CREATE INDEX rentals_customer ON rentals (customer_id);
 CREATE SEQUENCE payment_numbers START 1000 INCREMENT 1;
@@ -117,8 +120,10 @@ CREATE TABLE payments (
   amount money_amount NOT NULL,
   PRIMARY KEY (id, paid)
 ) PARTITION BY RANGE (paid);
-CREATE TABLE payments_january PARTITION OF payments FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
-CREATE TABLE payments_february PARTITION OF payments FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+CREATE TABLE payments_january PARTITION OF payments FOR VALUES FROM ('2026-01-01') TO
+  ('2026-02-01');
+CREATE TABLE payments_february PARTITION OF payments FOR VALUES FROM ('2026-02-01') TO
+  ('2026-03-01');
 CREATE TABLE payments_march PARTITION OF payments FOR VALUES FROM ('2026-03-01') TO ('2026-04-01');
 CREATE TABLE payments_rest PARTITION OF payments DEFAULT;
 CREATE INDEX payments_customer ON payments (customer_id, paid);
@@ -170,7 +175,8 @@ END
 $$;
 CREATE FUNCTION copies_in_stock(film int, store int, OUT copy bigint) RETURNS SETOF bigint
   LANGUAGE sql STABLE AS $$
-  SELECT id FROM rental.copies WHERE film_id = film AND store_id = store AND rental.in_stock(id) ORDER BY id
+  SELECT id FROM rental.copies WHERE film_id = film AND store_id = store AND rental.in_stock(id)
+  ORDER BY id
 $$;
 -- What a customer owes: the rates of the stays, a unit for each day too late, without what is paid.
 CREATE FUNCTION balance(customer int, day timestamptz) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
@@ -181,7 +187,8 @@ DECLARE
 BEGIN
   FOR stay IN
     SELECT f.rate, f.days, f.replacement, lower(r.stay) AS begun, least(upper(r.stay), day) AS ended
-    FROM rental.rentals r JOIN rental.copies c ON c.id = r.copy_id JOIN rental.films f ON f.id = c.film_id
+    FROM rental.rentals r JOIN rental.copies c ON c.id = r.copy_id JOIN rental.films f ON f.id =
+    c.film_id
     WHERE r.customer_id = customer AND lower(r.stay) <= day
   LOOP
     owed := owed + stay.rate
@@ -200,7 +207,8 @@ CREATE FUNCTION good_customers(least_rentals int, least_paid numeric)
   RETURNS TABLE (customer int, rentals bigint, paid numeric) LANGUAGE plpgsql AS $$
 BEGIN
   IF least_rentals <= 0 THEN
-    RAISE EXCEPTION 'at least one rental is needed' USING ERRCODE = '22023', HINT = 'Give a number above 0.';
+    RAISE EXCEPTION 'at least one rental is needed' USING ERRCODE = '22023', HINT =
+    'Give a number above 0.';
   END IF;
   RETURN QUERY
     SELECT p.customer_id, count(*), sum(p.amount) FROM rental.payments p
@@ -210,9 +218,11 @@ $$;
 CREATE PROCEDURE give_back(rental bigint, day timestamptz, INOUT late boolean DEFAULT NULL)
   LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE rental.rentals AS r SET stay = tstzrange(lower(stay), day) WHERE id = rental AND upper_inf(stay)
+  UPDATE rental.rentals AS r SET stay = tstzrange(lower(stay), day) WHERE id = rental AND
+  upper_inf(stay)
   RETURNING day - lower(stay) > make_interval(days => (
-    SELECT f.days FROM rental.copies c JOIN rental.films f ON f.id = c.film_id WHERE c.id = r.copy_id
+    SELECT f.days FROM rental.copies c JOIN rental.films f ON f.id = c.film_id WHERE c.id =
+    r.copy_id
   )) INTO late;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'rental % is not open', rental USING ERRCODE = 'no_data_found';
@@ -223,13 +233,15 @@ $$;
 CREATE VIEW film_list AS
   SELECT f.id, f.title, l.name AS language, f.rate, f.rated,
     list((a.name).given || ' ' || (a.name).family ORDER BY (a.name).family, a.id) AS actors,
-    (SELECT list(c.name ORDER BY c.name) FROM film_categories fc JOIN categories c ON c.id = fc.category_id
+    (SELECT list(c.name ORDER BY c.name) FROM film_categories fc JOIN categories c ON c.id =
+    fc.category_id
       WHERE fc.film_id = f.id) AS categories
   FROM films f JOIN languages l ON l.id = f.language_id
     LEFT JOIN film_actors fa ON fa.film_id = f.id LEFT JOIN actors a ON a.id = fa.actor_id
   GROUP BY f.id, f.title, l.name, f.rate, f.rated;
 CREATE VIEW customer_list AS
-  SELECT c.id, (c.name).given || ' ' || (c.name).family AS name, a.line, t.name AS city, n.name AS country,
+  SELECT c.id, (c.name).given || ' ' || (c.name).family AS name, a.line, t.name AS city, n.name AS
+  country,
     CASE WHEN c.active THEN 'active' ELSE '' END AS notes
   FROM customers c LEFT JOIN addresses a ON a.id = c.home_id LEFT JOIN cities t ON t.id = a.city_id
     LEFT JOIN countries n ON n.code = t.country;

@@ -20,7 +20,8 @@ CREATE TABLE shop.books (
   author_id int NOT NULL REFERENCES shop.authors,
   title varchar(50) DEFAULT 'none'
 );
-CREATE VIEW shop.titles AS SELECT title, name FROM shop.books b JOIN shop.authors a ON a.id = b.author_id;
+CREATE VIEW shop.titles AS
+  SELECT title, name FROM shop.books b JOIN shop.authors a ON a.id = b.author_id;
 CREATE MATERIALIZED VIEW shop.counts AS SELECT count(*) AS n FROM shop.books;
 CREATE FUNCTION shop.pairs(low int, high int DEFAULT 3, OUT a int, OUT b text) RETURNS SETOF record
   LANGUAGE sql AS $$ SELECT n, repeat('x', n) FROM generate_series(low, high) AS n $$;
@@ -34,7 +35,7 @@ INSERT INTO books (author_id, title) VALUES (1, 'One'), (2, 'Two');
 """
 
 # What the completions of this schema begin with; those of the catalogs are left out.
-OURS = ("shop", "authors", "books", "titles", "counts", "pairs", "title", "mood", "a.", "b.", "feels")
+OURS = ("shop", "authors", "books", "title", "counts", "pairs", "mood", "a.", "b.", "feels")
 
 parts = address()
 parts["password"] = parts["password"] or ""
@@ -81,7 +82,7 @@ def types():
     found = [one for one in executor.functions() if one.schema_name == "shop"]
     for one in sorted(found, key=lambda one: one.func_name):
         say(one.func_name, one.arg_names, one.arg_modes, one.return_type)
-        say(one.is_aggregate, one.is_window, one.is_set_returning, one.is_extension, one.arg_defaults)
+        say(one.is_aggregate, one.is_window, one.is_set_returning, one.arg_defaults)
     names = {one.func_name for one in executor.functions() if one.schema_name == "pg_catalog"}
     say(sorted(names & {"lower", "sum", "now", "generate_series"}))
 

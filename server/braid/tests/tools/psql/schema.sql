@@ -62,7 +62,8 @@ CREATE VIEW titles AS
 CREATE VIEW cheap WITH (security_barrier) AS SELECT id, title FROM books WHERE length(title) < 5
   WITH LOCAL CHECK OPTION;
 CREATE VIEW doubled AS SELECT id, cost * 2 AS cost FROM books;
-CREATE MATERIALIZED VIEW totals AS SELECT author_id, count(*) AS n FROM books GROUP BY author_id;
+CREATE MATERIALIZED VIEW totals AS
+  SELECT author_id, count(*) AS n FROM books GROUP BY author_id;
 CREATE UNIQUE INDEX totals_author ON totals (author_id);
 ALTER TABLE authors ENABLE ROW LEVEL SECURITY;
 CREATE ROLE tools_reader NOLOGIN CONNECTION LIMIT 3;
@@ -76,5 +77,7 @@ GRANT UPDATE (title, cost) ON books TO tools_writer WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION pairs TO tools_reader;
 ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO tools_reader;
 ALTER ROLE tools_writer SET statement_timeout = '5s';
-INSERT INTO authors (name, feels, home) VALUES ('Ann', 'happy', ('Main', 1)), ('Bob', NULL, NULL);
-INSERT INTO books (author_id, title, cost) VALUES (1, 'One', 3), (1, 'Two', 8), (2, E'Tab\there', 1);
+INSERT INTO authors (name, feels, home)
+  VALUES ('Ann', 'happy', ('Main', 1)), ('Bob', NULL, NULL);
+INSERT INTO books (author_id, title, cost)
+  VALUES (1, 'One', 3), (1, 'Two', 8), (2, E'Tab\there', 1);
