@@ -114,7 +114,11 @@ final class LargeObjects {
 
     static void catalog(Connection db) throws SQLException {
         show(db, "SELECT lo_from_bytea(1234567, 'some bytes')");
-        show(db, "SELECT pageno, convert_from(data, 'UTF8') FROM pg_largeobject WHERE loid = 1234567");
+        show(
+                db,
+                """
+                SELECT pageno, convert_from(data, 'UTF8') FROM pg_largeobject WHERE loid = 1234567
+                """);
         show(db, "SELECT lo_unlink(1234567)");
     }
 
@@ -122,7 +126,8 @@ final class LargeObjects {
         db.setAutoCommit(false);
         try (Statement statement = db.createStatement()) {
             statement.execute("CREATE TABLE scans (id int PRIMARY KEY, scan oid, story oid)");
-            statement.execute("INSERT INTO scans VALUES (2, lo_from_bytea(0, ''), lo_from_bytea(0, ''))");
+            statement.execute(
+                    "INSERT INTO scans VALUES (2, lo_from_bytea(0, ''), lo_from_bytea(0, ''))");
         }
         try (PreparedStatement insert =
                 db.prepareStatement("INSERT INTO scans VALUES (1, ?, lo_from_bytea(0, ?))")) {
@@ -131,7 +136,8 @@ final class LargeObjects {
             insert.executeUpdate();
         }
         db.commit();
-        try (PreparedStatement query = db.prepareStatement("SELECT scan, story FROM scans WHERE id = ?")) {
+        try (PreparedStatement query =
+                db.prepareStatement("SELECT scan, story FROM scans WHERE id = ?")) {
             query.setInt(1, 1);
             ResultSet row = query.executeQuery();
             row.next();

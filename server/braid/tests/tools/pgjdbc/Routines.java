@@ -92,7 +92,8 @@ final class Routines {
             call.registerOutParameter(3, Types.INTEGER);
             call.registerOutParameter(4, Types.NUMERIC);
             call.execute();
-            say(call.getString(1), call.getInt(3), call.getBigDecimal(4).equals(new BigDecimal("3.75")));
+            BigDecimal price = call.getBigDecimal(4);
+            say(call.getString(1), call.getInt(3), price.equals(new BigDecimal("3.75")));
             say(call.getObject(3).getClass().getSimpleName());
         }
         try (CallableStatement call = db.prepareCall("{? = call nothing()}")) {
@@ -180,7 +181,8 @@ final class Routines {
         DatabaseMetaData data = db.getMetaData();
         for (ResultSet found :
                 new ResultSet[] {
-                    data.getFunctions(null, "public", "shout"), data.getProcedures(null, "public", "m%")
+                    data.getFunctions(null, "public", "shout"),
+                    data.getProcedures(null, "public", "m%")
                 }) {
             while (found.next()) {
                 say(found.getString(2), found.getString(3), found.getString(4));
