@@ -1,5 +1,6 @@
 // The tools' programs against a fresh server: `node server/braid/tests/tools/run.mjs [TOOL…]`.
-// A folder with a program of one of the languages in harness/runtimes.mjs is a tool.
+// A folder with a program of one of the languages in harness/runtimes.mjs is a tool. Programs that
+// it needs besides are in its needs.txt.
 //
 // BRAID_BINARY        the server to start; target/release/braid unless set
 // POSTGRES_URL        if set, each program runs there too, and both must print the same lines;
@@ -25,6 +26,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { compare, missingOf } from './harness/compare.mjs';
+import { lacking } from './harness/needs.mjs';
 import { run, strict } from './harness/process.mjs';
 import { prepare, runtimeOf } from './harness/runtimes.mjs';
 
@@ -131,9 +133,12 @@ function chosenTools() {
 /** Runs one tool and prints its result; resolves to "ok", "failed" or "skipped". */
 async function report({ tool, runtime }, braidUrl) {
   const started = Date.now();
-  const problem = await prepare(runtime, copy);
+  const lack = await lacking(join(here, tool));
+  const unready = lack ? undefined : await prepare(runtime, copy);
+  const problem = lack ?? unready;
   if (problem) {
-    print(`${problem.skip ? 'skipped' : 'FAILED'} ${tool}: no ${runtime.name}: ${problem.text}`);
+    const why = unready ? `no ${runtime.name}: ${problem.text}` : problem.text;
+    print(`${problem.skip ? 'skipped' : 'FAILED'} ${tool}: ${why}`);
     return problem.skip ? 'skipped' : 'failed';
   }
   const complaints = await check({ tool, runtime }, braidUrl);

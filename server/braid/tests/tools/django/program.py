@@ -29,7 +29,9 @@ settings.configure(
         "django.contrib.contenttypes",
         "django.contrib.auth",
         "django.contrib.sessions",
+        "django.contrib.postgres",
         "shop",
+        "depot",
     ],
     PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     SECRET_KEY="of the test",
@@ -40,6 +42,7 @@ django.setup()
 
 from django.contrib.auth.models import Group, Permission, User  # noqa: E402
 from django.contrib.postgres.aggregates import ArrayAgg, JSONBAgg, StringAgg  # noqa: E402
+from django.contrib.postgres.search import SearchQuery, SearchRank, SearchVector  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.core.paginator import Paginator  # noqa: E402
 from django.db import IntegrityError, connection, models, transaction  # noqa: E402
@@ -68,6 +71,7 @@ from django.db.models.functions import (  # noqa: E402
     TruncMonth,
     Upper,
 )
+from depot.models import Booking, Event, Item, Total  # noqa: E402
 from shop.models import Author, Book, Genre, Loan  # noqa: E402
 
 
@@ -103,10 +107,14 @@ def back():
     manage("migrate", "shop", verbosity=1)
     manage("migrate", "shop", "zero", verbosity=1)
     manage("migrate", "shop", verbosity=1)
+    manage("migrate", "depot", "zero", verbosity=1)
+    manage("migrate", "depot", verbosity=1)
 
 
 @step("inspectdb")
 def inspect():
+    manage("inspectdb", "depot_item", "depot_booking", "depot_event", include_partitions=True)
+    manage("inspectdb", "depot_total", include_views=True)
     manage("inspectdb", "shop_author", "shop_book", "shop_genre", "shop_book_genres", "shop_loan")
 
 
@@ -317,6 +325,74 @@ def dump():
         ):
             cursor.execute(statement)
     say(Book.objects.create(author=Author.objects.get(), title="next").pk)
+
+
+@step("a trigger, a domain and text search")
+def search():
+    for name in ("red bicycles", "a blue car", "a red bicycle for two"):
+        Item.objects.create(name=name, price=len(name))
+    rows(Item.objects.order_by("pk").values_list("name", "price", "words"))
+    query = SearchQuery("bicycle red", config="english")
+    found = Item.objects.filter(words=query).annotate(rank=SearchRank("words", query))
+    rows(found.order_by("-rank", "pk").values_list("name"))
+    by_name = Item.objects.annotate(vector=SearchVector("name", config="english"))
+    say(by_name.filter(vector=SearchQuery("cars", config="english")).count())
+    say(Item.objects.filter(name__search="blue").count())
+    with fails(), transaction.atomic():
+        Item.objects.filter(name="a blue car").update(price=-1)
+    with fails(), transaction.atomic():
+        Item.objects.create(name="")
+
+
+@step("ranges")
+def ranges():
+    item = Item.objects.order_by("pk").first()
+    january = Booking.objects.create(item=item, during=(date(2026, 1, 1), date(2026, 2, 1)))
+    with fails(), transaction.atomic():
+        Booking.objects.create(item=item, during=(date(2026, 1, 31), None))
+    Booking.objects.create(item=item, during=(date(2026, 1, 5), date(2026, 1, 6)), cancelled=True)
+    Booking.objects.create(item=item, during=(date(2026, 2, 1), None))
+    january.refresh_from_db()
+    say(january.during.lower, january.during.upper, january.during.lower_inc)
+    found = Booking.objects.order_by("pk").values_list("pk")
+    for filters in (
+        {"during__contains": date(2026, 1, 5)},
+        {"during__overlap": (date(2026, 1, 31), date(2026, 3, 1))},
+        {"during__contained_by": (date(2026, 1, 1), date(2026, 1, 10))},
+        {"during__startswith__lt": date(2026, 1, 2)},
+        {"during__upper_inf": True},
+        {"during__adjacent_to": january.during},
+    ):
+        say(list(found.filter(**filters)))
+
+
+@step("a view and partitions")
+def views():
+    rows(Total.objects.order_by("item_id").values_list("name", "bookings", "item__price"))
+    days = (date(2025, 5, 5), date(2026, 6, 6), date(2026, 7, 7))
+    Event.objects.bulk_create(Event(day=day, number=n, text="e") for n, day in enumerate(days))
+    say(Event.objects.get(pk=(days[1], 1)).text, Event.objects.filter(day__year=2026).count())
+    Event.objects.filter(number=0).update(day=date(2026, 5, 5))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tableoid::regclass::text, count(*) FROM depot_event GROUP BY 1")
+        rows(cursor.fetchall())
+
+
+@step("row-level security")
+def policies():
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE tools_reader")
+        cursor.execute("GRANT SELECT, INSERT ON depot_booking TO tools_reader")
+        cursor.execute("GRANT USAGE ON SEQUENCE depot_booking_id_seq TO tools_reader")
+        item = Item.objects.order_by("pk").first()
+        with fails(), transaction.atomic():
+            cursor.execute("SET LOCAL ROLE tools_reader")
+            say(Booking.objects.count())
+            during = (date(2020, 1, 1), date(2020, 1, 2))
+            Booking.objects.create(item=item, during=during, cancelled=True)
+        say(Booking.objects.count())
+        cursor.execute("DROP OWNED BY tools_reader")
+        cursor.execute("DROP ROLE tools_reader")
 
 
 @step("changes of the schema by the editor")

@@ -23,7 +23,7 @@ export function missingOf(tool) {
   const found = new Map();
   for (const line of readFileSync(missingFile, 'utf8').split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
-    const [name, step, thing, error] = line.split('|').map((part) => part.trim());
+    const [name, step, thing, error] = line.split(' | ').map((part) => part.trim());
     if (!error) throw new Error(`missing.txt: four columns expected: ${line}`);
     if (name === tool) found.set(step, { thing, error });
   }

@@ -7,6 +7,7 @@ import jakarta.persistence.GeneratedValue;
 import jakarta.persistence.GenerationType;
 import jakarta.persistence.Id;
 import jakarta.persistence.Index;
+import jakarta.persistence.Lob;
 import jakarta.persistence.ManyToOne;
 import jakarta.persistence.OneToMany;
 import jakarta.persistence.OrderBy;
@@ -67,6 +68,18 @@ final class Model {
             this.email = email;
             this.feels = feels;
         }
+    }
+
+    /** Large objects, which are columns of type oid. */
+    @Entity(name = "Scan")
+    static class Scan {
+        @Id Long id;
+
+        @Lob byte[] photo;
+
+        @Lob String story;
+
+        @Lob java.sql.Blob stream;
     }
 
     /** What they write. */

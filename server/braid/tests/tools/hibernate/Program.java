@@ -11,6 +11,7 @@ import static support.Support.step;
 import hibernate.Model.Author;
 import hibernate.Model.Book;
 import hibernate.Model.Mood;
+import hibernate.Model.Scan;
 import jakarta.persistence.LockModeType;
 import java.math.BigDecimal;
 import java.sql.Connection;
@@ -45,6 +46,7 @@ public final class Program {
         step("optimistic and row locks", Program::locks);
         step("transactions", Program::transactions);
         step("errors", Program::errors);
+        step("large objects", Program::largeObjects);
         factory.close();
         step("drop", () -> drop());
         db.close();
@@ -60,6 +62,7 @@ public final class Program {
                 .setProperty("hibernate.jdbc.time_zone", "UTC")
                 .addAnnotatedClass(Author.class)
                 .addAnnotatedClass(Book.class)
+                .addAnnotatedClass(Scan.class)
                 .buildSessionFactory();
     }
 
@@ -75,7 +78,7 @@ public final class Program {
                 db,
                 """
                 SELECT conrelid::regclass, contype, pg_get_constraintdef(oid) FROM pg_constraint
-                WHERE connamespace = 'public'::regnamespace ORDER BY 1::text, 2, 3
+                WHERE connamespace = 'public'::regnamespace ORDER BY conrelid::regclass::text, 2, 3
                 """);
         show(db, "SELECT relname, relkind FROM pg_class WHERE relkind = 'S' ORDER BY 1");
     }
@@ -253,6 +256,40 @@ public final class Program {
                                                 .getResultList()));
         factory.inTransaction(
                 session -> say(session.createNativeQuery("select 1", Integer.class).getResultList()));
+    }
+
+    private static void largeObjects() throws Exception {
+        factory.inTransaction(
+                session -> {
+                    Scan scan = new Scan();
+                    scan.id = 1L;
+                    scan.photo = new byte[] {0, 1, -1};
+                    scan.story = "a long story";
+                    scan.stream = session.getLobHelper().createBlob(new byte[5000]);
+                    session.persist(scan);
+                });
+        factory.inTransaction(
+                session -> {
+                    Scan scan = session.find(Scan.class, 1L);
+                    say(java.util.Arrays.toString(scan.photo), scan.story);
+                    try {
+                        say(scan.stream.length(), scan.stream.getBytes(1, 3).length);
+                    } catch (java.sql.SQLException error) {
+                        throw new IllegalStateException(error);
+                    }
+                    scan.photo = new byte[] {7};
+                    scan.story = null;
+                });
+        factory.inTransaction(
+                session -> {
+                    Scan scan = session.find(Scan.class, 1L);
+                    say(java.util.Arrays.toString(scan.photo), scan.story);
+                    session.remove(scan);
+                });
+        show(db, "SELECT count(*) FROM pg_largeobject_metadata");
+        try (var statement = db.createStatement()) {
+            statement.execute("SELECT lo_unlink(oid) FROM pg_largeobject_metadata");
+        }
     }
 
     private static void drop() throws Exception {

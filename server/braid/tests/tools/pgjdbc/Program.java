@@ -57,6 +57,17 @@ public final class Program {
         step("other metadata", Program::otherMetadata);
         step("metadata of results and parameters", Program::resultMetadata);
         step("statement timeout", Program::timeout);
+        step("functions by prepareCall", () -> Routines.functions(db));
+        step("cursors of functions", () -> Routines.cursors(db));
+        step("procedures by prepareCall", () -> Routines.procedures(db));
+        step("procedures that commit", () -> Routines.commits(db));
+        step("errors of calls", () -> Routines.errors(db));
+        step("metadata of routines", () -> Routines.metadata(db));
+        step("large objects", () -> LargeObjects.manager(db));
+        step("streams of large objects", () -> LargeObjects.streams(db));
+        step("pages of large objects", () -> LargeObjects.catalog(db));
+        step("blobs and clobs", () -> LargeObjects.blobs(db));
+        step("large objects of two sessions", () -> LargeObjects.isolation(db));
         db.close();
     }
 

@@ -2,6 +2,7 @@
 import typeorm from 'typeorm';
 
 import { fails, rows, say, sorted, step, url } from '../support.mjs';
+import { objectsOfOtherKinds } from './objects.mjs';
 
 const { DataSource, EntitySchema, In, IsNull, Like, MoreThan, Table, TableColumn, TableIndex } =
   typeorm;
@@ -305,6 +306,8 @@ await step('an enum', async () => {
     await other.destroy();
   }
 });
+
+await step('objects of the other kinds', () => objectsOfOtherKinds(common));
 
 await step('drop', async () => {
   await db.dropDatabase();
