@@ -21,6 +21,7 @@ export const SOURCES = [
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
   ['examples/fastify-kysely/README.md', 'examples/fastify-kysely.md'],
   ['examples/ledger/README.md', 'examples/ledger.md'],
+  ['examples/test-suite/README.md', 'examples/test-suite.md'],
 ];
 
 const pages = (folder, names) =>
@@ -37,6 +38,7 @@ export const SIDEBAR = [
       'examples/iot-worker': 'Example: IoT worker',
       'examples/fastify-kysely': 'Example: shop',
       'examples/ledger': 'Example: ledger',
+      'examples/test-suite': 'Example: test suite',
       benchmarks: 'Benchmarks',
     }),
   },
