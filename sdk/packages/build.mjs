@@ -3,12 +3,12 @@
  * `--build` of `pack.mjs`.
  *
  * ```text
- *  platform ─► target of Rust ─► standard library? ─► C compiler and linker? ─► cargo build ─► binary
- *                                      └──────── no ────────┴─► a line that says what to install
+ *  platform ─► Rust's standard library? ─► C compiler and linker? ─► cargo build ─► binary
+ *                       └─────── no ─────────────┴─► a line that says what to install
  * ```
  *
- * The C compiler compiles the allocator and the cryptography, and links. For this machine it is `cc`.
- * For another platform it is the first of these:
+ * The C compiler compiles the allocator and the cryptography, and links. For this machine it is
+ * `cc`. For another platform it is the first of these:
  *
  * 1. `CARGO_TARGET_…_LINKER` of the environment,
  * 2. a compiler for it on the PATH, such as `aarch64-linux-gnu-gcc` or `musl-gcc`,
@@ -107,8 +107,8 @@ function compilersOf(cpu, libc, machine) {
 }
 
 /**
- * Builds the binaries of all platforms that this machine can build, one after the other. Prints a line
- * for each of the others.
+ * Builds the binaries of all platforms that this machine can build, one after the other. Prints a
+ * line for each of the others.
  *
  * @param {object} settings
  * @param {Record<string, import('./server/dist/platforms.js').Platform>} settings.platforms

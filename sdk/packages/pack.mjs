@@ -3,8 +3,8 @@
  *
  * Makes a tarball of `@braiddb/sdk`, of each package in this folder, and of one package for each
  * binary. `--build` builds the binary of each platform whose tools are installed (see `build.mjs`).
- * `--binary PATH` is one for this machine, `--binary linux-arm64-gnu=PATH` one for another. Binaries are
- * stripped. Only their packages become optional dependencies of `@braiddb/server`.
+ * `--binary PATH` is one for this machine, `--binary linux-arm64-gnu=PATH` one for another. Binaries
+ * are stripped. Only their packages become optional dependencies of `@braiddb/server`.
  *
  * | option | meaning |
  * |---|---|

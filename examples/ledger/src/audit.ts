@@ -1,6 +1,6 @@
 /**
- * The audit: whether what must always hold does hold. It reads every row, so it is for tests and for
- * the end of the day.
+ * The audit: whether what must always hold does hold. It reads every row, so it is for tests and
+ * for the end of the day.
  */
 
 import type { Database } from '@braiddb/sdk';

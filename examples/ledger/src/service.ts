@@ -3,9 +3,9 @@
  *
  * - `POST /accounts` `{ id, minimum }`: 201, or 409 if there is one.
  * - `GET /accounts/ID`, `GET /accounts/ID/entries?after=0&limit=100`.
- * - `POST /transfers` `{ from, to, amount }` with the header `idempotency-key`: 201; 200 if an earlier
- *   request of the key has made the transfer; 402, 404, 409 or 422 if it is refused; 503 if the same
- *   request must be sent again.
+ * - `POST /transfers` `{ from, to, amount }` with the header `idempotency-key`: 201; 200 if an
+ *   earlier request of the key has made the transfer; 402, 404, 409 or 422 if it is refused; 503 if
+ *   the same request must be sent again.
  * - `GET /transfers/KEY`: what has become of a key.
  * - `GET /health`: 200, or 503 with the reason. `GET /audit`: reads everything.
  */

@@ -8,8 +8,9 @@
  *  transfer, 2 entries, 2 events, 2 balances, COMMIT   ──► done
  * ```
  *
- * **Once for each key.** The key is the primary key of the transfer, and the transfer is written with
- * the balances. A client that has no answer sends the same key again. It then gets the first transfer.
+ * **Once for each key.** The key is the primary key of the transfer, and the transfer is written
+ * with the balances. A client that has no answer sends the same key again. It then gets the first
+ * transfer.
  *
  * **A lost answer to COMMIT.** On BraidDB the SDK gives each transaction a commit token. When the
  * connection breaks during COMMIT, it asks the server what has become of the token, and runs the
@@ -45,8 +46,8 @@ const DEADLINE_MS = 5_000;
 const OUT_OF_RANGE = '22003';
 
 /**
- * Opens an account with a balance of 0. `minimum` is the smallest balance that is allowed, at most 0;
- * null is no limit.
+ * Opens an account with a balance of 0. `minimum` is the smallest balance that is allowed, at most
+ * 0; null is no limit.
  *
  * Fails with a {@link LedgerError} "account exists".
  */

@@ -1,7 +1,7 @@
 /**
  * Eight clients make transfers while connections are cut and the server is killed (SIGKILL). The
- * clients send a request again until they have an answer. Each key must be applied exactly once, and
- * each event must be delivered at least once and in order.
+ * clients send a request again until they have an answer. Each key must be applied exactly once,
+ * and each event must be delivered at least once and in order.
  *
  * LEDGER_TRANSFERS: transfers of each client. Default 12.
  */
@@ -33,12 +33,12 @@ import { eventOf, openAccount } from '../src/transfers.js';
 const CLIENTS = 8;
 const TRANSFERS = Number(process.env.LEDGER_TRANSFERS ?? 12);
 const ACCOUNTS = ['bank', 'ada', 'grace', 'barbara', 'mary'];
-/** Every so many COMMITs the connection is cut: once the server has them, or before. */
+/** One of this number of COMMITs is cut: after the server has it, or before. */
 const CUT_AFTER_EVERY = 7;
 const CUT_BEFORE_EVERY = 11;
-/** Every so many deliveries fail: in turn the event, or only the answer of the receiver is lost. */
+/** One of this number of deliveries fails: the event is lost, or only the answer to it. */
 const LOST_DELIVERY_EVERY = 9;
-/** Every so many requests are sent twice at the same time. */
+/** One of this number of requests is sent twice at the same time. */
 const DOUBLED_EVERY = 5;
 /** Milliseconds for which a client tries. */
 const PATIENCE_MS = 60_000;
@@ -156,8 +156,8 @@ function expectedBalances(): Map<string, bigint> {
 }
 
 /**
- * Runs the clients over a proxy. `disturb` is called when a third of the transfers is done. Returns how
- * lost COMMITs ended.
+ * Runs the clients over a proxy. `disturb` is called when a third of the transfers is done. Returns
+ * how lost COMMITs ended.
  */
 async function storm(url: string, disturb: () => Promise<void>): Promise<string[]> {
   const outcomes: string[] = [];
@@ -214,7 +214,7 @@ const binary = inject('braidBinary');
 const postgres = inject('postgresUrl');
 
 describe.skipIf(binary === undefined)('clients of the ledger on BraidDB', () => {
-  it('are served once for each key while connections are cut and the server is killed', async () => {
+  it('are served once for each key while connections are cut and the server dies', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'braid-ledger-'));
     let server = await startServer(binary ?? '', { folder });
     const listen = new URL(server.url).host;

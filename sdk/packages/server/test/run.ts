@@ -41,8 +41,8 @@ export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.
 }
 
 /**
- * The program of jest, if it is installed: `npm i --no-save jest@30`. The repository leaves it out, because
- * it has 278 packages of 54 MB.
+ * The program of jest, if it is installed: `npm i --no-save jest@30`. The repository leaves it out,
+ * because it has 278 packages of 54 MB.
  */
 export function jestProgram(): string | undefined {
   try {
