@@ -1,14 +1,18 @@
 /**
- * `npm run pack -- --binary target/release/braid --out DIR`: packs what users install.
+ * `npm run pack -- --build --out DIR`: builds and packs what users install.
  *
  * Makes a tarball of `@braiddb/sdk`, of each package in this folder, and of one package for each
- * binary: `--binary PATH` for this machine, `--binary linux-arm64-gnu=PATH` for another. The binary
- * is stripped. Only packages whose binary is given become optional dependencies of `@braiddb/server`.
+ * binary. `--build` builds the binary of each platform whose tools are installed (see `build.mjs`).
+ * `--binary PATH` is one for this machine, `--binary linux-arm64-gnu=PATH` one for another. Binaries
+ * are stripped. Only their packages become optional dependencies of `@braiddb/server`.
  *
  * | option | meaning |
  * |---|---|
  * | `--out DIR` | the folder of the tarballs |
- * | `--binary [PLATFORM=]PATH` | a server binary; may be repeated |
+ * | `--build` | builds all platforms that this machine can build; prints what the others need |
+ * | `--platform NAME` | builds this one only, and fails if it cannot; may be repeated |
+ * | `--plan` | only prints what `--build` would build |
+ * | `--binary [PLATFORM=]PATH` | a server binary that exists; may be repeated |
  * | `--repository URL` | written into each package |
  * | `--built` | packs the `dist` folders as they are, without a build |
  * | `--quick` | compresses the binary less: for tests |
@@ -38,6 +42,7 @@ import { parseArgs } from 'node:util';
 import { createGzip } from 'node:zlib';
 
 import { buildPackages, must, run, top } from '../../examples/iot-worker/steps.mjs';
+import { buildBinaries, stripPrograms } from './build.mjs';
 
 /** The packages with sources, in the order in which they are built. */
 const PACKAGES = ['server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
@@ -57,26 +62,43 @@ function readArguments() {
     options: {
       out: { type: 'string' },
       binary: { type: 'string', multiple: true, default: [] },
+      build: { type: 'boolean', default: false },
+      platform: { type: 'string', multiple: true, default: [] },
+      plan: { type: 'boolean', default: false },
       repository: { type: 'string' },
       built: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
     },
   });
-  if (values.out === undefined) throw new Error('--out DIR is missing');
+  if (values.out === undefined && !values.plan) throw new Error('--out DIR is missing');
+  // Both say what to build.
+  if (values.platform.length > 0 || values.plan) values.build = true;
   return values;
 }
 
+/** Refuses a name that is no platform. */
+function checkPlatform(name, { PLATFORMS }) {
+  if (Object.hasOwn(PLATFORMS, name)) return;
+  throw new Error(`${name} is none of ${Object.keys(PLATFORMS).join(', ')}`);
+}
+
 /** The platforms and paths of `--binary`. */
-function readBinaries(given, { PLATFORMS, thisPlatform }) {
+function readBinaries(given, platforms) {
   return given.map((text) => {
     const [, name, path] = /^(?:([\w-]+)=)?(.+)$/.exec(text);
-    const platform = name ?? thisPlatform();
-    if (!Object.hasOwn(PLATFORMS, platform)) {
-      throw new Error(`${platform} is none of ${Object.keys(PLATFORMS).join(', ')}`);
-    }
-    checkBinary(path, platform, PLATFORMS[platform]);
-    return { platform, path, ...PLATFORMS[platform] };
+    const platform = name ?? platforms.thisPlatform();
+    checkPlatform(platform, platforms);
+    return { platform, path };
   });
+}
+
+/** Adds the facts of each binary's platform; refuses a binary of another one, and a second one. */
+function checkBinaries(found, { PLATFORMS }) {
+  const names = found.map(({ platform }) => platform);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`there are two binaries for ${twice}`);
+  for (const { platform, path } of found) checkBinary(path, platform, PLATFORMS[platform]);
+  return found.map((binary) => ({ ...binary, ...PLATFORMS[binary.platform] }));
 }
 
 /** Refuses a binary of another processor or C library. */
@@ -141,17 +163,23 @@ async function packSources(folder, { out, scratch, repository, binaries, package
   return pack(stage, out);
 }
 
+/** Copies a binary without its symbols; false if no program can do it. */
+async function strip(binary, target) {
+  for (const program of stripPrograms(binary)) {
+    const { code } = await run(program, ['-s', '-o', target, binary.path], { capture: true });
+    if (code === 0) return true;
+  }
+  return false;
+}
+
 /** Packs the binary of a platform. */
 async function packBinary(binary, { out, scratch, repository, packageOf, quick }) {
   const { platform, path, os, cpu, libc } = binary;
   const stage = join(scratch, platform);
   const target = join(stage, 'bin', 'braid');
   mkdirSync(join(stage, 'bin'), { recursive: true });
-  const { code } = await run('strip', ['-s', '-o', target, path], { capture: true }).catch(() => ({
-    code: 1,
-  }));
-  if (code !== 0) {
-    print(`${platform}: not stripped (is a strip for this processor installed?)`);
+  if (!(await strip(binary, target))) {
+    print(`${platform}: not stripped: install llvm-strip, or binutils for ${cpu}`);
     copyFileSync(path, target);
   }
   chmodSync(target, 0o755);
@@ -172,18 +200,28 @@ async function packBinary(binary, { out, scratch, repository, packageOf, quick }
 }
 
 async function main() {
-  const { out: given, binary, repository, built, quick } = readArguments();
+  const { out: given, repository, built, quick, ...wanted } = readArguments();
+  const { plan: isPlan, platform: only } = wanted;
   if (!built) await buildPackages(FOLDERS.map((folder) => manifestOf(folder).name));
   const platforms = await import('./server/dist/platforms.js');
-  const binaries = readBinaries(binary, platforms);
+  for (const name of only) checkPlatform(name, platforms);
+  const host = platforms.thisPlatform();
+  const settings = { platforms: platforms.PLATFORMS, host, only, isPlan, print };
+  const own = wanted.build ? await buildBinaries(settings) : [];
+  if (isPlan) return;
+  const binaries = checkBinaries([...readBinaries(wanted.binary, platforms), ...own], platforms);
+  await packAll(given, { repository, binaries, quick, packageOf: platforms.packageOf });
+}
+
+/** Packs everything; prints the paths of the tarballs. */
+async function packAll(given, options) {
   const out = resolve(given);
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(tmpdir(), 'braiddb-pack-'));
-  const { packageOf } = platforms;
-  const settings = { out, scratch, repository, binaries, packageOf, quick };
+  const settings = { ...options, out, scratch };
   try {
     const sources = FOLDERS.map((folder) => packSources(folder, settings));
-    const packed = binaries.map((one) => packBinary(one, settings));
+    const packed = options.binaries.map((one) => packBinary(one, settings));
     for (const name of await Promise.all([...sources, ...packed])) print(join(out, name));
   } finally {
     rmSync(scratch, { recursive: true, force: true });

@@ -58,7 +58,7 @@ async function packages() {
   if (!(await install())) print('npm packages: already installed');
   const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
   const published = names.map((name) => `@braiddb/${name}`);
-  const own = ['iot-worker', 'fastify-kysely', '@braiddb/bench'];
+  const own = ['iot-worker', 'fastify-kysely', 'ledger', 'test-suite', '@braiddb/bench'];
   await buildPackages([...published, ...own], BESIDE_CARGO);
 }
 
@@ -108,6 +108,8 @@ async function main() {
     ),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
+    part('example ledger', ofPackage('examples/ledger')),
+    part('example test-suite', ofPackage('examples/test-suite')),
     part('bench pictures', ofPackage('bench')),
     part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),
   ]);

@@ -20,6 +20,8 @@ export const SOURCES = [
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
   ['examples/fastify-kysely/README.md', 'examples/fastify-kysely.md'],
+  ['examples/ledger/README.md', 'examples/ledger.md'],
+  ['examples/test-suite/README.md', 'examples/test-suite.md'],
 ];
 
 const pages = (folder, names) =>
@@ -35,6 +37,8 @@ export const SIDEBAR = [
       'own-suites': 'Own suites of tools',
       'examples/iot-worker': 'Example: IoT worker',
       'examples/fastify-kysely': 'Example: shop',
+      'examples/ledger': 'Example: ledger',
+      'examples/test-suite': 'Example: test suite',
       benchmarks: 'Benchmarks',
     }),
   },

@@ -34,4 +34,18 @@ describe('findBinary', () => {
       expect(name).toBe(`${os}-${cpu}-${libc === 'glibc' ? 'gnu' : libc}`);
     }
   });
+
+  it.runIf(process.platform === 'linux')('knows musl from glibc by the report of Node', () => {
+    const getReport = vi.spyOn(process.report, 'getReport');
+    try {
+      // What Node reports on Debian, and on Alpine.
+      getReport.mockReturnValueOnce({ header: { glibcVersionRuntime: '2.36' } });
+      expect(thisPlatform()).toBe(`linux-${process.arch}-gnu`);
+      getReport.mockReturnValueOnce({ header: {} });
+      expect(thisPlatform()).toBe(`linux-${process.arch}-musl`);
+      expect(getReport).toHaveBeenCalledTimes(2);
+    } finally {
+      getReport.mockRestore();
+    }
+  });
 });

@@ -9,7 +9,7 @@ import { afterAll, expect, it } from 'vitest';
 import { blocks, runProgram, scratch } from '../../../test/documents.js';
 import { withBinary } from './binary.js';
 import { labelledBlocks, top, writeBlocks } from './labelled.js';
-import { run } from './run.js';
+import { jestProgram, run } from './run.js';
 
 const entries = await readdir(new URL('../src/', import.meta.url), { recursive: true });
 const sources = entries.filter((name) => name.endsWith('.ts'));
@@ -18,6 +18,7 @@ const files = [
   'packages/server/README.md',
 ];
 const examples = (await Promise.all(files.map((file) => blocks(file, 'ts')))).flat();
+const jest = jestProgram();
 const isBuilt = existsSync(join(top, 'sdk/packages/server/dist/index.js'));
 
 withBinary('the documents', (binary) => {
@@ -42,5 +43,18 @@ withBinary('the documents', (binary) => {
       ...{ cwd: top, env: { BRAIDDB_BINARY: binary, NO_COLOR: '1' } },
     });
     expect(printed).toMatch(/Tests +2 passed/);
+  });
+
+  // The repository does not install jest.
+  it.skipIf(!isBuilt || jest === undefined)('run the example for jest', async () => {
+    const found = await labelledBlocks('server/docs/guides/testing.md');
+    const names = ['jest.config.mjs', 'test/start.mjs', 'test/stop.mjs', 'test/orders.test.mjs'];
+    const folder = join(project, 'jest');
+    await writeBlocks(folder, new Map(names.map((name) => [name, found.get(name) ?? ''])));
+    const printed = await run(process.execPath, [jest ?? '', '--rootDir', folder], {
+      cwd: folder,
+      env: { BRAIDDB_BINARY: binary, NODE_OPTIONS: '--experimental-vm-modules' },
+    });
+    expect(printed).toMatch(/Tests: +2 passed/);
   });
 });

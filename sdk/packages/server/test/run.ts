@@ -1,6 +1,8 @@
 /** Runs programs for tests: with a time limit, and with their output where they fail. */
 
 import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
@@ -36,4 +38,17 @@ export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.
     (name) => !/^(BRAID|npm_(package|lifecycle|command)|INIT_CWD|VITEST|NODE_OPTIONS)/.test(name),
   );
   return { ...Object.fromEntries(names.map((name) => [name, process.env[name]])), ...env };
+}
+
+/**
+ * The program of jest, if it is installed: `npm i --no-save jest@30`. The repository leaves it out,
+ * because it has 278 packages of 54 MB.
+ */
+export function jestProgram(): string | undefined {
+  try {
+    const manifest = createRequire(import.meta.url).resolve('jest/package.json');
+    return join(dirname(manifest), 'bin', 'jest.js');
+  } catch {
+    return undefined;
+  }
 }

@@ -1,0 +1,6 @@
+export default {
+  globalSetup: './start.mjs',
+  globalTeardown: './stop.mjs',
+  testMatch: ['**/*.test.mjs'],
+  transform: {},
+};

@@ -1,0 +1,5 @@
+/** Stops the server after the run. */
+
+export default async function stop() {
+  await globalThis.braidServer.close();
+}
