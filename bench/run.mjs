@@ -9,7 +9,9 @@
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
  *   batcher     the adaptive batcher against fixed sizes, as the load changes
  *   bank        a bank transfer by round-trip time, every statement awaited and not; its timelines
- *   overhead    the SDK against bare pg
+ *   network     a transaction of four statements by the SDK, postgres.js, Kysely, Drizzle and pg, with 0,
+ *               0.2, 1 and 5 ms a round trip between application and server
+ *   overhead    the SDK against bare pg: a select, one with a signal, a transaction
  *   fairness    point selects beside 0, 1, 4 and 16 connections that compute without an end
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
@@ -131,9 +133,16 @@ const folder = flags.smoke
 const connectionsOr = (standard) =>
   (given.connections ?? (given.smoke ? MOMENT.connections : standard)).split(',').map(Number);
 
+/** The command as results show it: without the folder that they go to, which is of this machine. */
+function commandOf(args) {
+  const isKept = (arg, place) =>
+    !arg.startsWith('--results') && (place === 0 || args[place - 1] !== '--results');
+  return ['node bench/run.mjs', ...args.filter(isKept)].join(' ');
+}
+
 /** What every suite is told. */
 const common = {
-  command: ['node bench/run.mjs', ...process.argv.slice(2)].join(' '),
+  command: commandOf(process.argv.slice(2)),
   only: flags.only,
   rounds: Number(flags.rounds),
   seconds: Number(flags.seconds),
@@ -173,6 +182,10 @@ const SUITES = {
   async bank() {
     const { runBank } = await import('./dist/bank.js');
     return runBank({ ...common, sides: [], startBraid: braidSide, startPostgres: postgresSide });
+  },
+  async network(sides) {
+    const { runNetwork } = await import('./dist/network/index.js');
+    return runNetwork({ ...common, sides, roundTripsMs: flags.smoke ? [0, 0.2] : [0, 0.2, 1, 5] });
   },
   async overhead(sides) {
     const { runOverhead } = await import('./dist/overhead.js');

@@ -8,7 +8,13 @@ import type { Comparison } from '../sides.js';
 import type { Bar, Caption, Line, Spread } from './charts.js';
 import { bars, lines, ratios, spreadOf } from './charts.js';
 import type { Picture } from './draw.js';
-import type { BankResult, BatcherResult, LineitemCell, YcsbResult } from './results.js';
+import type {
+  BankResult,
+  BatcherResult,
+  LineitemCell,
+  NetworkResult,
+  YcsbResult,
+} from './results.js';
 import { timelines } from './timeline.js';
 
 /** What every results file begins with. */
@@ -24,6 +30,7 @@ const MAKERS = {
   lineitem,
   batcher,
   bank,
+  network,
   timelines: transfers,
   ycsb,
 };
@@ -143,6 +150,20 @@ function bank(
     ];
   });
   const title = 'A bank transfer of seven statements, by round-trip time to the store';
+  return [bars(name, captionOf(results, title), values)];
+}
+
+function network(
+  name: string,
+  results: Results & { readonly results: readonly NetworkResult[] },
+): Picture[] {
+  const panels = [...new Set(results.results.map(({ roundTripMs }) => roundTripMs))];
+  const values = results.results.map(({ side, roundTripMs, client, rounds }): Bar => {
+    const panel = `${roundTripMs} ms a round trip${roundTripMs === panels[0] ? ', ms' : ''}`;
+    const category = `${side}, ${client}`;
+    return { panel, category, group: side, ...spreadOf(rounds.map(({ p50Ms }) => p50Ms)) };
+  });
+  const title = 'A transaction of four statements, median milliseconds, by client and distance';
   return [bars(name, captionOf(results, title), values)];
 }
 

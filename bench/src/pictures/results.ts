@@ -2,6 +2,7 @@
  * What the suites write into their results files, as far as pictures show it.
  */
 
+import type { OneClient } from '../one-client.js';
 import type { Side } from '../sides.js';
 import type { Cell, YcsbSide } from '../ycsb/cell.js';
 import type { YcsbRound } from '../ycsb/load.js';
@@ -19,6 +20,16 @@ export interface BankResult {
   readonly p99Ms: number;
   /** Waits for the store, as the server counts them; undefined on PostgreSQL. */
   readonly roundTrips?: number | undefined;
+}
+
+/** One client library on one server, at one distance. */
+export interface NetworkResult {
+  readonly side: Side['name'];
+  /** Milliseconds that the proxy adds to a round trip. */
+  readonly roundTripMs: number;
+  readonly client: string;
+  /** Transactions of each round, and how many round trips one of them took. */
+  readonly rounds: (OneClient & { readonly roundTrips: number })[];
 }
 
 /** A setting of the batcher under a load. */
