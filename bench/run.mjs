@@ -7,7 +7,8 @@
  *
  *   foundation  point select, durable insert, full scan, idle memory   [--scan-rows N] [--idle N]
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
- *   batcher     the adaptive batcher against fixed sizes, as the load changes
+ *   batcher     the adaptive batcher against fixed sizes, single inserts and COPY, as the load changes;
+ *               latency of a row at a fixed pace; a slow store
  *   bank        a bank transfer by round-trip time, every statement awaited and not; its timelines
  *   network     a transaction of four statements by the SDK, postgres.js, Kysely, Drizzle and pg, with 0,
  *               0.2, 1 and 5 ms a round trip between application and server
@@ -174,10 +175,12 @@ const SUITES = {
     return runLineitem({ ...common, sides, text: await lineitems() });
   },
   async batcher(sides) {
-    const { runBatcher } = await import('./dist/batcher.js');
-    // Its first second is not counted.
-    const moment = { seconds: 1.1, only: flags.only ?? '64' };
-    return runBatcher({ ...common, sides, ...(flags.smoke ? moment : {}) });
+    const { runBatcher } = await import('./dist/batcher/index.js');
+    const moment = { seconds: 0.3, only: flags.only ?? 'adaptive|256 × 2|single inserts|COPY' };
+    return runBatcher({
+      ...{ ...common, sides, startBraid: braidSide },
+      ...(flags.smoke ? moment : {}),
+    });
   },
   async bank() {
     const { runBank } = await import('./dist/bank.js');

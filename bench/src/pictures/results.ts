@@ -41,6 +41,14 @@ export interface BatcherResult {
   readonly rounds: number[];
 }
 
+/** Latencies of single rows that come at a fixed pace. */
+export interface BatcherLatency {
+  readonly side: Side['name'];
+  readonly setting: string;
+  readonly load: string;
+  readonly rounds: OneClient[];
+}
+
 /** The kind of statement of the lineitem suite. */
 export type Mode = 'insert' | 'upsert' | 'delete';
 
