@@ -13,6 +13,8 @@
  *   network     a transaction of four statements by the SDK, postgres.js, Kysely, Drizzle and pg, with 0,
  *               0.2, 1 and 5 ms a round trip between application and server
  *   overhead    the SDK against bare pg: a select, one with a signal, a transaction
+ *   scan        cold and warm scans beside PostgreSQL as installed and tuned [--scan-rows N]; always
+ *               starts servers of its own
  *   fairness    point selects beside 0, 1, 4 and 16 connections that compute without an end
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
@@ -47,12 +49,19 @@
  */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { install, must, targetFolder, top } from '../examples/iot-worker/steps.mjs';
-import { braidSide, buildTikvTools, gateway, postgresSide } from './servers.mjs';
+import {
+  braidSide,
+  buildTikvTools,
+  gateway,
+  postgresSide,
+  restartableBraid,
+  startPostgres,
+} from './servers.mjs';
 
 const print = (line) => process.stdout.write(`${line}\n`);
 
@@ -194,6 +203,15 @@ const SUITES = {
     const { runOverhead } = await import('./dist/overhead.js');
     return runOverhead({ ...common, sides });
   },
+  async scan() {
+    const { runScan } = await import('./dist/cold-scan.js');
+    // More than the caches of servers as they are installed.
+    const rows = given['scan-rows'] ?? (flags.smoke ? MOMENT['scan-rows'] : '5000000');
+    return runScan({
+      ...{ ...common, sides: [], rows: Number(rows), memoryBytes: totalmem() },
+      ...{ startBraid: restartableBraid, startPostgres },
+    });
+  },
   async fairness(sides) {
     const { runFairness } = await import('./dist/fairness.js');
     return runFairness({ ...common, sides });
@@ -324,7 +342,7 @@ async function withSides(work) {
 async function run(name) {
   if (flags.smoke) print(`${name}:`);
   // Some need servers with settings of their own, so they start them themselves.
-  const ownSides = ['bank', 'tikv'].includes(name);
+  const ownSides = ['bank', 'scan', 'tikv'].includes(name);
   const written = await (ownSides ? SUITES[name]() : withSides(SUITES[name]));
   if (written === undefined) return;
   if (written.length === 0) throw new Error(`${name} has written nothing`);

@@ -5,6 +5,7 @@
 
 import pg from 'pg';
 
+import { latenciesOfOne } from './one-client.js';
 import { onOne, quantile, withClients } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
@@ -77,7 +78,6 @@ function beside(side: Side, neighbours: number, seconds: number): Promise<Round>
       for (const pid of pids) await client.query('SELECT pg_cancel_backend($1)', [pid]);
     });
     await Promise.all(computing);
-    samples.sort((a, b) => a - b);
     return {
       side: side.name,
       neighbours,
@@ -108,21 +108,17 @@ async function compute(client: pg.Client, number: number): Promise<void> {
   throw new Error(`it has an end: ${sql}`);
 }
 
-async function select(client: pg.Client, seconds: number): Promise<number[]> {
-  const samples: number[] = [];
-  const end = performance.now() + seconds * 1000;
+/** The latencies of point selects, sorted. */
+function select(client: pg.Client, seconds: number): Promise<number[]> {
   let next = 0;
-  while (performance.now() < end) {
-    const start = performance.now();
+  return latenciesOfOne('select', seconds, async () => {
     const { rows } = await client.query({
       name: 'point',
       text: 'SELECT id, note FROM bench_fair WHERE id = $1',
       values: [(next++ % ROWS) + 1],
     });
     if (rows.length !== 1) throw new Error('the row is not there');
-    samples.push(performance.now() - start);
-  }
-  return samples;
+  });
 }
 
 function tableOf(plan: SuitePlan, rounds: readonly Round[]): string[][] {

@@ -26,9 +26,19 @@ export async function measureOne(
   seconds: number,
   work: () => Promise<void>,
 ): Promise<OneClient> {
+  return roundOf(await latenciesOfOne(name, seconds, work));
+}
+
+/** The latencies of `work` in milliseconds, sorted; at least `operationsMin` of them. */
+export async function latenciesOfOne(
+  name: string,
+  seconds: number,
+  work: () => Promise<void>,
+  operationsMin = 1,
+): Promise<number[]> {
   const bench = new Bench({
     time: seconds * 1000,
-    iterations: 1,
+    iterations: operationsMin,
     warmupTime: Math.min(WARMUP_MS_MAX, seconds * 200),
     warmupIterations: 1,
     retainSamples: true,
@@ -38,7 +48,7 @@ export async function measureOne(
   const [task] = await bench.run();
   const result = task?.result;
   if (result === undefined || !('latency' in result)) throw new Error(`${name}: nothing measured`);
-  return roundOf(result.latency.samples ?? []);
+  return [...(result.latency.samples ?? [])].sort((a, b) => a - b);
 }
 
 /** The numbers of some latencies in milliseconds. */

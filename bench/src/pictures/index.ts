@@ -13,6 +13,7 @@ import type {
   BatcherResult,
   LineitemCell,
   NetworkResult,
+  ScanResult,
   YcsbResult,
 } from './results.js';
 import { timelines } from './timeline.js';
@@ -31,6 +32,7 @@ const MAKERS = {
   batcher,
   bank,
   network,
+  scan,
   timelines: transfers,
   ycsb,
 };
@@ -164,6 +166,22 @@ function network(
     return { panel, category, group: side, ...spreadOf(rounds.map(({ p50Ms }) => p50Ms)) };
   });
   const title = 'A transaction of four statements, median milliseconds, by client and distance';
+  return [bars(name, captionOf(results, title), values)];
+}
+
+function scan(
+  name: string,
+  results: Results & { readonly rows: number; readonly results: readonly ScanResult[] },
+): Picture[] {
+  const values = results.results.flatMap(({ server, coldMs, warm }): Bar[] => {
+    const of = { category: server, group: server.split(',')[0] ?? server };
+    const warmMs = warm.map(({ p50Ms }) => p50Ms);
+    return [
+      { panel: 'cold, milliseconds', ...of, ...spreadOf(coldMs) },
+      { panel: 'warm, milliseconds', ...of, ...spreadOf(warmMs) },
+    ];
+  });
+  const title = `A full scan of ${results.rows} rows, cold and warm`;
   return [bars(name, captionOf(results, title), values)];
 }
 

@@ -49,6 +49,14 @@ export interface BatcherLatency {
   readonly rounds: OneClient[];
 }
 
+/** Full scans of a table by one server. */
+export interface ScanResult {
+  readonly server: string;
+  /** Milliseconds of the first scan of each round. */
+  readonly coldMs: number[];
+  readonly warm: OneClient[];
+}
+
 /** The kind of statement of the lineitem suite. */
 export type Mode = 'insert' | 'upsert' | 'delete';
 
