@@ -27,7 +27,8 @@ const ENDLESS = [
      FROM generate_series(1, 1000000) AS g`,
 ];
 
-interface Round {
+/** Point selects beside some neighbours, in one round. */
+export interface FairnessRound {
   readonly side: Side['name'];
   readonly neighbours: number;
   readonly selects: number;
@@ -38,7 +39,7 @@ interface Round {
 
 /** Runs the suite; returns the files written. */
 export async function runFairness(plan: SuitePlan): Promise<string[]> {
-  const rounds: Round[] = [];
+  const rounds: FairnessRound[] = [];
   for (const side of plan.sides) await onOne(side, prepare);
   try {
     for (let round = 0; round < plan.rounds; round++) {
@@ -68,7 +69,7 @@ async function prepare(client: pg.Client): Promise<void> {
 }
 
 /** Measures point selects while that many others compute. */
-function beside(side: Side, neighbours: number, seconds: number): Promise<Round> {
+function beside(side: Side, neighbours: number, seconds: number): Promise<FairnessRound> {
   return withClients(side.url, neighbours, async (clients) => {
     const pids = await Promise.all(clients.map(pidOf));
     const computing = clients.map((client, number) => compute(client, number));
@@ -121,7 +122,7 @@ function select(client: pg.Client, seconds: number): Promise<number[]> {
   });
 }
 
-function tableOf(plan: SuitePlan, rounds: readonly Round[]): string[][] {
+function tableOf(plan: SuitePlan, rounds: readonly FairnessRound[]): string[][] {
   const asked = NEIGHBOURS.filter((count) => rounds.some((one) => one.neighbours === count));
   return [
     ['server', 'neighbours', 'p50 ms', 'p99 ms', 'worst ms'],
