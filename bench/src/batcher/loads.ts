@@ -67,7 +67,7 @@ export async function checkRows(db: Database, table: string, stored: number): Pr
   if (Number(n) !== stored) throw new Error(`${stored} rows were acknowledged, ${n} are there`);
 }
 
-/** A batcher of this setting; `onAdapt` hears of its choices. */
+/** A batcher of this setting; `onAdapt` receives its choices. */
 export function batcherOf(
   db: Database,
   table: string,

@@ -113,7 +113,7 @@ function readShape(text: string): Shape | undefined {
     if (first === '') first = word;
     if (token === '(' || token === '[') depth += 1;
     if (token === ')' || token === ']') depth -= 1;
-    // Behind a point and behind AS it is the name of a column.
+    // After a point or AS RETURNING is the name of a column.
     const isName = before === '.' || before === 'AS';
     if (depth === 0 && word === 'RETURNING' && !isName) returning = true;
     at += token.length;
