@@ -7,9 +7,14 @@
  *
  *   foundation  point select, durable insert, full scan, idle memory   [--scan-rows N] [--idle N]
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
- *   batcher     the adaptive batcher against fixed sizes, as the load changes
+ *   batcher     the adaptive batcher against fixed sizes, single inserts and COPY, as the load changes;
+ *               latency of a row at a fixed pace; a slow store
  *   bank        a bank transfer by round-trip time, every statement awaited and not; its timelines
- *   overhead    the SDK against bare pg
+ *   network     a transaction of four statements by the SDK, postgres.js, Kysely, Drizzle and pg, with 0,
+ *               0.2, 1 and 5 ms a round trip between application and server
+ *   overhead    the SDK against bare pg: a select, one with a signal, a transaction
+ *   scan        cold and warm scans beside PostgreSQL as installed and tuned [--scan-rows N]; always
+ *               starts servers of its own
  *   fairness    point selects beside 0, 1, 4 and 16 connections that compute without an end
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
@@ -44,12 +49,19 @@
  */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { install, must, targetFolder, top } from '../examples/iot-worker/steps.mjs';
-import { braidSide, buildTikvTools, gateway, postgresSide } from './servers.mjs';
+import {
+  braidSide,
+  buildTikvTools,
+  gateway,
+  postgresSide,
+  restartableBraid,
+  startPostgres,
+} from './servers.mjs';
 
 const print = (line) => process.stdout.write(`${line}\n`);
 
@@ -131,9 +143,16 @@ const folder = flags.smoke
 const connectionsOr = (standard) =>
   (given.connections ?? (given.smoke ? MOMENT.connections : standard)).split(',').map(Number);
 
+/** The command as results show it: without the folder that they go to, which is of this machine. */
+function commandOf(args) {
+  const isKept = (arg, place) =>
+    !arg.startsWith('--results') && (place === 0 || args[place - 1] !== '--results');
+  return ['node bench/run.mjs', ...args.filter(isKept)].join(' ');
+}
+
 /** What every suite is told. */
 const common = {
-  command: ['node bench/run.mjs', ...process.argv.slice(2)].join(' '),
+  command: commandOf(process.argv.slice(2)),
   only: flags.only,
   rounds: Number(flags.rounds),
   seconds: Number(flags.seconds),
@@ -165,18 +184,33 @@ const SUITES = {
     return runLineitem({ ...common, sides, text: await lineitems() });
   },
   async batcher(sides) {
-    const { runBatcher } = await import('./dist/batcher.js');
-    // Its first second is not counted.
-    const moment = { seconds: 1.1, only: flags.only ?? '64' };
-    return runBatcher({ ...common, sides, ...(flags.smoke ? moment : {}) });
+    const { runBatcher } = await import('./dist/batcher/index.js');
+    const moment = { seconds: 0.3, only: flags.only ?? 'adaptive|256 × 2|single inserts|COPY' };
+    return runBatcher({
+      ...{ ...common, sides, startBraid: braidSide },
+      ...(flags.smoke ? moment : {}),
+    });
   },
   async bank() {
     const { runBank } = await import('./dist/bank.js');
     return runBank({ ...common, sides: [], startBraid: braidSide, startPostgres: postgresSide });
   },
+  async network(sides) {
+    const { runNetwork } = await import('./dist/network/index.js');
+    return runNetwork({ ...common, sides, roundTripsMs: flags.smoke ? [0, 0.2] : [0, 0.2, 1, 5] });
+  },
   async overhead(sides) {
     const { runOverhead } = await import('./dist/overhead.js');
     return runOverhead({ ...common, sides });
+  },
+  async scan() {
+    const { runScan } = await import('./dist/cold-scan.js');
+    // More than the caches of servers as they are installed.
+    const rows = given['scan-rows'] ?? (flags.smoke ? MOMENT['scan-rows'] : '5000000');
+    return runScan({
+      ...{ ...common, sides: [], rows: Number(rows), memoryBytes: totalmem() },
+      ...{ startBraid: restartableBraid, startPostgres },
+    });
   },
   async fairness(sides) {
     const { runFairness } = await import('./dist/fairness.js');
@@ -308,7 +342,7 @@ async function withSides(work) {
 async function run(name) {
   if (flags.smoke) print(`${name}:`);
   // Some need servers with settings of their own, so they start them themselves.
-  const ownSides = ['bank', 'tikv'].includes(name);
+  const ownSides = ['bank', 'scan', 'tikv'].includes(name);
   const written = await (ownSides ? SUITES[name]() : withSides(SUITES[name]));
   if (written === undefined) return;
   if (written.length === 0) throw new Error(`${name} has written nothing`);

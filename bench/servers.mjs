@@ -27,8 +27,12 @@ function freePort() {
   });
 }
 
-/** Starts PostgreSQL on an empty folder; as user postgres where we are root, which it refuses. */
-async function startPostgres() {
+/**
+ * Starts PostgreSQL on an empty folder; as user postgres where we are root, which it refuses.
+ *
+ * @param {readonly string[]} [settings] such as `jit=off`
+ */
+export async function startPostgres(settings = []) {
   if (!existsSync(join(pgBin, 'initdb'))) {
     throw new Error(`no PostgreSQL in ${pgBin}; set PG_BIN or POSTGRES_BENCH_URL`);
   }
@@ -46,14 +50,22 @@ async function startPostgres() {
   };
   const port = await freePort();
   call(`'${pgBin}/initdb' -D '${data}' -U root --auth=trust`);
-  const settings = `-p ${port} -k '${folder}' -c listen_addresses=127.0.0.1 -c max_connections=1100`;
-  call(`'${pgBin}/pg_ctl' -D '${data}' -l '${folder}/log' -w -o "${settings}" start`);
+  const all = ['listen_addresses=127.0.0.1', 'max_connections=1100', ...settings];
+  const options = `-p ${port} -k '${folder}' ${all.map((one) => `-c ${one}`).join(' ')}`;
+  const start = () =>
+    call(`'${pgBin}/pg_ctl' -D '${data}' -l '${folder}/log' -w -o "${options}" start`);
+  const stop = () => call(`'${pgBin}/pg_ctl' -D '${data}' -m fast -w stop`);
+  start();
   const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
   return {
     url: `postgresql://root@127.0.0.1:${port}/postgres`,
     pid,
+    async restart() {
+      stop();
+      start();
+    },
     async stop() {
-      call(`'${pgBin}/pg_ctl' -D '${data}' -m fast -w stop`);
+      stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -80,6 +92,26 @@ export function braidSide(args = []) {
   });
 }
 
+/** A release server of our own that can be restarted with its data. */
+export async function restartableBraid() {
+  const binary = process.env.BRAID_BINARY ?? (await buildServer());
+  const folder = await mkdtemp(join(tmpdir(), 'braid-bench-'));
+  let server = await startServer(binary, { folder });
+  return {
+    get url() {
+      return server.url;
+    },
+    async restart() {
+      await server.stop();
+      server = await startServer(binary, { folder });
+    },
+    async stop() {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /** A gateway over a store of several, started for the bench: never one that runs already. */
 export async function gateway(storeUrl) {
   const binary = process.env.BRAID_BINARY ?? (await buildServer());
@@ -100,6 +132,6 @@ export async function buildTikvTools() {
  */
 export function postgresSide() {
   const before = process.env.BRAID_BEFORE;
-  const start = before === undefined ? startPostgres : () => startServer(before);
+  const start = before === undefined ? () => startPostgres() : () => startServer(before);
   return side('PostgreSQL', 'POSTGRES_BENCH_URL', start);
 }

@@ -12,6 +12,7 @@
 import type { Database, TimelineEntry, Transaction, Write } from '@braiddb/sdk';
 import { connect, readTimeline } from '@braiddb/sdk';
 
+import { latenciesOfOne } from './one-client.js';
 import type { BankResult, Way } from './pictures/results.js';
 import { quantile } from './sides.js';
 import type { Side } from './sides.js';
@@ -74,14 +75,8 @@ async function both(plan: BankPlan, side: Side, roundTripMs: number): Promise<Ba
   for (let round = 0; round < plan.rounds; round++) {
     for (const way of ['serial', 'parallel'] as const) {
       plan.print(`${side.name}, ${roundTripMs} ms, ${way}, round ${round + 1}`);
-      const found: number[] = [];
-      const untilMs = performance.now() + plan.seconds * 1000;
-      await transfer(db, way, transfers++);
-      while (performance.now() < untilMs || found.length < TRANSFERS_MIN) {
-        const startMs = performance.now();
-        await transfer(db, way, transfers++);
-        found.push(performance.now() - startMs);
-      }
+      const work = (): Promise<void> => transfer(db, way, transfers++);
+      const found = await latenciesOfOne(way, plan.seconds, work, TRANSFERS_MIN);
       samples[way].push(found);
       if (side.name === 'BraidDB') trips[way] = await roundTrips(db);
     }

@@ -5,6 +5,7 @@
 
 import pg from 'pg';
 
+import { latenciesOfOne } from './one-client.js';
 import { onOne, quantile, withClients } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
@@ -26,7 +27,8 @@ const ENDLESS = [
      FROM generate_series(1, 1000000) AS g`,
 ];
 
-interface Round {
+/** Point selects beside some neighbours, in one round. */
+export interface FairnessRound {
   readonly side: Side['name'];
   readonly neighbours: number;
   readonly selects: number;
@@ -37,7 +39,7 @@ interface Round {
 
 /** Runs the suite; returns the files written. */
 export async function runFairness(plan: SuitePlan): Promise<string[]> {
-  const rounds: Round[] = [];
+  const rounds: FairnessRound[] = [];
   for (const side of plan.sides) await onOne(side, prepare);
   try {
     for (let round = 0; round < plan.rounds; round++) {
@@ -67,7 +69,7 @@ async function prepare(client: pg.Client): Promise<void> {
 }
 
 /** Measures point selects while that many others compute. */
-function beside(side: Side, neighbours: number, seconds: number): Promise<Round> {
+function beside(side: Side, neighbours: number, seconds: number): Promise<FairnessRound> {
   return withClients(side.url, neighbours, async (clients) => {
     const pids = await Promise.all(clients.map(pidOf));
     const computing = clients.map((client, number) => compute(client, number));
@@ -77,7 +79,6 @@ function beside(side: Side, neighbours: number, seconds: number): Promise<Round>
       for (const pid of pids) await client.query('SELECT pg_cancel_backend($1)', [pid]);
     });
     await Promise.all(computing);
-    samples.sort((a, b) => a - b);
     return {
       side: side.name,
       neighbours,
@@ -108,24 +109,20 @@ async function compute(client: pg.Client, number: number): Promise<void> {
   throw new Error(`it has an end: ${sql}`);
 }
 
-async function select(client: pg.Client, seconds: number): Promise<number[]> {
-  const samples: number[] = [];
-  const end = performance.now() + seconds * 1000;
+/** The latencies of point selects, sorted. */
+function select(client: pg.Client, seconds: number): Promise<number[]> {
   let next = 0;
-  while (performance.now() < end) {
-    const start = performance.now();
+  return latenciesOfOne('select', seconds, async () => {
     const { rows } = await client.query({
       name: 'point',
       text: 'SELECT id, note FROM bench_fair WHERE id = $1',
       values: [(next++ % ROWS) + 1],
     });
     if (rows.length !== 1) throw new Error('the row is not there');
-    samples.push(performance.now() - start);
-  }
-  return samples;
+  });
 }
 
-function tableOf(plan: SuitePlan, rounds: readonly Round[]): string[][] {
+function tableOf(plan: SuitePlan, rounds: readonly FairnessRound[]): string[][] {
   const asked = NEIGHBOURS.filter((count) => rounds.some((one) => one.neighbours === count));
   return [
     ['server', 'neighbours', 'p50 ms', 'p99 ms', 'worst ms'],

@@ -30,7 +30,7 @@ export interface QueuePlan extends SuitePlan {
 }
 
 /** What the runs of one kind have found on one server. */
-interface Cell {
+export interface QueueCell {
   readonly kind: string;
   readonly workers: number;
   readonly side: Side['name'];
@@ -137,7 +137,7 @@ const KINDS: readonly Kind[] = [
 /** Runs the suite; returns the files written. */
 export async function runQueue(plan: QueuePlan): Promise<string[]> {
   const wanted = plan.only?.split('|');
-  const cells: Cell[] = [];
+  const cells: QueueCell[] = [];
   for (const kind of KINDS) {
     for (const workers of plan.workers) {
       const name = `${kind.name}, ${workers} workers`;
@@ -257,7 +257,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function tableOf(cells: readonly Cell[]): string[][] {
+function tableOf(cells: readonly QueueCell[]): string[][] {
   const head = ['queue', 'workers', 'server', 'first slice/s', 'last slice/s', 'last by first'];
   const rows = cells.map(({ kind, workers, side, slices, beside }) => {
     const [first, last] = [slices[0] ?? Number.NaN, slices.at(-1) ?? Number.NaN];
@@ -276,7 +276,7 @@ function tableOf(cells: readonly Cell[]): string[][] {
 
 /** BraidDB's last slice by PostgreSQL's. */
 function ratioOf(
-  cells: readonly Cell[],
+  cells: readonly QueueCell[],
   side: Side['name'],
   kind: string,
   workers: number,

@@ -60,3 +60,40 @@ describe('the pictures of', () => {
     expect(files.filter((file) => file.endsWith('.svg') && !drawn.has(file))).toEqual([]);
   });
 });
+
+describe('a suite that was never committed', () => {
+  const base: Results = { machine: 'a machine', command: 'a command' };
+  const one = { perSecond: 100, p50Ms: 1, p99Ms: 3, operations: 10 };
+  const sides = ['BraidDB', 'PostgreSQL'];
+  const each = <T>(make: (side: string) => T): T[] => sides.map(make);
+  const contents: Record<string, object> = {
+    network: {
+      results: each((side) => {
+        const rounds = [{ ...one, roundTrips: 2 }];
+        return { side, roundTripMs: 1, client: 'SDK', rounds };
+      }),
+    },
+    scan: {
+      rows: 1000,
+      results: each((server) => ({ server, coldMs: [30, 40], warm: [one] })),
+    },
+    fairness: {
+      rounds: each((side) => ({ side, neighbours: 4, selects: 9, ...one, worstMs: 9 })),
+    },
+    jobs: {
+      cells: each((side) => {
+        const run = { ...one, addedPerSecond: 900, jobsPerSecond: 800 };
+        return { system: 'a queue', workers: 4, side, run, reason: undefined };
+      }),
+    },
+    queue: {
+      cells: each((side) => ({ kind: 'delete', workers: 2, side, slices: [9, 7], beside: 3 })),
+    },
+  };
+
+  it.each(Object.keys(contents))('can be drawn: %s', async (name) => {
+    const pictures = picturesOf(name, { ...base, ...contents[name] });
+    expect(pictures.length).toBeGreaterThan(0);
+    for (const picture of pictures) expect(await svgOf(picture)).toContain('a machine');
+  });
+});

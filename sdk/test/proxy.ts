@@ -5,8 +5,13 @@
 import type { AddressInfo, Socket } from 'node:net';
 import { connect as connectTcp, createServer } from 'node:net';
 
-/** What to do with bytes that the client sends. */
-export type Verdict = 'pass' | 'cut before' | 'cut after' | 'swallow' | 'hold';
+/**
+ * What to do with bytes that the client sends. `cut before`: the server gets nothing of them; `cut
+ * inside`: only their first half; `cut after`: all, but its answer is lost; `cut answered`: the
+ * client gets the first piece of the answer, then the connection ends.
+ */
+export type Verdict =
+  'pass' | 'cut before' | 'cut inside' | 'cut after' | 'cut answered' | 'swallow' | 'hold';
 
 /** A running proxy. */
 export interface Proxy extends AsyncDisposable {
@@ -43,6 +48,18 @@ export async function startProxy(target: string): Promise<Proxy> {
         return;
       }
       if (verdict === 'swallow') return;
+      if (verdict === 'cut inside') {
+        client.destroy();
+        upstream.end(chunk.subarray(0, chunk.length >> 1));
+        return;
+      }
+      if (verdict === 'cut answered') {
+        upstream.once('data', () => {
+          client.end(() => {
+            cut();
+          });
+        });
+      }
       // Reads nothing more: the client's buffers fill up.
       if (verdict === 'hold') client.pause();
       upstream.write(chunk);

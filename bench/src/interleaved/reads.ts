@@ -10,6 +10,7 @@
 
 import type pg from 'pg';
 
+import { latenciesOfOne } from '../one-client.js';
 import type { Side } from '../sides.js';
 import { onOne } from '../sides.js';
 import type { SuitePlan } from '../suite.js';
@@ -188,15 +189,14 @@ async function repeated(
   way: Way,
   seconds: number,
 ): Promise<ReadCell> {
-  const timesMs: number[] = [];
-  const untilMs = performance.now() + seconds * 1000;
-  while (timesMs.length < 3 || performance.now() < untilMs) {
-    const startMs = performance.now();
+  const ask = async (): Promise<void> => {
     const { rows } = await client.query<{ n: string; total: string }>(question.text);
-    timesMs.push(performance.now() - startMs);
     check(question, rows);
-  }
-  const [firstMs = Number.NaN, ...others] = timesMs;
+  };
+  const startMs = performance.now();
+  await ask();
+  const firstMs = performance.now() - startMs;
+  const others = await latenciesOfOne(question.name, seconds, ask, 2);
   const medianMs = median(others);
   return { question: question.name, way: way.name, firstMs, medianMs, runs: others.length };
 }

@@ -27,7 +27,7 @@ export interface JobsPlan extends SuitePlan {
 }
 
 /** What one run has found. */
-interface Run {
+export interface JobsRun {
   readonly addedPerSecond: number;
   readonly jobsPerSecond: number;
   readonly p50Ms: number;
@@ -35,12 +35,12 @@ interface Run {
 }
 
 /** What the runs of one system have found on one server. */
-interface Cell {
+export interface JobsCell {
   readonly system: string;
   readonly workers: number;
   readonly side: Side['name'];
   /** The median of each number; undefined if the system does not run there. */
-  readonly run: Run | undefined;
+  readonly run: JobsRun | undefined;
   /** Why it does not run. */
   readonly reason: string | undefined;
 }
@@ -82,7 +82,7 @@ class Seen {
 /** Runs the suite; returns the files written. */
 export async function runJobs(plan: JobsPlan): Promise<string[]> {
   const wanted = plan.only?.split('|');
-  const cells: Cell[] = [];
+  const cells: JobsCell[] = [];
   for (const system of SYSTEMS) {
     for (const workers of plan.workers) {
       const name = `${system.name}, ${workers} workers`;
@@ -103,9 +103,9 @@ async function cellOf(
   workers: number,
   side: Side,
   plan: JobsPlan,
-): Promise<Cell> {
+): Promise<JobsCell> {
   const where = { system: system.name, workers, side: side.name };
-  const runs: Run[] = [];
+  const runs: JobsRun[] = [];
   for (let round = 0; round < plan.rounds; round++) {
     let opened: OpenedQueue;
     try {
@@ -119,13 +119,13 @@ async function cellOf(
       await opened.close();
     }
   }
-  const medianOf = (name: keyof Run): number => median(runs.map((run) => run[name]));
+  const medianOf = (name: keyof JobsRun): number => median(runs.map((run) => run[name]));
   const [addedPerSecond, jobsPerSecond] = [medianOf('addedPerSecond'), medianOf('jobsPerSecond')];
   const latency = { p50Ms: medianOf('p50Ms'), p99Ms: medianOf('p99Ms') };
   return { ...where, run: { addedPerSecond, jobsPerSecond, ...latency }, reason: undefined };
 }
 
-async function oneRun(queue: OpenedQueue, workers: number, plan: JobsPlan): Promise<Run> {
+async function oneRun(queue: OpenedQueue, workers: number, plan: JobsPlan): Promise<JobsRun> {
   const seen = new Seen();
   let startMs = performance.now();
   await queue.add(0, plan.queued);
@@ -165,11 +165,11 @@ function messageOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
 }
 
-function reasonOf({ system, side, reason }: Cell): string[] {
+function reasonOf({ system, side, reason }: JobsCell): string[] {
   return reason === undefined ? [] : [`${system} does not run on ${side}: ${reason}`];
 }
 
-function tableOf(cells: readonly Cell[]): string[][] {
+function tableOf(cells: readonly JobsCell[]): string[][] {
   const head = ['queue', 'workers', 'server', 'jobs/s', 'added/s', 'p50 ms', 'p99 ms'];
   const rows = cells.map(({ system, workers, side, run }) => {
     const found =

@@ -4,11 +4,21 @@
 
 import type { TimelineEntry } from '@braiddb/sdk';
 
+import type { FairnessRound } from '../fairness.js';
+import type { JobsCell } from '../jobs/index.js';
+import type { QueueCell } from '../queue.js';
 import type { Comparison } from '../sides.js';
 import type { Bar, Caption, Line, Spread } from './charts.js';
 import { bars, lines, ratios, spreadOf } from './charts.js';
 import type { Picture } from './draw.js';
-import type { BankResult, BatcherResult, LineitemCell, YcsbResult } from './results.js';
+import type {
+  BankResult,
+  BatcherResult,
+  LineitemCell,
+  NetworkResult,
+  ScanResult,
+  YcsbResult,
+} from './results.js';
 import { timelines } from './timeline.js';
 
 /** What every results file begins with. */
@@ -24,8 +34,13 @@ const MAKERS = {
   lineitem,
   batcher,
   bank,
+  network,
+  scan,
   timelines: transfers,
   ycsb,
+  fairness,
+  jobs,
+  queue,
 };
 
 /** The pictures of a results file; none where a suite has none. */
@@ -146,6 +161,36 @@ function bank(
   return [bars(name, captionOf(results, title), values)];
 }
 
+function network(
+  name: string,
+  results: Results & { readonly results: readonly NetworkResult[] },
+): Picture[] {
+  const panels = [...new Set(results.results.map(({ roundTripMs }) => roundTripMs))];
+  const values = results.results.map(({ side, roundTripMs, client, rounds }): Bar => {
+    const panel = `${roundTripMs} ms a round trip${roundTripMs === panels[0] ? ', ms' : ''}`;
+    const category = `${side}, ${client}`;
+    return { panel, category, group: side, ...spreadOf(rounds.map(({ p50Ms }) => p50Ms)) };
+  });
+  const title = 'A transaction of four statements, median milliseconds, by client and distance';
+  return [bars(name, captionOf(results, title), values)];
+}
+
+function scan(
+  name: string,
+  results: Results & { readonly rows: number; readonly results: readonly ScanResult[] },
+): Picture[] {
+  const values = results.results.flatMap(({ server, coldMs, warm }): Bar[] => {
+    const of = { category: server, group: server.split(',')[0] ?? server };
+    const warmMs = warm.map(({ p50Ms }) => p50Ms);
+    return [
+      { panel: 'cold, milliseconds', ...of, ...spreadOf(coldMs) },
+      { panel: 'warm, milliseconds', ...of, ...spreadOf(warmMs) },
+    ];
+  });
+  const title = `A full scan of ${results.rows} rows, cold and warm`;
+  return [bars(name, captionOf(results, title), values)];
+}
+
 function transfers(
   _name: string,
   results: Results & {
@@ -198,5 +243,58 @@ function ycsb(
     const words = picture.replaceAll('-', ', ');
     const title = `YCSB ${words}${load} (RC: READ COMMITTED, else SERIALIZABLE)`;
     return bars(`${name}-${picture}`, captionOf(results, title), values);
+  });
+}
+
+function fairness(
+  name: string,
+  results: Results & { readonly rounds: readonly FairnessRound[] },
+): Picture[] {
+  const names = new Set(results.rounds.map(({ side, neighbours }) => `${side}, ${neighbours}`));
+  const values = [...names].flatMap((category): Bar[] => {
+    const own = results.rounds.filter(
+      ({ side, neighbours }) => `${side}, ${neighbours}` === category,
+    );
+    const group = own[0]?.side ?? '';
+    const bar = (panel: string, field: 'p50Ms' | 'p99Ms'): Bar => {
+      return { panel, category, group, ...spreadOf(own.map((round) => round[field])) };
+    };
+    return [bar('median, ms', 'p50Ms'), bar('99th percentile, ms', 'p99Ms')];
+  });
+  const title = 'A point select beside connections that compute without an end';
+  return [bars(name, captionOf(results, title), values)];
+}
+
+function jobs(name: string, results: Results & { readonly cells: readonly JobsCell[] }): Picture[] {
+  const values = results.cells.flatMap(({ system, workers, side, run }): Bar[] => {
+    if (run === undefined) return [];
+    const of = { category: `${side}, ${system}, ${workers} workers`, group: side };
+    const latency = { middle: run.p50Ms, low: run.p50Ms, high: run.p99Ms };
+    return [
+      { panel: 'jobs a second', ...of, ...spreadOf([run.jobsPerSecond]) },
+      { panel: 'latency, ms: median, line to the 99th percentile', ...of, ...latency },
+    ];
+  });
+  return [bars(name, captionOf(results, 'Queues of jobs, by system and workers'), values)];
+}
+
+function queue(
+  name: string,
+  results: Results & { readonly cells: readonly QueueCell[] },
+): Picture[] {
+  const kinds = [...new Set(results.cells.map(({ kind }) => kind))];
+  return kinds.map((kind) => {
+    const cells = results.cells.filter((cell) => cell.kind === kind);
+    const series = cells.map(({ side, workers, slices }): Line => {
+      const points = slices.map((perSecond, slice) => ({ x: slice + 1, ...spreadOf([perSecond]) }));
+      return { series: `${side}, ${workers} workers`, isDashed: side === 'PostgreSQL', points };
+    });
+    const caption = captionOf(results, `A queue as it is worked off, ${kind}: jobs a second`);
+    return lines(
+      `${name}-${kind}`,
+      caption,
+      { x: 'slice of the jobs', y: 'jobs a second' },
+      series,
+    );
   });
 }

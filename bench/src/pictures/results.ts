@@ -2,6 +2,7 @@
  * What the suites write into their results files, as far as pictures show it.
  */
 
+import type { OneClient } from '../one-client.js';
 import type { Side } from '../sides.js';
 import type { Cell, YcsbSide } from '../ycsb/cell.js';
 import type { YcsbRound } from '../ycsb/load.js';
@@ -21,6 +22,16 @@ export interface BankResult {
   readonly roundTrips?: number | undefined;
 }
 
+/** One client library on one server, at one distance. */
+export interface NetworkResult {
+  readonly side: Side['name'];
+  /** Milliseconds that the proxy adds to a round trip. */
+  readonly roundTripMs: number;
+  readonly client: string;
+  /** Transactions of each round, and how many round trips one of them took. */
+  readonly rounds: (OneClient & { readonly roundTrips: number })[];
+}
+
 /** A setting of the batcher under a load. */
 export interface BatcherResult {
   readonly side: Side['name'];
@@ -28,6 +39,22 @@ export interface BatcherResult {
   readonly load: string;
   /** Rows a second of each round, after its first second. */
   readonly rounds: number[];
+}
+
+/** Latencies of single rows that come at a fixed pace. */
+export interface BatcherLatency {
+  readonly side: Side['name'];
+  readonly setting: string;
+  readonly load: string;
+  readonly rounds: OneClient[];
+}
+
+/** Full scans of a table by one server. */
+export interface ScanResult {
+  readonly server: string;
+  /** Milliseconds of the first scan of each round. */
+  readonly coldMs: number[];
+  readonly warm: OneClient[];
 }
 
 /** The kind of statement of the lineitem suite. */

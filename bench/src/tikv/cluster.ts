@@ -14,8 +14,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Delay } from './proxy.js';
-import { noDelay, Proxy } from './proxy.js';
+import type { Delay } from '../delay-proxy.js';
+import { noDelay, Proxy } from '../delay-proxy.js';
 
 /** A cluster that runs. */
 export interface Cluster {

@@ -18,7 +18,7 @@ import type { Cluster, Place } from './cluster.js';
 import { atRoundTrips } from './cluster.js';
 import type { Gateway, Spent, StartGateway } from './gateway.js';
 import { each, idle, onGateway, spent, splitTable, untilFast, withGateways } from './gateway.js';
-import { realRoundTripMs } from './proxy.js';
+import { realRoundTripMs } from '../delay-proxy.js';
 
 /** What to do, and how long. */
 export interface TransfersPlan {

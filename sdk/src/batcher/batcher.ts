@@ -32,7 +32,7 @@ import type { QueryOptions } from '../options/index.js';
 import { readQueryOptions } from '../options/index.js';
 import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
-import { retryTransient, sendBatch } from './send.js';
+import type * as Sending from './send.js';
 import type { StatementTemplate, Table } from './table.js';
 import { columnsOf, sameTable, sizeOf } from './table.js';
 
@@ -100,6 +100,8 @@ export class BatcherCore {
   /** By the properties in the order of a row. */
   readonly #orders = new Map<string, ColumnSet>();
   #table: Table | undefined;
+  /** How batches are sent; loaded with the first description of the table. */
+  #sending: typeof Sending | undefined;
   /** A row does not fit the table as it was described: rows wait until that has been done again. */
   #stale = false;
   #describing = false;
@@ -227,7 +229,8 @@ export class BatcherCore {
       const { scheduler, describe } = this.#target;
       const { attemptsMax, deadlineMs } = this.#settings;
       const patience = { canRepeat: true, scheduler, attemptsMax, deadlineMs };
-      this.#adopt(await retryTransient(patience, scheduler.now(), describe));
+      this.#sending ??= await import('./send.js');
+      this.#adopt(await this.#sending.retryTransient(patience, scheduler.now(), describe));
     } catch (error) {
       for (const pending of this.#held.splice(0)) {
         pending.stopListening();
@@ -384,8 +387,10 @@ export class BatcherCore {
       ...{ table: name, mode, rows },
       ...{ statements: undefined, rejected: undefined },
     });
+    const sending = this.#sending;
+    if (sending === undefined) throw new Error('a batch of a table that is not known');
     const { statements, rejected } = await traced(batchTraces, makeTrace, async (trace) => {
-      const outcome = await sendBatch(sender, batch, (entry) => {
+      const outcome = await sending.sendBatch(sender, batch, (entry) => {
         this.#queue.settled(entry);
       });
       const { statements, rejected } = outcome;

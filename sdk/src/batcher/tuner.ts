@@ -3,13 +3,16 @@
  *
  * Hill climbing on measured throughput: it tries neighbours of the best setting so far. It keeps a
  * setting that is better by more than the noise, and goes on in that direction. When no neighbour
- * is better it stays, and tries again later, or soon after the throughput has changed by itself.
+ * is better it stays, and tries a single neighbour now and then: every trial costs throughput. After
+ * the throughput has changed by itself it searches again.
  * A clear gain is kept at once. A small gain is measured again, in turn with the best, because
- * servers and clients stall now and then. It learns only while rows are waiting: a batcher with nothing to do has no throughput worth comparing.
+ * servers and clients stall now and then. A search leaves out what lies beyond a setting that was
+ * worse. It learns only while rows are waiting: a batcher with nothing to do has no throughput worth
+ * comparing.
  *
  * ```text
  *   trial ─ clearly better ─► keep, the same step again …     settled ── hold for holdMs ──► trials
- *     │  └─ perhaps ─► best again ─► trial again ─┐              │
+ *     │  └─ perhaps ─► best again ─► trial again ─┐              │ one trial ─► settled again
  *     └─ not better ─► next kind of trial ◄───────┴─ none left ──┴─ rate stays changed ──► trials
  * ```
  *
@@ -36,12 +39,18 @@ export interface TunerLimits {
   readonly inFlightMax: number;
 }
 
-/** Rows and statements in flight at the start. */
-const START: BatchSetting = { rows: 256, inFlight: 2 };
+/** Rows and statements in flight at the start: a batch that even a slow server answers soon. */
+const START: BatchSetting = { rows: 256, inFlight: 3 };
+/** Where batches at the start take at most this long, in milliseconds, the search begins further on. */
+const FAST_START_MS = 25;
+/** Batches that show it. */
+const START_BATCHES = 3;
+/** What the rows of the start are then multiplied with: in the middle of what is best for most. */
+const START_FACTOR = 4;
 /** A measurement takes at least this long, in milliseconds. */
 const WINDOW_MS = 60;
 /** And this many batches beyond those that were sent with the setting before. */
-const WINDOW_BATCHES = 6;
+const WINDOW_BATCHES = 8;
 /** A measurement that takes this long counts with fewer batches. */
 const WINDOW_MS_MAX = 250;
 /** A trial that is worse than the best by this factor ends early. */
@@ -60,8 +69,9 @@ const CHANGED_WINDOWS = 3;
 const MEMORY = 0.8;
 /** Where a batch takes this long, smaller ones are tried first: a larger one could take very long. */
 const SLOW_MS = 100;
+/** Milliseconds without a trial after the first search; twice as long each time, up to the most. */
 const HOLD_MS_MIN = 2000;
-const HOLD_MS_MAX = 32_000;
+const HOLD_MS_MAX = 8_000;
 
 type Trial = (setting: BatchSetting) => BatchSetting;
 
@@ -82,6 +92,11 @@ const HALF = 3;
 interface Measured {
   readonly rows: number;
   readonly ms: number;
+}
+
+/** A setting of this search that was worse than the best, in rows a second. */
+interface Rejected extends BatchSetting {
+  readonly rate: number;
 }
 
 const NOTHING: Measured = { rows: 0, ms: 0 };
@@ -105,9 +120,15 @@ export class BatchTuner {
   #trial: { readonly setting: BatchSetting; readonly measured: Measured } | undefined;
   /** The trial was perhaps better: the best is measured once more, then the trial. */
   #doubt = false;
+  /** The batches of the start have shown whether the server is fast. */
+  #hasBegun = false;
   #next = 0;
   /** Trials in a row that were not better. */
   #failed = 0;
+  /** What this search has found to be worse. */
+  #rejected: Rejected[] = [];
+  /** Every kind of trial was made for this load: single trials follow. */
+  #searched = false;
   #settledUntilMs: number | undefined;
   #holdMs = HOLD_MS_MIN;
   /** Measurements in a row that differ from the settled rate, and in which direction. */
@@ -148,11 +169,26 @@ export class BatchTuner {
     this.#rows += rows;
     this.#batches += 1;
     const ms = nowMs - this.#sinceMs;
+    if (!this.#hasBegun) return this.#begin(ms, nowMs);
     const enough = this.#batches >= WINDOW_BATCHES && ms >= WINDOW_MS;
     if (!enough && ms < WINDOW_MS_MAX && !this.#isHopeless(ms)) return undefined;
     const change = this.#decide({ rows: this.#rows, ms }, nowMs);
     this.#measure(nowMs);
     this.#skip = change === undefined ? 0 : Math.max(1, this.setting.inFlight);
+    return change;
+  }
+
+  /** Moves on from the start where batches are fast. */
+  #begin(ms: number, nowMs: number): SettingChange | undefined {
+    if (this.#batches < START_BATCHES) return undefined;
+    this.#hasBegun = true;
+    const { rows, inFlight } = this.#base;
+    if ((ms / this.#batches) * inFlight > FAST_START_MS) return undefined;
+    this.#base = this.#clamp({ rows: rows * START_FACTOR, inFlight });
+    if (this.#base.rows === rows) return undefined;
+    const change = this.#change('keep', { rows: this.#rows, ms });
+    this.#measure(nowMs);
+    this.#skip = inFlight;
     return change;
   }
 
@@ -186,15 +222,17 @@ export class BatchTuner {
     }
     this.#trial = undefined;
     if (ratio > BETTER) {
+      this.#rejected.push({ ...this.#base, rate: rateOf(this.#ofBase) });
       this.#base = trial.setting;
       this.#ofBase = trial.measured;
       this.#failed = 0;
       // What has helped may help again.
       return this.#propose(measured) ?? this.#change('keep', measured);
     }
+    this.#rejected.push({ ...trial.setting, rate: rateOf(trial.measured) });
     this.#failed += 1;
     this.#next = (this.#next + 1) % TRIALS.length;
-    const further = this.#propose(measured);
+    const further = this.#searched ? undefined : this.#propose(measured);
     if (further !== undefined) return further;
     this.#settle(nowMs);
     return this.#change('back', measured);
@@ -204,12 +242,16 @@ export class BatchTuner {
     if (this.#settledUntilMs !== undefined) {
       const changed = this.#hasChanged(measured);
       if (!changed && nowMs < this.#settledUntilMs) return undefined;
-      if (changed) this.#holdMs = HOLD_MS_MIN;
+      if (changed) {
+        this.#holdMs = HOLD_MS_MIN;
+        this.#searched = false;
+      }
       this.#settledUntilMs = undefined;
     } else {
       this.#ofBase = measured;
     }
     this.#failed = 0;
+    this.#rejected = [];
     const { rows, inFlight } = this.#base;
     const batchMs = (measured.ms * rows * inFlight) / measured.rows;
     if (batchMs > SLOW_MS) this.#next = HALF;
@@ -236,11 +278,11 @@ export class BatchTuner {
     return true;
   }
 
-  /** The next trial that the limits allow. */
+  /** The next trial that the limits allow, and that may be better. */
   #propose(measured: Measured): SettingChange | undefined {
     for (; this.#failed < TRIALS.length; this.#failed += 1) {
       const setting = this.#clamp(TRIALS[this.#next]?.(this.#base) ?? this.#base);
-      if (setting.rows !== this.#base.rows || setting.inFlight !== this.#base.inFlight) {
+      if (!this.#isWorse(setting)) {
         this.#trial = { setting, measured: NOTHING };
         return this.#change('trial', measured);
       }
@@ -249,11 +291,26 @@ export class BatchTuner {
     return undefined;
   }
 
+  /** True for the best setting itself, and for what lies at or beyond a setting that was worse. */
+  #isWorse({ rows, inFlight }: BatchSetting): boolean {
+    const base = this.#base;
+    if (rows === base.rows && inFlight === base.inFlight) return true;
+    const rate = rateOf(this.#ofBase);
+    return this.#rejected.some((other) => {
+      if (other.rate > rate) return false;
+      const isBeyond = (at: number, from: number, worse: number): boolean =>
+        from === worse ? at === worse : (at - worse) * (worse - from) >= 0;
+      const inRows = isBeyond(rows, base.rows, other.rows);
+      return inRows && isBeyond(inFlight, base.inFlight, other.inFlight);
+    });
+  }
+
   #change(reason: SettingChange['reason'], measured: Measured): SettingChange {
     return { ...this.setting, rowsPerSecond: rateOf(measured), reason };
   }
 
   #settle(nowMs: number): void {
+    this.#searched = true;
     this.#settledUntilMs = nowMs + this.#holdMs;
     this.#holdMs = Math.min(this.#holdMs * 2, HOLD_MS_MAX);
     this.#other = { count: 0, up: false, measured: NOTHING };

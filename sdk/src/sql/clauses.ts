@@ -57,14 +57,18 @@ export function withClause(text: string, clause: string): string {
   return `${text.slice(0, shape.end)} ${clause}`;
 }
 
-const SPACE = /\s+/y;
+const SPACE = /[ \t\n\r\f]+/y;
+/** A space to some servers and an error to others (PostgreSQL 15), so it is never cut off. */
+const VERTICAL_TAB = '\v';
 const LINE_COMMENT = /--[^\n\r]*/y;
-const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy;
+// To the server every character beyond ASCII is a letter: spaces of Unicode and emoji, too.
+const WORD = /[A-Za-z_\u0080-\u{10FFFF}][\w$\u0080-\u{10FFFF}]*/uy;
 const STRING = /'(?:[^']|'')*'/y;
 const ESCAPE_STRING = /[eE]'(?:[^'\\]|''|\\[\s\S])*'/y;
 const NAME = /"(?:[^"]|"")*"/y;
-const DOLLAR_TAG = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy;
-const NUMBER = /\$?\d[\p{L}\p{N}_.]*/uy;
+const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\u{10FFFF}][\w\u0080-\u{10FFFF}]*)?\$/uy;
+const PARAMETER = /\$\d+/y;
+const NUMBER = /\d[\w.\u0080-\u{10FFFF}]*/uy;
 
 function readShape(text: string): Shape | undefined {
   let at = 0;
@@ -73,6 +77,7 @@ function readShape(text: string): Shape | undefined {
   let first = '';
   let returning = false;
   let closed = false;
+  let before = '';
   const take = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
     return pattern.exec(text)?.[0];
@@ -85,23 +90,42 @@ function readShape(text: string): Shape | undefined {
       continue;
     }
     if (text[at] === ';' && depth === 0) {
-      closed = true;
+      // Semicolons in front of the statement change nothing.
+      closed = first !== '';
       at += 1;
       continue;
     }
     // A second statement: not ours to change.
     if (closed) return undefined;
-    const token = take(ESCAPE_STRING) ?? take(WORD) ?? take(NUMBER) ?? quoted(text, at, take);
+    if (text[at] === VERTICAL_TAB) {
+      at += 1;
+      if (first !== '') end = at;
+      continue;
+    }
+    const token: string | null =
+      take(ESCAPE_STRING) ??
+      take(WORD) ??
+      take(PARAMETER) ??
+      take(NUMBER) ??
+      quoted(text, at, take);
     if (token === null) return undefined;
-    const word = token.toUpperCase();
+    const word = inCapitals(token);
     if (first === '') first = word;
     if (token === '(' || token === '[') depth += 1;
     if (token === ')' || token === ']') depth -= 1;
-    if (depth === 0 && word === 'RETURNING') returning = true;
+    // After a point or AS RETURNING is the name of a column.
+    const isName = before === '.' || before === 'AS';
+    if (depth === 0 && word === 'RETURNING' && !isName) returning = true;
     at += token.length;
     end = at;
+    before = word;
   }
   return depth === 0 ? { first, end, returning } : undefined;
+}
+
+/** A keyword in capitals: the server knows those of ASCII only, so `ſelect` is none. */
+function inCapitals(token: string): string {
+  return /^[A-Za-z]+$/.test(token) ? token.toUpperCase() : token;
 }
 
 /** A block comment, which may hold others; null if it has no end. */

@@ -24,6 +24,17 @@ describe('RETURNING NOTHING', () => {
     [`INSERT INTO t VALUES ('returning')`, `INSERT INTO t VALUES ('returning') RETURNING NOTHING`],
     ['INSERT INTO t SELECT 1/* x */', 'INSERT INTO t SELECT 1 RETURNING NOTHING'],
     ['DELETE FROM t WHERE "a;b" = 1;', 'DELETE FROM t WHERE "a;b" = 1 RETURNING NOTHING'],
+    // Every character beyond ASCII belongs to a name or a tag.
+    ['DELETE FROM t WHERE a = $😀$$;$😀$', 'DELETE FROM t WHERE a = $😀$$;$😀$ RETURNING NOTHING'],
+    [`DELETE FROM 😀E'\\'`, `DELETE FROM 😀E'\\' RETURNING NOTHING`],
+    ['DELETE FROM t\u00a0', 'DELETE FROM t\u00a0 RETURNING NOTHING'],
+    [';;DELETE FROM t;', ';;DELETE FROM t RETURNING NOTHING'],
+    ['DELETE FROM t\v -- x', 'DELETE FROM t\v RETURNING NOTHING'],
+    ['DELETE FROM t WHERE t.returning', 'DELETE FROM t WHERE t.returning RETURNING NOTHING'],
+    [
+      'INSERT INTO t SELECT 1 AS returning',
+      'INSERT INTO t SELECT 1 AS returning RETURNING NOTHING',
+    ],
   ])('goes behind %s', (text, expected) => {
     expect(added(text)).toBe(expected);
     // Remembered, and the same.
@@ -36,6 +47,10 @@ describe('RETURNING NOTHING', () => {
     'insert into t values (1) returning *;',
     'DELETE FROM t /* x */ RETURNING /* y */ "nothing" -- z',
     'DELETE FROM t; DELETE FROM u',
+    'DELETE FROM t;\v',
+    'DELETE FROM t WHERE a = $1RETURNING a',
+    'ınsert into t values (1)',
+    'UPſERT INTO t VALUES (1)',
     'WITH d AS (DELETE FROM t RETURNING id) SELECT * FROM d',
     'WITH d AS (SELECT 1) DELETE FROM t',
     'SELECT 1',

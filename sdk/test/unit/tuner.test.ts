@@ -83,6 +83,33 @@ describe('BatchTuner', () => {
     expect(medianOf(ratios)).toBeGreaterThan(0.95);
   });
 
+  it('keeps near it when rows become wide', () => {
+    const narrow: Server = ({ rows, inFlight }) =>
+      (5 + rows * 0.0055) * Math.max(1, inFlight / 1.6);
+    const wide: Server = ({ rows, inFlight }) =>
+      (5 + rows * 0.013 + Math.max(0, rows - 1024) * 0.004) * Math.max(1, inFlight / 2.2);
+    const found: number[][] = [[], []];
+    for (let seed = 0; seed < 51; seed++) {
+      const adapter = new BatchTuner({ rowsMax: 4096, inFlightMax: 4 });
+      const random = chance(seed);
+      [narrow, wide].forEach((server, place) => {
+        const rate = run(adapter, noisy(server, random), 5000, place * 5000);
+        found[place]?.push((rate * 1.08) / best(server, 4096, 4));
+      });
+    }
+    for (const ratios of found) expect(medianOf(ratios)).toBeGreaterThan(0.95);
+  });
+
+  it('moves on at once where batches are fast, and not where they are slow', () => {
+    const settingAfter = (batchMs: number): BatchSetting => {
+      const adapter = new BatchTuner({ rowsMax: 4096, inFlightMax: 4 });
+      for (let batch = 1; batch <= 4; batch++) adapter.record(256, (batch * batchMs) / 3);
+      return adapter.setting;
+    };
+    expect(settingAfter(5).rows).toBe(1024);
+    expect(settingAfter(50).rows).toBe(256);
+  });
+
   it('climbs to within a tenth of the best setting', () => {
     const adapter = new BatchTuner({ rowsMax: 4096, inFlightMax: 4 });
     const rate = run(adapter, usual, 4000);

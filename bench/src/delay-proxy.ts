@@ -1,11 +1,14 @@
 /**
  * A TCP proxy that makes a connection longer: what comes in on one side goes out on the other after
- * half a round trip, in order, with no limit of bandwidth.
+ * half a round trip, in order, with no limit of bandwidth. It counts round trips.
  *
  * ```text
- *   gateway ──▶ listens here ── half a round trip ──▶ PD or a store
- *   stores  ──▶ listens here ───────── at once ─────▶ PD or a store
+ *   application, gateway ──▶ listens here ── half a round trip ──▶ a server, PD or a store
+ *   stores               ──▶ listens here ───────── at once ─────▶ PD or a store
  * ```
+ *
+ * A round trip begins when a client sends after it has been answered, so messages that travel
+ * together count once.
  *
  * Stores and PD reach each other by the addresses that gateways use, too. Replication between them
  * is not what is asked about, so connections of their own processes are passed on at once: who has
@@ -16,7 +19,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-import { median } from '../suite.js';
+import { median } from './suite.js';
 
 /** What the proxies of a cluster have in common. */
 export interface Delay {
@@ -26,11 +29,13 @@ export interface Delay {
   readonly inner: Set<number>;
   /** Connections so far: of those processes, and of others. */
   readonly connections: { inner: number; outer: number };
+  /** Round trips so far, of all connections. */
+  roundTrips: number;
 }
 
 /** No delay, and nobody inside. */
 export function noDelay(): Delay {
-  return { roundTripMs: 0, inner: new Set(), connections: { inner: 0, outer: 0 } };
+  return { roundTripMs: 0, inner: new Set(), connections: { inner: 0, outer: 0 }, roundTrips: 0 };
 }
 
 /** One proxy, on a port of its own. */
@@ -90,7 +95,27 @@ async function join(
   const halfMs = isInner ? () => 0 : () => delay.roundTripMs / 2;
   pass(client, target, halfMs);
   pass(target, client, halfMs);
+  let isAnswered = true;
+  client.on('data', () => {
+    if (isAnswered) delay.roundTrips += 1;
+    isAnswered = false;
+  });
+  target.on('data', () => {
+    isAnswered = true;
+  });
   client.resume();
+}
+
+/** Half round trips below this, in milliseconds, are waited for exactly: timers are too coarse. */
+const EXACT_BELOW_MS = 5;
+
+/**
+ * Calls back after some milliseconds. A timer counts whole milliseconds, so the rest of a short time
+ * is waited for by turns of the event loop; they keep a core busy.
+ */
+function after(ms: number, call: () => void): void {
+  if (ms >= EXACT_BELOW_MS) setTimeout(call, ms);
+  else setImmediate(call);
 }
 
 /** Passes on what comes, later; and the end. */
@@ -102,13 +127,14 @@ function pass(from: Socket, to: Socket, halfMs: () => number): void {
   };
   const writeDue = (): void => {
     let [next] = waiting;
-    // A timer counts whole milliseconds and may come a little early.
-    while (next !== undefined && next.dueMs <= performance.now() + 0.5) {
+    // A timer may come a little early.
+    const earlyMs = halfMs() < EXACT_BELOW_MS ? 0 : 0.5;
+    while (next !== undefined && next.dueMs <= performance.now() + earlyMs) {
       write(next.chunk);
       waiting.shift();
       [next] = waiting;
     }
-    if (next !== undefined) setTimeout(writeDue, next.dueMs - performance.now());
+    if (next !== undefined) after(next.dueMs - performance.now(), writeDue);
   };
   const add = (chunk: Buffer | undefined): void => {
     const delayMs = halfMs();
@@ -117,7 +143,7 @@ function pass(from: Socket, to: Socket, halfMs: () => number): void {
       return;
     }
     waiting.push({ dueMs: performance.now() + delayMs, chunk });
-    if (waiting.length === 1) setTimeout(writeDue, delayMs);
+    if (waiting.length === 1) after(delayMs, writeDue);
   };
   from.on('data', add);
   from.once('end', () => {
