@@ -56,7 +56,8 @@ function program(name, command, ...args) {
 /** The npm packages, others' and ours. */
 async function packages() {
   if (!(await install())) print('npm packages: already installed');
-  const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
+  const libraries = ['kysely', 'drizzle', 'knex', 'typeorm', 'prisma'];
+  const names = ['sdk', 'server', ...libraries, 'opentelemetry', 'queue'];
   const published = names.map((name) => `@braiddb/${name}`);
   const own = ['iot-worker', 'fastify-kysely', '@braiddb/bench'];
   await buildPackages([...published, ...own], BESIDE_CARGO);
@@ -100,6 +101,9 @@ async function main() {
     part('server from npm', ofPackage('sdk/packages/server')),
     part('Kysely dialect', ofPackage('sdk/packages/kysely')),
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
+    part('Knex transactions', ofPackage('sdk/packages/knex')),
+    part('TypeORM transactions', ofPackage('sdk/packages/typeorm')),
+    part('Prisma adapter', ofPackage('sdk/packages/prisma')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
     part('queue', ofPackage('sdk/packages/queue')),
     part(

@@ -90,7 +90,7 @@ withBinary('the packed packages', (binary) => {
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
     const first = tarballs.filter(
-      (path) => !/braiddb-(kysely|drizzle|opentelemetry|queue)-/.test(path),
+      (path) => !/braiddb-(kysely|drizzle|knex|typeorm|prisma|opentelemetry|queue)-/.test(path),
     );
     await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
