@@ -16,14 +16,14 @@ export interface Attempt {
 
 /** What this package uses of a Prisma client. */
 export interface PrismaClientLike {
-  // Prisma's own signatures differ from client to client; the function gets a client without these.
-  $transaction(fn: (tx: never) => Promise<never>, options?: object): Promise<unknown>;
+  // Prisma generates its signatures: any will do here.
+  readonly $transaction: (...args: never[]) => unknown;
 }
 
 /** A Prisma client inside a transaction. */
 export type TransactionClient<Client> = Omit<
   Client,
-  '$connect' | '$disconnect' | '$extends' | '$on' | '$transaction' | '$use'
+  '$connect' | '$disconnect' | '$extends' | '$on' | '$use'
 >;
 
 /** What runs inside a transaction. It may be run several times: see {@link transaction}. */
@@ -57,7 +57,7 @@ export async function transaction<Client extends PrismaClientLike, T>(
     throw new UsageError('transaction takes a function as its second argument');
   }
   if (typeof (prisma as Partial<Client>).$transaction !== 'function') {
-    throw new UsageError('the Prisma client is a transaction: it cannot be run again from here');
+    throw new UsageError('the Prisma client is a transaction: it cannot run again from here');
   }
   const db = databases.get(prisma) ?? (await databaseOf(prisma));
   let value: T | undefined;
@@ -97,7 +97,7 @@ async function databaseOf(prisma: PrismaClientLike): Promise<Database> {
   const asked = withContext({ inquiry }, () => begin(prisma, () => Promise.resolve()));
   // An error is the answer, or the reason why Prisma could not connect.
   const failure = await asked.then(
-    () => new UsageError('the Prisma client has another adapter than PrismaBraid'),
+    () => new UsageError('the Prisma client is a transaction, or has another adapter'),
     (error: unknown) => error,
   );
   const { database } = inquiry;
