@@ -59,7 +59,8 @@ async function packages() {
   const libraries = ['kysely', 'drizzle', 'knex', 'typeorm', 'prisma'];
   const names = ['sdk', 'server', ...libraries, 'opentelemetry', 'queue'];
   const published = names.map((name) => `@braiddb/${name}`);
-  const own = ['iot-worker', 'fastify-kysely', '@braiddb/bench'];
+  const banks = ['drizzle-bank', 'knex-bank', 'typeorm-bank'];
+  const own = ['iot-worker', 'fastify-kysely', ...banks, '@braiddb/bench'];
   await buildPackages([...published, ...own], BESIDE_CARGO);
 }
 
@@ -112,6 +113,9 @@ async function main() {
     ),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
+    part('example drizzle', ofPackage('examples/drizzle')),
+    part('example knex', ofPackage('examples/knex')),
+    part('example typeorm', ofPackage('examples/typeorm')),
     part('bench pictures', ofPackage('bench')),
     part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),
   ]);

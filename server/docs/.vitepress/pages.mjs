@@ -23,6 +23,10 @@ export const SOURCES = [
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
   ['examples/fastify-kysely/README.md', 'examples/fastify-kysely.md'],
+  ['examples/drizzle/README.md', 'examples/drizzle.md'],
+  ['examples/knex/README.md', 'examples/knex.md'],
+  ['examples/typeorm/README.md', 'examples/typeorm.md'],
+  ['examples/prisma/README.md', 'examples/prisma.md'],
 ];
 
 const pages = (folder, names) =>
@@ -38,6 +42,10 @@ export const SIDEBAR = [
       'own-suites': 'Own suites of tools',
       'examples/iot-worker': 'Example: IoT worker',
       'examples/fastify-kysely': 'Example: shop',
+      'examples/drizzle': 'Example: Drizzle',
+      'examples/knex': 'Example: Knex',
+      'examples/typeorm': 'Example: TypeORM',
+      'examples/prisma': 'Example: Prisma',
       benchmarks: 'Benchmarks',
     }),
   },
@@ -45,6 +53,7 @@ export const SIDEBAR = [
     text: 'Guides',
     items: pages('guides/', {
       'transactions-and-retries': 'Transactions and retries',
+      'orms-and-query-builders': 'ORMs and query builders',
       'parallel-writes': 'Parallel writes',
       queues: 'Queues',
       'multi-row-writes': 'Multi-row writes',
