@@ -1,6 +1,6 @@
 /**
- * `npm start` of an example: installs and builds what is missing, then runs the example. Uses nothing
- * but Node, so that it works in a fresh clone with Rust, Node and npm.
+ * `npm start` of an example: installs and builds what is missing, then runs the example. Uses
+ * nothing but Node, so that it works in a fresh clone with Rust, Node and npm.
  *
  * DATABASE_URL names a server of yours. Without it the example starts one of its own: the binary of
  * BRAIDDB_BINARY, or that of this repository, which is built if it is missing.

@@ -36,7 +36,7 @@ export interface TestedLibrary<Handle> extends AsyncDisposable {
   query(text: string, handle?: Handle): Promise<Record<string, unknown>[]>;
 }
 
-/** Opens a library with a pool of so many connections. */
+/** Opens a library; its pool has `connections` connections at most. */
 export type OpenLibrary<Handle> = (
   url: string,
   connections: number,

@@ -16,14 +16,14 @@ export interface Transfer {
   amount: number;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- TypeORM's way
+// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
 export const Account = new EntitySchema<Account>({
   name: 'account',
   columns: { id: { type: 'int', primary: true }, balance: { type: 'int' } },
   checks: [{ name: 'account_balance', expression: 'balance >= 0' }],
 });
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- TypeORM's way
+// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
 export const Transfer = new EntitySchema<Transfer>({
   name: 'transfer',
   columns: {

@@ -34,7 +34,7 @@ import { settlesWithin, systemScheduler } from '../scheduler.js';
 import { retrying } from '../transaction/retry.js';
 import { ConnectionWatch, reportsLoss } from './watch.js';
 
-/** Milliseconds to wait for an answer to COMMIT, ROLLBACK or a cancelled statement after an abort. */
+/** Milliseconds to wait after an abort for COMMIT, ROLLBACK or a cancelled statement. */
 const GRACE_MS = 5000;
 
 /** What the function of a transaction is told about its run. */
@@ -75,10 +75,11 @@ export interface Library<Handle> {
 }
 
 /**
- * Runs a function in a transaction of a library, and again after a transient failure without effect.
- * Options, limits and pauses are those of `db.transaction`. Fails with a {@link RetriesExhaustedError}
- * at a limit, a {@link CommitUnknownError} if the answer to COMMIT was lost, an {@link OptionError} for
- * a wrong option, the reason of the signal if that aborts, and with what the function throws.
+ * Runs a function in a transaction of a library, and again after a transient failure without
+ * effect. Options, limits and pauses are those of `db.transaction`. Fails with a {@link
+ * RetriesExhaustedError} at a limit, a {@link CommitUnknownError} if the answer to COMMIT was
+ * lost, an {@link OptionError} for a wrong option, the reason of the signal if that aborts, and
+ * with what the function throws.
  */
 export async function wrapTransaction<Handle, T>(
   library: Library<Handle>,
@@ -123,7 +124,7 @@ async function begin<Handle>(
   }
 }
 
-/** True if the connection is known to be the reason; anything may fail before a transaction begins. */
+/** True if the connection is known to be the reason: before BEGIN anything may fail. */
 function isFault(error: ConnectionError): boolean {
   return error.errno !== undefined || error.sqlstate !== undefined || reportsLoss(error);
 }
@@ -185,7 +186,7 @@ class WrappedAttempt<Handle> {
     return status === 'T' || status === 'E';
   }
 
-  /** The error of the SDK where the transaction runs again or may have committed; else the error. */
+  /** The error of the SDK if the transaction runs again or may have committed; else the error. */
   #judge(error: unknown): unknown {
     // What a library does after COMMIT may fail: that is no reason to run the function again.
     if (this.#watch.committed) return error;

@@ -1,8 +1,8 @@
 /**
  * What a connection of `pg` reports while another library uses it.
  *
- * Libraries wrap the errors of `pg`, and some hide them. The connection itself reports its loss, the
- * errors of the server, and whether COMMIT has committed or rolled back.
+ * Libraries wrap the errors of `pg`, and some hide them. The connection itself reports its loss,
+ * the errors of the server, and whether COMMIT has committed or rolled back.
  */
 
 import type pg from 'pg';
@@ -53,7 +53,7 @@ export class ConnectionWatch {
     return this.#lastTag === 'COMMIT';
   }
 
-  /** The error that has failed a transaction whose COMMIT rolled back; undefined if it committed. */
+  /** The error that has failed a transaction whose COMMIT rolled back. */
   get rolledBack(): Error | undefined {
     if (this.#lastTag !== 'ROLLBACK') return undefined;
     const message = 'the transaction had failed, so COMMIT rolled it back';
@@ -62,8 +62,8 @@ export class ConnectionWatch {
   }
 
   /**
-   * The error of the SDK for what a library, or the function of the caller, has thrown; the error as
-   * it is where it comes neither from the server nor from the loss of this connection.
+   * The error of the SDK for what a library, or the function of the caller, has thrown; the error
+   * as it is where it comes neither from the server nor from the loss of this connection.
    */
   translate(error: unknown): unknown {
     for (const link of causes(error)) {

@@ -1,6 +1,6 @@
 /**
- * `@braiddb/knex`: transactions of Knex that run again after a conflict, for BraidDB, PostgreSQL and
- * CockroachDB.
+ * `@braiddb/knex`: transactions of Knex that run again after a conflict, for BraidDB, PostgreSQL
+ * and CockroachDB.
  *
  * ```text
  *  transaction.ts  transaction(knex, fn): what a caller sees

@@ -14,13 +14,14 @@ export type KnexTransactionFunction<T> = (trx: Knex.Transaction, attempt: Attemp
 /**
  * Runs the whole function again whenever the transaction fails with a transient error and has had
  * no effect, as `db.transaction` of the SDK does. The function must therefore do nothing outside
- * the transaction that cannot be done twice. It leaves `trx.commit` and `trx.rollback` to this call.
+ * the transaction that cannot be done twice. It leaves `trx.commit` and `trx.rollback` to this
+ * call.
  *
- * Options are those of the SDK's `db.transaction`: isolation is SERIALIZABLE unless `isolation` says
- * otherwise, and there are 10 attempts. Fails with a `RetriesExhaustedError` at a limit, and with a
- * `CommitUnknownError` if the answer to COMMIT was lost: then it may have committed. An error that
- * does not pass is thrown as Knex throws it. Fails with a `UsageError` if `knex` is a transaction, or
- * is not for PostgreSQL.
+ * Options are those of the SDK's `db.transaction`: isolation is SERIALIZABLE unless `isolation`
+ * says otherwise, and there are 10 attempts. Fails with a `RetriesExhaustedError` at a limit, and
+ * with a `CommitUnknownError` if the answer to COMMIT was lost: then it may have committed. An
+ * error that does not pass is thrown as Knex throws it. Fails with a `UsageError` if `knex` is a
+ * transaction, or is not for PostgreSQL.
  *
  * SQL: `BEGIN TRANSACTION ISOLATION LEVEL serializable`, your queries, `COMMIT` or `ROLLBACK`.
  *

@@ -18,11 +18,11 @@ export interface PrismaBraidOptions {
 }
 
 /**
- * A driver adapter for Prisma 7 over a database of the SDK. Queries outside of transactions run again
- * where they have had no effect, as those of the SDK do. Transactions of Prisma's own are
- * SERIALIZABLE unless `isolationLevel` says otherwise, and run once: a conflict is Prisma's P2034.
- * `transaction(prisma, fn)` of this package runs them again. Fails with an `OptionError` if `db` is
- * neither a database of the SDK nor a function.
+ * A driver adapter for Prisma 7 over a database of the SDK. Queries outside of transactions run
+ * again where they have had no effect, as those of the SDK do. Transactions of Prisma's own are
+ * SERIALIZABLE unless `isolationLevel` says otherwise, and run once: a conflict is Prisma's
+ * P2034. `transaction(prisma, fn)` of this package runs them again. Fails with an `OptionError`
+ * if `db` is neither a database of the SDK nor a function.
  *
  * SQL: that of Prisma, which never sends BEGIN, COMMIT and ROLLBACK itself.
  */

@@ -8,8 +8,9 @@ import { DriverAdapterError } from '@prisma/driver-adapter-utils';
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT']);
 
 /**
- * What Prisma is to be told. It makes a `PrismaClientKnownRequestError` of it, for example P2034 of
- * 40001 and 40P01. What is neither an error of the server nor of the connection stays as it is.
+ * The error that Prisma expects from its adapter. It makes a `PrismaClientKnownRequestError` of
+ * it, for example P2034 of 40001 and 40P01. What is neither an error of the server nor of the
+ * connection stays as it is.
  */
 export function toPrisma(error: unknown): unknown {
   if (error instanceof DatabaseError) {

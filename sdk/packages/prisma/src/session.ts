@@ -113,7 +113,7 @@ export class DatabaseSession extends Session implements SqlDriverAdapter {
   }
 }
 
-/** A transaction of Prisma, whoever ends it. */
+/** What both kinds of transactions of Prisma have in common. */
 abstract class TransactionSession extends Session implements PrismaTransaction {
   // The SDK sends BEGIN, COMMIT and ROLLBACK; Prisma only logs them.
   readonly options = { usePhantomQuery: true };

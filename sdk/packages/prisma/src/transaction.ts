@@ -43,10 +43,10 @@ const databases = new WeakMap<object, Database>();
  * no effect, as `db.transaction` of the SDK does. The function must therefore do nothing outside
  * the transaction that cannot be done twice. Prisma's limits `maxWait` and `timeout` do not apply.
  *
- * Options, SQL and errors of the transaction are those of the SDK's `db.transaction`: isolation is
- * SERIALIZABLE unless `isolation` says otherwise, and there are 10 attempts. A statement that fails
- * for good throws Prisma's error. Fails with a `UsageError` if `prisma` is a transaction already, or
- * has another adapter than {@link PrismaBraid}.
+ * Options, SQL and errors of the transaction are those of the SDK's `db.transaction`: isolation
+ * is SERIALIZABLE unless `isolation` says otherwise, and there are 10 attempts. A statement that
+ * fails for good throws Prisma's error. Fails with a `UsageError` if `prisma` is a transaction
+ * already, or has another adapter than {@link PrismaBraid}.
  */
 export async function transaction<Client extends PrismaClientLike, T>(
   prisma: Client,

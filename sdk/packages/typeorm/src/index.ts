@@ -1,6 +1,6 @@
 /**
- * `@braiddb/typeorm`: transactions of TypeORM that run again after a conflict, for BraidDB, PostgreSQL
- * and CockroachDB.
+ * `@braiddb/typeorm`: transactions of TypeORM that run again after a conflict, for BraidDB,
+ * PostgreSQL and CockroachDB.
  *
  * ```text
  *  transaction.ts  transaction(dataSource, fn): what a caller sees

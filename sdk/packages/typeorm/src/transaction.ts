@@ -20,14 +20,14 @@ export type TypeOrmTransactionFunction<T> = (
  * the transaction that cannot be done twice. It must read its entities itself: one that was read
  * before, or by an earlier run, has values that the conflict has made old.
  *
- * Options are those of the SDK's `db.transaction`: isolation is SERIALIZABLE unless `isolation` says
- * otherwise, and there are 10 attempts. Fails with a `RetriesExhaustedError` at a limit, and with a
- * `CommitUnknownError` if the answer to COMMIT was lost: then it may have committed. An error that
- * does not pass is thrown as TypeORM throws it. Fails with a `UsageError` if the entity manager is in
- * a transaction, or if the type of the data source is not `postgres`.
+ * Options are those of the SDK's `db.transaction`: isolation is SERIALIZABLE unless `isolation`
+ * says otherwise, and there are 10 attempts. Fails with a `RetriesExhaustedError` at a limit, and
+ * with a `CommitUnknownError` if the answer to COMMIT was lost: then it may have committed. An
+ * error that does not pass is thrown as TypeORM throws it. Fails with a `UsageError` if the
+ * entity manager is in a transaction, or if the type of the data source is not `postgres`.
  *
- * SQL: `START TRANSACTION`, `SET TRANSACTION ISOLATION LEVEL SERIALIZABLE`, your queries, `COMMIT` or
- * `ROLLBACK`.
+ * SQL: `START TRANSACTION`, `SET TRANSACTION ISOLATION LEVEL SERIALIZABLE`, your queries,
+ * `COMMIT` or `ROLLBACK`.
  *
  * @example
  * ```ts

@@ -31,7 +31,7 @@ async function fixtureOn(url: string): Promise<
   }
 > {
   const name = freshName('book');
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- TypeORM's way
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
   const Book = new EntitySchema<Book>({
     name,
     columns: { id: { type: 'int', primary: true }, title: { type: 'text' } },

@@ -13,7 +13,7 @@ interface Book {
   title: string;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- TypeORM's way
+// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
 const Book = new EntitySchema<Book>({
   name: 'book',
   columns: { id: { type: 'int', primary: true }, title: { type: 'text' } },
