@@ -6,7 +6,7 @@
  * BRAIDDB_BINARY, or that of this repository, which is built if it is missing.
  */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { buildServer, install, must, run, targetFolder, top } from './iot-worker/steps.mjs';
@@ -16,6 +16,15 @@ const PACKAGES = ['sdk', 'server', 'kysely', 'drizzle', 'knex', 'typeorm', 'pris
 
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
+/** True if a package has been built, and its sources have not changed since. */
+function isBuilt(folder) {
+  const built = join(folder, 'dist/index.js');
+  if (!existsSync(built)) return false;
+  const { mtimeMs } = statSync(built);
+  const sources = readdirSync(join(folder, 'src'), { recursive: true });
+  return sources.every((name) => statSync(join(folder, 'src', name)).mtimeMs <= mtimeMs);
+}
+
 /** Installs and builds an example; returns its folder. */
 export async function prepare(folder) {
   const { dependencies } = manifestOf(folder);
@@ -23,7 +32,7 @@ export async function prepare(folder) {
   for (const name of PACKAGES) {
     const path = name === 'sdk' ? 'sdk' : `sdk/packages/${name}`;
     const isUsed = name === 'sdk' || Object.hasOwn(dependencies, `@braiddb/${name}`);
-    if (!isUsed || existsSync(join(top, path, 'dist/index.js'))) continue;
+    if (!isUsed || isBuilt(join(top, path))) continue;
     await must('npm', ['run', '--silent', 'build', '--workspace', `@braiddb/${name}`]);
   }
   // An example with a lock file has packages of its own, which the repository does not install.
