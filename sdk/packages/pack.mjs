@@ -45,7 +45,10 @@ import { buildPackages, must, run, top } from '../../examples/iot-worker/steps.m
 import { buildBinaries, stripPrograms } from './build.mjs';
 
 /** The packages with sources, in the order in which they are built. */
-const PACKAGES = ['server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
+const PACKAGES = [
+  ...['server', 'kysely', 'drizzle', 'knex', 'typeorm', 'prisma'],
+  ...['opentelemetry', 'queue'],
+];
 const FOLDERS = ['sdk', ...PACKAGES.map((name) => `sdk/packages/${name}`)];
 
 /** ELF's number of each processor. */

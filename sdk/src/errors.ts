@@ -393,7 +393,7 @@ export function isAmbiguous(error: unknown): boolean {
 }
 
 /** An error and what caused it, outermost first; ends on a loop. */
-function* causes(error: unknown): Generator {
+export function* causes(error: unknown): Generator {
   const seen = new Set<unknown>();
   let link = error;
   while (link instanceof Error && !seen.has(link)) {

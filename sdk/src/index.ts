@@ -7,6 +7,7 @@
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
  *  database/        the type of db    create-once.ts: CREATE … IF NOT EXISTS by several sessions
+ *  wrap/            transactions of other libraries that run again: `@braiddb/sdk/wrap`
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
  *  reserve/         a connection of the pool for one user
  *  listen/          notifications, on a connection of their own

@@ -56,9 +56,12 @@ function program(name, command, ...args) {
 /** The npm packages, others' and ours. */
 async function packages() {
   if (!(await install())) print('npm packages: already installed');
-  const names = ['sdk', 'server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
+  const libraries = ['kysely', 'drizzle', 'knex', 'typeorm', 'prisma'];
+  const names = ['sdk', 'server', ...libraries, 'opentelemetry', 'queue'];
   const published = names.map((name) => `@braiddb/${name}`);
-  const own = ['iot-worker', 'fastify-kysely', 'ledger', 'test-suite', '@braiddb/bench'];
+  const banks = ['drizzle-bank', 'knex-bank', 'typeorm-bank'];
+  const examples = ['iot-worker', 'fastify-kysely', 'ledger', 'test-suite', ...banks];
+  const own = [...examples, '@braiddb/bench'];
   await buildPackages([...published, ...own], BESIDE_CARGO);
 }
 
@@ -100,6 +103,9 @@ async function main() {
     part('server from npm', ofPackage('sdk/packages/server')),
     part('Kysely dialect', ofPackage('sdk/packages/kysely')),
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
+    part('Knex transactions', ofPackage('sdk/packages/knex')),
+    part('TypeORM transactions', ofPackage('sdk/packages/typeorm')),
+    part('Prisma adapter', ofPackage('sdk/packages/prisma')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
     part('queue', ofPackage('sdk/packages/queue')),
     part(
@@ -110,6 +116,9 @@ async function main() {
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('example ledger', ofPackage('examples/ledger')),
     part('example test-suite', ofPackage('examples/test-suite')),
+    part('example drizzle', ofPackage('examples/drizzle')),
+    part('example knex', ofPackage('examples/knex')),
+    part('example typeorm', ofPackage('examples/typeorm')),
     part('bench pictures', ofPackage('bench')),
     part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),
   ]);

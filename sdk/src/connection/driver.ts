@@ -149,6 +149,11 @@ export function isServerMessage(error: unknown): boolean {
   return error instanceof Error && typeof (error as { severity?: unknown }).severity === 'string';
 }
 
+/** True if no statement is running or waiting. */
+export function isIdle(client: pg.ClientBase): boolean {
+  return inside(client).readyForQuery;
+}
+
 /** Cuts the connection without a goodbye. */
 export function destroy(client: pg.ClientBase): void {
   inside(client).connection.stream.destroy();

@@ -15,7 +15,8 @@ const METHODS_MAX = 25;
 const PARAMETERS_MAX = 6;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const packages = ['server', 'kysely', 'drizzle', 'opentelemetry', 'queue'];
+const libraries = ['kysely', 'drizzle', 'knex', 'typeorm', 'prisma'];
+const packages = ['server', ...libraries, 'opentelemetry', 'queue'];
 const folders = ['src', ...packages.map((name) => `packages/${name}/src`)];
 const paths = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -90,7 +90,7 @@ withBinary('the packed packages', (binary) => {
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
     const first = tarballs.filter(
-      (path) => !/braiddb-(kysely|drizzle|opentelemetry|queue)-/.test(path),
+      (path) => !/braiddb-(kysely|drizzle|knex|typeorm|prisma|opentelemetry|queue)-/.test(path),
     );
     await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
@@ -228,6 +228,24 @@ withBinary('the packed packages', (binary) => {
       await server.close();`;
     await writeFile(join(project, 'driver.mjs'), code);
     expect(await run(process.execPath, ['driver.mjs'], { cwd: project })).toBe('1\n');
+  }, 120_000);
+
+  it('have transactions for Knex', async (context) => {
+    skipUnlessInstalled(context);
+    const wrapper = tarballs.find((path) => path.includes('braiddb-knex-')) ?? '';
+    await run('npm', [...INSTALL, wrapper, 'knex@3.3.0'], { cwd: project });
+    const code = `
+      import { transaction } from '@braiddb/knex';
+      import { startServer } from '@braiddb/server';
+      import knex from 'knex';
+      const server = await startServer();
+      const db = knex({ client: 'pg', connection: server.url });
+      const { rows } = await transaction(db, (trx) => trx.raw('SELECT 1::int4 AS one'));
+      console.log(rows[0].one);
+      await db.destroy();
+      await server.close();`;
+    await writeFile(join(project, 'wrapper.mjs'), code);
+    expect(await run(process.execPath, ['wrapper.mjs'], { cwd: project })).toBe('1\n');
   }, 120_000);
 
   it('have a dialect for Kysely', async (context) => {

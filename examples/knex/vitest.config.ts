@@ -1,0 +1,23 @@
+import { fileURLToPath } from 'node:url';
+
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string =>
+  fileURLToPath(new URL(`../../sdk/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: {
+      '@braiddb/sdk/wrap': source('src/wrap/index.ts'),
+      '@braiddb/sdk': source('src/index.ts'),
+      '@braiddb/server': source('packages/server/src/index.ts'),
+      '@braiddb/knex': source('packages/knex/src/index.ts'),
+    },
+  },
+  test: {
+    globalSetup: ['../../sdk/test/setup.ts'],
+    include: ['test/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});

@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url';
+
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string =>
+  fileURLToPath(new URL(`../../sdk/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: {
+      '@braiddb/sdk': source('src/index.ts'),
+      '@braiddb/server': source('packages/server/src/index.ts'),
+      '@braiddb/prisma': source('packages/prisma/src/index.ts'),
+    },
+  },
+  test: {
+    globalSetup: ['../../sdk/test/setup.ts'],
+    include: ['test/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
