@@ -23,17 +23,11 @@ import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
 import { nameOption } from './options/checks.js';
-import type {
-  CloseOptions,
-  ConnectOptions,
-  QueryOptions,
-  Settings,
-  TransactionOptions,
-} from './options/index.js';
+import type { ConnectOptions, Settings } from './options/connect.js';
+import type { CloseOptions, QueryOptions, TransactionOptions } from './options/index.js';
 import {
   joinOptions,
   readCloseOptions,
-  readConnectOptions,
   readQueryOptions,
   readStreamOptions,
   readTransactionOptions,
@@ -78,6 +72,7 @@ export async function connect(
   if (!ownPool && typeof (target as Partial<pg.Pool> | null)?.connect !== 'function') {
     throw new OptionError('url', 'must be a URL or a pool');
   }
+  const { readConnectOptions } = await import('./options/connect.js');
   const settings = readConnectOptions(options, ownPool);
   const { pool, hostCount } = ownPool
     ? (await import('./pool/pool.js')).makePool(String(target), settings)

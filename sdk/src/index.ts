@@ -28,7 +28,7 @@
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────
- *  options/         index.ts, batcher.ts: every option, its default and limits    checks.ts
+ *  options/         index.ts, connect.ts, batcher.ts: every option, its default and limits    checks.ts
  *  errors.ts  sqlstates.ts  call-sites.ts  diagnostics.ts  scheduler.ts  abort.ts  server.ts  stats.ts
  * ```
  *
@@ -107,11 +107,10 @@ export {
   UsageError,
 } from './errors.js';
 export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
+export type { ConnectOptions, HostAddress, ParserOptions } from './options/connect.js';
 export type {
   CloseOptions,
-  ConnectOptions,
   Isolation,
-  ParserOptions,
   QueryOptions,
   RetryEvent,
   StreamOptions,

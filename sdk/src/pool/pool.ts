@@ -10,7 +10,7 @@ import { isServerMessage, placeOf, recordingParameters, wireOf } from '../connec
 import type { ConnectTrace } from '../diagnostics.js';
 import { connects, traced } from '../diagnostics.js';
 import { fromConnect, isTransient, OptionError } from '../errors.js';
-import type { Settings } from '../options/index.js';
+import type { Settings } from '../options/connect.js';
 import type { Host } from './hosts.js';
 import { HostList, readHosts } from './hosts.js';
 
@@ -25,8 +25,9 @@ export interface MadePool {
 
 /** Makes a pool; opens no connection yet. */
 export function makePool(url: string, settings: Settings): MadePool {
-  const { scheduler, hosts: more, loadBalance, tls } = settings;
-  const hosts = new HostList(readHosts(url, more), loadBalance === 'random', scheduler);
+  const { scheduler, hosts: more, loadBalance, zone, tls } = settings;
+  const choice = { isRandom: loadBalance === 'random', zone };
+  const hosts = new HostList(readHosts(url, more), choice, scheduler);
   if (tls !== undefined && /[?&]ssl/.test(url)) {
     throw new OptionError('tls', 'not together with sslmode and the like in the URL');
   }

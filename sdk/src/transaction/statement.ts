@@ -10,7 +10,7 @@
  */
 
 import { ConnectionError, RetriesExhaustedError, runsAgain } from '../errors.js';
-import type { Settings } from '../options/index.js';
+import type { Settings } from '../options/connect.js';
 import { retrying } from './retry.js';
 
 /** The commands that take effect as a whole or not at all. */
