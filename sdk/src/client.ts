@@ -22,7 +22,7 @@ import type { Database } from './database/database.js';
 import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
-import { nameOption } from './options/checks.js';
+import { channelOption } from './options/checks.js';
 import type { ConnectOptions, Settings } from './options/connect.js';
 import type { CloseOptions, QueryOptions, TransactionOptions } from './options/index.js';
 import {
@@ -43,7 +43,6 @@ import { makeParsers } from './sql/parsers.js';
 import type { Compiled, Sql } from './sql/template.js';
 import type { DatabaseStats } from './stats.js';
 import { Counts } from './stats.js';
-import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
@@ -113,6 +112,7 @@ async function tokenMaker(
     floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
   const { rows } = await runOn(connection, { text, values: [] });
   if (rows[0]?.known !== true) return undefined;
+  const { ServerClock, uuidOfTime } = await import('./transaction/commit-token.js');
   const clock = new ServerClock(Number(rows[0].now_ms), settings.scheduler.now);
   return () => uuidOfTime(clock.now());
 }
@@ -160,7 +160,9 @@ class DatabaseHandle {
       stream,
       stats: () => this.#stats(),
       reserve: (options: QueryOptions = {}) =>
-        this.#track(() => this.#reserve(joinOptions(bound, readQueryOptions(options)), bound)),
+        this.#track(async () =>
+          this.#reserve(joinOptions(bound, readQueryOptions(options)), bound),
+        ),
       listen: (channels: string | readonly string[], options: ListenOptions = {}) =>
         this.#listen(bound, channels, options),
       close,
@@ -309,7 +311,7 @@ class DatabaseHandle {
     channels: string | readonly string[],
     options: ListenOptions,
   ): NotificationStream<never> {
-    const names = nameOption('channels', channels);
+    const names = channelOption('channels', channels);
     const read = readListenOptions(options);
     const settings = { ...read, ...joinOptions(bound, read) };
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
@@ -339,7 +341,7 @@ class DatabaseHandle {
   ): Promise<T> {
     const [options, fn] = args.length === 1 ? [{}, args[0]] : args;
     if (typeof (fn as unknown) !== 'function') {
-      throw new TypeError('db.transaction takes a function: db.transaction(async (tx) => …)');
+      throw new UsageError('db.transaction takes a function: db.transaction(async (tx) => …)');
     }
     const read = readTransactionOptions(options, this.#context.settings.transaction);
     return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);

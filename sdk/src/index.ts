@@ -105,6 +105,7 @@ export {
   RetriesExhaustedError,
   SerializationError,
   UsageError,
+  ValueError,
 } from './errors.js';
 export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
 export type { ConnectOptions, HostAddress, ParserOptions } from './options/connect.js';

@@ -2,6 +2,8 @@
  * Which server this is: read from its start-up parameters, without a query.
  */
 
+import { checkMethod } from './options/checks.js';
+
 /** What the SDK knows about a server. */
 export interface ServerInfo {
   readonly kind: 'braiddb' | 'cockroachdb' | 'postgresql';
@@ -22,6 +24,7 @@ export interface ServerInfo {
  * ```
  */
 export function detectServer(parameters: ReadonlyMap<string, string>): ServerInfo {
+  checkMethod(parameters, 'get', 'detectServer takes a Map of the start-up parameters');
   const braid = parameters.get('braid_version');
   if (braid !== undefined) return { kind: 'braiddb', version: braid, parameters };
   const cockroach = parameters.get('crdb_version');

@@ -34,7 +34,7 @@ import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
 import { retryTransient, sendBatch } from './send.js';
 import type { StatementTemplate, Table } from './table.js';
-import { columnsOf, sameTable, sizeOf } from './table.js';
+import { columnsOf, rowBytes, sameTable } from './table.js';
 
 /** Numbers about a batcher, for progress lines and metrics. */
 export interface BatcherStats {
@@ -290,7 +290,7 @@ export class BatcherCore {
       const columnSet = this.#columnSetOf(table, row);
       const { template } = columnSet;
       const values = template.values(row as Record<string, unknown>);
-      const bytes = values.reduce((sum: number, value) => sum + sizeOf(value), 16);
+      const bytes = rowBytes(template.columns, values);
       const key = template.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
       const size = { bytes, nowMs: this.#target.scheduler.now() };
       pending.values = values;

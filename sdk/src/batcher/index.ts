@@ -12,7 +12,7 @@ import type { Sql } from '../sql/template.js';
 import type { Queryable } from '../query/queryable.js';
 import type { BatcherStats } from './batcher.js';
 import { BatcherCore } from './batcher.js';
-import { BatchRowError } from '../errors.js';
+import { BatchRowError, UsageError } from '../errors.js';
 import type { BatcherOptions, BatcherSettings } from '../options/batcher.js';
 import { readBatcherOptions } from '../options/batcher.js';
 import { checkNames, functionOption, nameOption } from '../options/checks.js';
@@ -173,6 +173,11 @@ async function addAll<Row extends object>(
   rows: Iterable<Row> | AsyncIterable<Row>,
   options: QueryOptions | undefined,
 ): Promise<AddedRows<Row>> {
+  const source = rows as Partial<Iterable<Row> & AsyncIterable<Row>> | string | null | undefined;
+  const isText = typeof source === 'string';
+  if (isText || (source?.[Symbol.asyncIterator] ?? source?.[Symbol.iterator]) === undefined) {
+    throw new UsageError('addAll takes rows one after the other: an array, a generator, a stream');
+  }
   const rejected: BatchRowError<Row>[] = [];
   const adds = new Adds<Row>(core, (error) => rejected.push(error));
   try {

@@ -14,7 +14,7 @@
 import { onAbort } from '../abort.js';
 import type { QueryTrace } from '../diagnostics.js';
 import { queries, traced, traceOf } from '../diagnostics.js';
-import { needsPreparing, UsageError } from '../errors.js';
+import { needsPreparing, UsageError, withText } from '../errors.js';
 import type { Compiled } from '../sql/template.js';
 import type { DatabaseContext } from './context.js';
 import { abortReasonOr, Connection } from './connection.js';
@@ -194,7 +194,9 @@ function readOutcome(
   const unreadable = results.find((result) => result.parseFailure !== undefined);
   if (unreadable !== undefined) throw unreadable.parseFailure?.error;
   if (isLeftOpen) {
-    throw new UsageError('the statement left a transaction open; use db.transaction');
+    throw new UsageError(
+      withText('the statement left a transaction open; use db.transaction', text),
+    );
   }
   return lastResult(results);
 }

@@ -75,7 +75,7 @@ export class HostList {
 /** The largest number of a port. */
 const PORT_MAX = 65_535;
 
-const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s:,/@[\]]+)(?::\d{1,5})?$/i;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s\p{Cc}:,/@[\]]+)(?::\d{1,5})?$/iu;
 
 /** The hosts of a URL, which may name several, and those of the option, each with its own URL. */
 export function readHosts(url: string, more: readonly HostEntry[] = []): Host[] {

@@ -13,6 +13,8 @@
  * ```
  */
 
+import { UsageError, withText } from '../errors.js';
+
 /** What a text holds, as far as adding a clause is concerned. */
 interface Shape {
   /** The first word in capitals, empty where there is none. */
@@ -52,7 +54,7 @@ export function withReturningNothing(text: string): string {
 export function withClause(text: string, clause: string): string {
   const shape = readShape(text);
   if (shape === undefined || shape.first === '') {
-    throw new TypeError(`${clause} fits behind a single statement only`);
+    throw new UsageError(withText(`${clause} fits behind a single statement only`, text));
   }
   return `${text.slice(0, shape.end)} ${clause}`;
 }

@@ -22,8 +22,9 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 
 import { freshName, onEachServer } from '../../../test/targets.js';
+import { findRawErrors } from '../../../test/wrong-calls.js';
 import type { Instrumentation } from '../src/index.js';
-import { instrument } from '../src/index.js';
+import { instrument, summarize } from '../src/index.js';
 
 const exporter = new InMemorySpanExporter();
 const tracerProvider = new NodeTracerProvider({
@@ -291,7 +292,20 @@ onEachServer('telemetry', ({ url }) => {
     without.stop();
   });
 
-  it('refuses wrong options', () => {
+  it('refuses wrong options', async () => {
+    const calls = {
+      instrument: (value: never) => {
+        instrument(value).stop();
+      },
+      'instrument tracer': (value: never) => {
+        instrument({ tracerProvider: value, meterProvider: value, queryText: value }).stop();
+      },
+      observe: (value: never) => telemetry.observe(value, { poolName: 'x' }),
+      'observe options': (value: never) => telemetry.observe(db, value),
+      'observe name': (value: never) => telemetry.observe(db, { poolName: value }),
+      summarize: (value: never) => summarize(value),
+    };
+    expect(await findRawErrors(calls)).toEqual([]);
     expect(() => instrument({ text: true } as never)).toThrow(OptionError);
     expect(() => instrument({ queryText: 1 } as never)).toThrow(OptionError);
     expect(() => telemetry.observe(db, {} as never)).toThrow(OptionError);
