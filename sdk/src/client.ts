@@ -9,7 +9,7 @@ import type { Batcher, BatcherOptions } from './batcher/index.js';
 import { makeBatcher } from './batcher/index.js';
 import type { CallSite } from './call-sites.js';
 import { attachCallSite, captureCallSite } from './call-sites.js';
-import { AutocommitRunner, runOn } from './connection/autocommit.js';
+import { AutocommitRunner } from './connection/autocommit.js';
 import type { DatabaseContext } from './connection/context.js';
 import { Connection } from './connection/connection.js';
 import type { DriverResult } from './connection/driver.js';
@@ -23,7 +23,7 @@ import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
 import { channelOption } from './options/checks.js';
-import type { ConnectOptions, Settings } from './options/connect.js';
+import type { ConnectOptions } from './options/connect.js';
 import type { CloseOptions, QueryOptions, TransactionOptions } from './options/index.js';
 import {
   joinOptions,
@@ -37,7 +37,7 @@ import { makeQueryable } from './query/queryable.js';
 import type { ReservedConnection } from './reserve/handle.js';
 import { settlesWithin } from './scheduler.js';
 import type { ServerInfo } from './server.js';
-import { detectServer, featuresOf } from './server.js';
+import { detectServer, featuresOf, NOTHING_ASKED } from './server.js';
 import { readStatement } from './sql/foreign.js';
 import { makeParsers } from './sql/parsers.js';
 import type { Compiled, Sql } from './sql/template.js';
@@ -79,7 +79,7 @@ export async function connect(
   if (!ownPool) recordParameters(pool);
   const parsers = makeParsers(settings.parsers);
   // The SDK reads the answers to its own first questions with the default parsers.
-  const features = featuresOf('postgresql', undefined);
+  const features = featuresOf('postgresql', NOTHING_ASKED);
   const closed = new AbortController();
   const shared = { inUse: new Set<Connection>(), counts: new Counts(), closed: closed.signal };
   const own = { pool, ownPool, hostCount, settings, ...shared };
@@ -90,9 +90,12 @@ export async function connect(
       const parameters = startupParameters(connection.client) ?? new Map<string, string>();
       const server = detectServer(parameters);
       if (ownPool) (await import('./pool/hosts.js')).checkVersion(server);
-      const asks = server.kind === 'braiddb' && settings.commitTokens;
-      const token = asks ? await tokenMaker(connection, settings) : undefined;
-      const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
+      const isAsked = settings.commitTokens || settings.traceparent !== undefined;
+      const asks = server.kind === 'braiddb' && isAsked;
+      const asked = asks
+        ? await (await import('./database/ask-features.js')).askFeatures(connection, settings)
+        : NOTHING_ASKED;
+      const context = { ...basic, parsers, features: featuresOf(server.kind, asked) };
       return new DatabaseHandle(context, server, closed).database({});
     } finally {
       connection.release();
@@ -101,20 +104,6 @@ export async function connect(
     if (ownPool) await pool.end();
     throw error;
   }
-}
-
-/** Asks the server once whether it can tell the outcome of a lost commit, and for its time. */
-async function tokenMaker(
-  connection: Connection,
-  settings: Settings,
-): Promise<(() => string) | undefined> {
-  const text = `SELECT current_setting('commit_token', true) IS NOT NULL AS known,
-    floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
-  const { rows } = await runOn(connection, { text, values: [] });
-  if (rows[0]?.known !== true) return undefined;
-  const { ServerClock, uuidOfTime } = await import('./transaction/commit-token.js');
-  const clock = new ServerClock(Number(rows[0].now_ms), settings.scheduler.now);
-  return () => uuidOfTime(clock.now());
 }
 
 /** What all handles of one database share. */

@@ -7,6 +7,7 @@
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
  *  database/        the type of db    create-once.ts: CREATE … IF NOT EXISTS by several sessions
+ *                   ask-features.ts: the settings that a server has
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
  *  reserve/         a connection of the pool for one user
  *  listen/          notifications, on a connection of their own
@@ -24,7 +25,7 @@
  *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
  *                   acquire.ts: the wait for a connection           run-later.ts: writes outside transactions
  *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
- *                   prepared.ts  driver.ts (pg)
+ *                   prepared.ts  trace-context.ts  driver.ts (pg)
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────

@@ -48,18 +48,23 @@ export interface Features {
    * outcome of a lost commit; undefined where the server knows no tokens.
    */
   readonly commitToken: (() => string) | undefined;
+  /** The setting `traceparent`, for logs and timelines. */
+  readonly traceparent: boolean;
 }
 
-/** The features of a kind of server; commit tokens are asked for when the first connection is made. */
-export function featuresOf(
-  kind: ServerInfo['kind'],
-  commitToken: Features['commitToken'],
-): Features {
+/** What is asked for when the first connection is made. */
+export type AskedFeatures = Pick<Features, 'commitToken' | 'traceparent'>;
+
+/** Nothing was asked for, or the server has none of it. */
+export const NOTHING_ASKED: AskedFeatures = { commitToken: undefined, traceparent: false };
+
+/** The features of a kind of server, and what it has answered. */
+export function featuresOf(kind: ServerInfo['kind'], asked: AskedFeatures): Features {
   return {
     restartSavepoint: kind !== 'postgresql',
     restartAtEveryLevel: kind === 'braiddb',
     returningNothing: kind === 'braiddb',
     upsert: kind !== 'postgresql',
-    commitToken,
+    ...asked,
   };
 }

@@ -15,14 +15,17 @@ import { onAbort } from '../abort.js';
 import type { QueryTrace } from '../diagnostics.js';
 import { queries, traced, traceOf } from '../diagnostics.js';
 import { needsPreparing, UsageError, withText } from '../errors.js';
+import { isAtomic } from '../sql/clauses.js';
 import type { Compiled } from '../sql/template.js';
 import type { DatabaseContext } from './context.js';
 import { abortReasonOr, Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import type { GroupOutcome } from './group.js';
 import { lastResult } from './group.js';
+import type { WireStatement } from './prepared.js';
 import { encodeStatement } from './prepared.js';
 import type { SendText } from './request.js';
+import { traceSetting } from './trace-context.js';
 
 type Use = (connection: Connection) => Promise<DriverResult>;
 
@@ -39,8 +42,13 @@ export class AutocommitRunner {
 
   /** Runs one statement. */
   run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
-    const { prepare } = this.#context.settings;
-    const run: Use = (connection) => runOn(connection, statement, { prepare, signal });
+    const context = this.#context;
+    const { prepare, traceStatements } = context.settings;
+    const run: Use = (connection) => {
+      const isNamed = traceStatements && isAtomic(statement.text);
+      const before = isNamed ? traceSetting(context) : [];
+      return runOn(connection, statement, { prepare, signal, before });
+    };
     return this.#use(statement.text, signal, run);
   }
 
@@ -132,17 +140,20 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** The statement may leave a transaction open: the connection has one user. */
   readonly staysOpen?: boolean | undefined;
+  /** Settings of this statement alone, in front of it and in the same flight. */
+  readonly before?: readonly string[] | undefined;
 }
 
 /** Runs one statement on a connection that is idle. */
 export async function runOn(
   connection: Connection,
   statement: Compiled,
-  { prepare = false, signal, staysOpen = false }: RunOptions = {},
+  { prepare = false, signal, staysOpen = false, before = [] }: RunOptions = {},
 ): Promise<DriverResult> {
   const wire = encodeStatement(statement, prepare);
   const mayRun = !connection.ended;
-  const send = (): Promise<GroupOutcome> => connection.send([wire]);
+  const settings = before.map((text): WireStatement => ({ text, values: [], discard: true }));
+  const send = (): Promise<GroupOutcome> => connection.send([...settings, wire]);
   let outcome = await answerOf(connection, send, signal);
   if (wire.name !== undefined && outcome.status === 'I' && needsPreparing(outcome.failure?.error)) {
     // The pipeline has forgotten the prepared statement and prepares it again.

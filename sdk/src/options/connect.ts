@@ -113,6 +113,21 @@ export interface ConnectOptions {
    * connection was lost can be asked for. Default `true` on servers that know them (BraidDB).
    */
   readonly commitTokens?: boolean | undefined;
+  /**
+   * The trace that is going on, as W3C's `traceparent`: `00-<trace>-<span>-<flags>`. It is called
+   * for each attempt of a transaction and each stream, and sent to a BraidDB server that has the
+   * setting, in the same flight as BEGIN: `SET LOCAL traceparent = '…'`. The server's logs and
+   * timelines then name it. Other servers get nothing. Undefined, and what has another form, is not
+   * sent; what it throws fails the call. `traceparent` of `@braiddb/opentelemetry` is such a
+   * function. Default: nothing is sent.
+   */
+  readonly traceparent?: (() => string | undefined) | undefined;
+  /**
+   * Send `traceparent` also in front of single statements, in the same flight. It costs the server
+   * another statement each time. Only for statements that are a transaction of their own, such as
+   * SELECT and INSERT. Default `false`.
+   */
+  readonly traceStatements?: boolean | undefined;
   /** Milliseconds to wait for an answer to COMMIT, ROLLBACK or a cancelled statement after an
    * abort, before the connection is thrown away. Default 5 000; 1 to 600 000. */
   readonly graceMs?: number | undefined;
@@ -173,6 +188,8 @@ export interface Settings {
   readonly parsers: ParserOptions;
   readonly transaction: TransactionSettings;
   readonly commitTokens: boolean;
+  readonly traceparent: (() => string | undefined) | undefined;
+  readonly traceStatements: boolean;
   readonly graceMs: number;
   readonly scheduler: Scheduler;
 }
@@ -182,6 +199,7 @@ export function readConnectOptions(options: ConnectOptions, ownPool: boolean): S
   checkNames('options', options, [
     ...POOL_OPTIONS,
     ...['prepare', 'parsers', 'transaction', 'commitTokens', 'graceMs', 'scheduler'],
+    ...['traceparent', 'traceStatements'],
   ]);
   if (!ownPool) {
     const useless = POOL_OPTIONS.find((name) => options[name] !== undefined);
@@ -204,9 +222,19 @@ export function readConnectOptions(options: ConnectOptions, ownPool: boolean): S
     parsers: readParserOptions(options.parsers ?? {}),
     transaction: readTransactionOptions(options.transaction ?? {}),
     commitTokens: booleanOption('commitTokens', options.commitTokens) ?? true,
+    ...readTracing(options),
     graceMs: number(options, 'graceMs'),
     scheduler: readScheduler(options.scheduler ?? {}),
   };
+}
+
+function readTracing(options: ConnectOptions): Pick<Settings, 'traceparent' | 'traceStatements'> {
+  const traceparent = functionOption('traceparent', options.traceparent);
+  const traceStatements = booleanOption('traceStatements', options.traceStatements) ?? false;
+  if (traceStatements && traceparent === undefined) {
+    throw new OptionError('traceStatements', 'needs traceparent');
+  }
+  return { traceparent, traceStatements };
 }
 
 function readHostOptions({ hosts = [], zone }: ConnectOptions): Pick<Settings, 'hosts' | 'zone'> {

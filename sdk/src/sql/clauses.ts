@@ -15,6 +15,14 @@
 
 import { UsageError, withText } from '../errors.js';
 
+/** The commands that take effect as a whole or not at all. */
+const ATOMIC = /^\s*(?:select|insert|upsert|update|delete|merge|with|values|table)\b/i;
+
+/** True if a statement is a transaction of its own; a procedure may commit before it fails. */
+export function isAtomic(text: string): boolean {
+  return ATOMIC.test(text);
+}
+
 /** What a text holds, as far as adding a clause is concerned. */
 interface Shape {
   /** The first word in capitals, empty where there is none. */

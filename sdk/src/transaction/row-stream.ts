@@ -20,6 +20,7 @@ import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
+import { traceSetting } from '../connection/trace-context.js';
 import { settlesWithin } from '../scheduler.js';
 import type { AnyRow, Sql } from '../sql/template.js';
 import { sql } from '../sql/template.js';
@@ -147,7 +148,8 @@ class Cursor {
     const queue = new StatementQueue(await Connection.acquire(context, signal), context);
     this.#queue = queue;
     const begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY';
-    queue.submit(new StatementRequest([begin], { delivery: 'opening' }));
+    const opening = [begin, ...traceSetting(context)];
+    queue.submit(new StatementRequest(opening, { delivery: 'opening' }));
     return sql.unsafe(`DECLARE ${CURSOR} NO SCROLL CURSOR FOR ${text}`, values);
   }
 

@@ -29,6 +29,7 @@ import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
+import { traceSetting } from '../connection/trace-context.js';
 import type { TransactionTrace } from '../diagnostics.js';
 import { NO_PLACE, traced, transactions } from '../diagnostics.js';
 import {
@@ -131,9 +132,9 @@ class TransactionRunner {
     const ended = new AttemptSignal(signal);
     const work = { ...point, context: this.#context, signal, attempt, ended };
     const run = new TransactionAttempt(work);
-    run.open(this.#opening(restarted !== undefined, token), restarted === undefined);
     let value: T | undefined;
     try {
+      run.open(this.#opening(restarted !== undefined, token), restarted === undefined);
       value = await run.function(fn);
       await this.#commit(run, queue.connection, signal);
       queue.release();
@@ -177,9 +178,11 @@ class TransactionRunner {
   #opening(again: boolean, token: string | undefined): string[] {
     const { isolation, readOnly } = this.#settings;
     const setToken = token === undefined ? [] : [`SET LOCAL commit_token = '${token}'`];
-    if (again) return [`ROLLBACK TO ${RESTART}`, ...setToken];
+    // After the savepoint: going back to it undoes them.
+    const own = [...setToken, ...traceSetting(this.#context)];
+    if (again) return [`ROLLBACK TO ${RESTART}`, ...own];
     const begin = `BEGIN${LEVELS[isolation]}${readOnly ? ' READ ONLY' : ''}`;
-    return [begin, ...(this.#savepoint ? [RESTART] : []), ...setToken];
+    return [begin, ...(this.#savepoint ? [RESTART] : []), ...own];
   }
 
   /** Commits. Aborting does not cancel a COMMIT, it only bounds the wait for its answer. */

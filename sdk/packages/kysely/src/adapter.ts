@@ -93,9 +93,11 @@ function lockRow(
 
 /** The database behind a Kysely instance; refuses what is none, or has another dialect. */
 export function sourceOf(kysely: Pick<Kysely<unknown>, 'getExecutor'>): DatabaseSource {
-  const { getExecutor } = kysely ?? {};
-  if (typeof getExecutor !== 'function') throw new UsageError('the first argument is no Kysely');
-  const { adapter } = getExecutor.call(kysely);
+  const given: Partial<typeof kysely> | null = kysely;
+  if (typeof given?.getExecutor !== 'function') {
+    throw new UsageError('the first argument must be an instance of Kysely');
+  }
+  const { adapter } = kysely.getExecutor();
   if (adapter instanceof BraidAdapter) return adapter.source;
   throw new UsageError('the Kysely instance has another dialect than BraidDialect');
 }

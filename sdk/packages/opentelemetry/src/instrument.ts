@@ -134,7 +134,8 @@ function checkDatabase(db: Database): Database {
 }
 
 function readPoolOptions(options: PoolOptions): PoolOptions {
-  const { poolName } = options ?? {};
+  const given: Partial<PoolOptions> | null = options;
+  const poolName: unknown = given?.poolName;
   if (typeof poolName !== 'string' || poolName === '') {
     throw new OptionError('poolName', 'must be a name');
   }

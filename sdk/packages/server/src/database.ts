@@ -57,7 +57,7 @@ export async function createDatabase(
   server: Server | string | URL,
   options: DatabaseOptions = {},
 ): Promise<TestDatabase> {
-  const { prefix = 'test' } = options ?? {};
+  const { prefix = 'test' } = (options as DatabaseOptions | null | undefined) ?? {};
   const isName = typeof prefix === 'string' && /^[\p{L}\p{N}_ -]+$/u.test(prefix);
   if (!isName || Buffer.byteLength(prefix) > PREFIX_BYTES_MAX) {
     const wanted = `must be letters, digits, blanks, - or _, of at most ${PREFIX_BYTES_MAX} bytes`;
