@@ -19,6 +19,7 @@ import { runLater } from './connection/run-later.js';
 import { lazyIterator } from './copy/lazy-iterator.js';
 import type { CopyWork } from './copy/work.js';
 import type { Database } from './database/database.js';
+import type { OnPlace } from './diagnostics.js';
 import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
@@ -32,7 +33,7 @@ import {
   readStreamOptions,
   readTransactionOptions,
 } from './options/index.js';
-import type { AwaitedCall, Executor } from './query/queryable.js';
+import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
 import { makeQueryable } from './query/queryable.js';
 import type { ReservedConnection } from './reserve/handle.js';
 import { settlesWithin } from './scheduler.js';
@@ -212,15 +213,21 @@ class DatabaseHandle {
     options: BatcherOptions,
   ): Batcher<Row> {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
-    const db = makeQueryable(
-      // A batcher has rules of its own for what it sends again.
-      this.#executor((work) => work(), this.#autocommit.run.bind(this.#autocommit)),
-      bound,
-    );
-    const once = async (statement: Sql, deadlineMs: number): Promise<void> => {
-      if (this.#server.kind === 'braiddb') {
-        await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)]);
-      } else await db.query(statement);
+    // A batcher has rules of its own for what it sends again.
+    const through = (onPlace?: OnPlace): Queryable => {
+      const run: RunStatement = (...args) => this.#autocommit.run(...args, onPlace);
+      return makeQueryable(
+        this.#executor((work) => work(), run),
+        bound,
+      );
+    };
+    const db = through();
+    const alone = async (statement: Sql, onPlace?: OnPlace): Promise<void> => {
+      await (onPlace === undefined ? db : through(onPlace)).query(statement);
+    };
+    const once = async (statement: Sql, deadlineMs: number, onPlace?: OnPlace): Promise<void> => {
+      if (this.#server.kind !== 'braiddb') return alone(statement, onPlace);
+      await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)], onPlace);
     };
     const { settings, counts } = this.#context;
     const { scheduler } = settings;
@@ -231,7 +238,7 @@ class DatabaseHandle {
       counts.batches.rejected += rejected;
       counts.batches.statements += statements;
     };
-    const host = { db, once, scheduler, onClosed };
+    const host = { db, once, alone, scheduler, onClosed };
     const batcher = makeBatcher<Row>(host, table, options);
     this.#batchers.add(batcher);
     return batcher;
@@ -327,13 +334,14 @@ class DatabaseHandle {
   async #transaction<T>(
     bound: QueryOptions,
     args: [TransactionFunction<T>] | [TransactionOptions, TransactionFunction<T>],
+    onPlace?: OnPlace,
   ): Promise<T> {
     const [options, fn] = args.length === 1 ? [{}, args[0]] : args;
     if (typeof (fn as unknown) !== 'function') {
       throw new UsageError('db.transaction takes a function: db.transaction(async (tx) => …)');
     }
     const read = readTransactionOptions(options, this.#context.settings.transaction);
-    return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);
+    return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn, onPlace);
   }
 
   /** One statement by itself; several in a transaction, so that all take effect or none. */

@@ -18,8 +18,8 @@
 import { channel } from 'node:diagnostics_channel';
 
 import { untilAborted, onAbort, ignore } from '../abort.js';
-import type { BatchTrace } from '../diagnostics.js';
-import { batchTraces, traced } from '../diagnostics.js';
+import type { BatchTrace, OnPlace, Place } from '../diagnostics.js';
+import { batchTraces, NO_PLACE, traced } from '../diagnostics.js';
 import { BatchTableError, UsageError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Parameter } from '../sql/parameters.js';
@@ -32,6 +32,7 @@ import type { QueryOptions } from '../options/index.js';
 import { readQueryOptions } from '../options/index.js';
 import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
+import type { Sender } from './send.js';
 import { retryTransient, sendBatch } from './send.js';
 import type { StatementTemplate, Table } from './table.js';
 import { columnsOf, rowBytes, sameTable } from './table.js';
@@ -57,7 +58,7 @@ export interface BatcherStats {
 /** What the batcher needs of a database. */
 export interface BatchTarget {
   readonly describe: () => Promise<Table>;
-  readonly send: (statement: Sql, deadlineMs: number) => Promise<void>;
+  readonly send: (statement: Sql, deadlineMs: number, onPlace?: OnPlace) => Promise<void>;
   readonly scheduler: Scheduler;
   /** The table's name, for events. */
   readonly name: string;
@@ -379,12 +380,16 @@ export class BatcherCore {
     this.#sent += rows;
     const describeAgain = (columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> =>
       this.#describeAgain(columnSet, failed);
-    const sender = { send, describeAgain, scheduler, attemptsMax, deadlineMs };
     const makeTrace = (): BatchTrace => ({
-      ...{ table: name, mode, rows },
+      ...{ table: name, mode, rows, ...NO_PLACE },
       ...{ statements: undefined, rejected: undefined },
     });
     const { statements, rejected } = await traced(batchTraces, makeTrace, async (trace) => {
+      const onPlace = trace && ((place: Place): void => void Object.assign(trace, place));
+      const sender: Sender = {
+        ...{ describeAgain, scheduler, attemptsMax, deadlineMs },
+        send: (statement, ms) => send(statement, ms, onPlace),
+      };
       const outcome = await sendBatch(sender, batch, (entry) => {
         this.#queue.settled(entry);
       });

@@ -4,6 +4,7 @@
 
 import { Writable } from 'node:stream';
 
+import type { OnPlace } from '../diagnostics.js';
 import type { QueryOptions } from '../options/index.js';
 import type { Scheduler } from '../scheduler.js';
 import { ignore } from '../abort.js';
@@ -68,7 +69,9 @@ export interface Batcher<Row extends object> extends AsyncDisposable {
 export interface BatcherHost {
   readonly db: Queryable;
   /** Runs one statement in a transaction whose outcome is always found out, if it can be. */
-  readonly once: (statement: Sql, deadlineMs: number) => Promise<void>;
+  readonly once: (statement: Sql, deadlineMs: number, onPlace?: OnPlace) => Promise<void>;
+  /** Runs one statement by itself. */
+  readonly alone: (statement: Sql, onPlace?: OnPlace) => Promise<void>;
   readonly scheduler: Scheduler;
   /** Called when the batcher was closed. */
   readonly onClosed: () => void;
@@ -90,17 +93,16 @@ export function makeBatcher<Row extends object>(
         return describeTable(host.db, parts, settings);
       },
       // Another client may have deleted what an insert has stored: sent again, it would come back.
-      send: settings.mode === 'insert' ? host.once : (statement) => runAlone(host.db, statement),
+      send:
+        settings.mode === 'insert'
+          ? host.once
+          : (statement, _deadlineMs, onPlace) => host.alone(statement, onPlace),
       scheduler: host.scheduler,
       name,
     },
     settings,
   );
   return Object.freeze(faceOf<Row>(core, settings, host.onClosed));
-}
-
-async function runAlone(db: Queryable, statement: Sql): Promise<void> {
-  await db.query(statement);
 }
 
 function faceOf<Row extends object>(

@@ -12,7 +12,7 @@
  */
 
 import { onAbort } from '../abort.js';
-import type { QueryTrace } from '../diagnostics.js';
+import type { OnPlace, QueryTrace } from '../diagnostics.js';
 import { queries, traced, traceOf } from '../diagnostics.js';
 import { needsPreparing, UsageError, withText } from '../errors.js';
 import { isAtomic } from '../sql/clauses.js';
@@ -41,7 +41,7 @@ export class AutocommitRunner {
   }
 
   /** Runs one statement. */
-  run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
+  run(statement: Compiled, signal?: AbortSignal, onPlace?: OnPlace): Promise<DriverResult> {
     const context = this.#context;
     const { prepare, traceStatements } = context.settings;
     const run: Use = (connection) => {
@@ -49,7 +49,7 @@ export class AutocommitRunner {
       const before = isNamed ? traceSetting(context) : [];
       return runOn(connection, statement, { prepare, signal, before });
     };
-    return this.#use(statement.text, signal, run);
+    return this.#use(statement.text, signal, run, onPlace);
   }
 
   /** Runs a text that may hold several statements; returns the last result. */
@@ -64,13 +64,19 @@ export class AutocommitRunner {
   }
 
   /** Uses a connection for one text. */
-  #use(text: string, signal: AbortSignal | undefined, use: Use): Promise<DriverResult> {
+  #use(
+    text: string,
+    signal: AbortSignal | undefined,
+    use: Use,
+    onPlace?: OnPlace,
+  ): Promise<DriverResult> {
     const context = this.#context;
     context.counts.statements += 1;
     const makeTrace = (): QueryTrace => traceOf(text);
     return traced(queries, makeTrace, async (trace) => {
       const startMs = trace === undefined ? 0 : context.settings.scheduler.now();
       const connection = this.#takeKept() ?? (await Connection.acquire(context, signal));
+      onPlace?.(connection.place);
       if (trace !== undefined) {
         Object.assign(trace, connection.place);
         trace.waitMs = context.settings.scheduler.now() - startMs;

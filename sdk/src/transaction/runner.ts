@@ -30,7 +30,7 @@ import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
 import { traceSetting } from '../connection/trace-context.js';
-import type { TransactionTrace } from '../diagnostics.js';
+import type { OnPlace, TransactionTrace } from '../diagnostics.js';
 import { NO_PLACE, traced, transactions } from '../diagnostics.js';
 import {
   attachRollbackError,
@@ -48,11 +48,12 @@ import type { TransactionFunction } from './handle.js';
 import type { Attempt, AttemptState } from './retry.js';
 import { retrying } from './retry.js';
 
-/** Runs a function in a transaction, again on transient errors. */
+/** Runs a function in a transaction, again on transient errors; `onPlace` gets each connection's. */
 export function runTransaction<T>(
   context: DatabaseContext,
   settings: TransactionSettings,
   fn: TransactionFunction<T>,
+  onPlace?: OnPlace,
 ): Promise<T> {
   const { isolation, readOnly } = settings;
   const makeTrace = (): TransactionTrace => ({
@@ -60,7 +61,7 @@ export function runTransaction<T>(
     ...{ attempts: 0, waitMs: 0 },
   });
   return traced(transactions, makeTrace, async (trace) => {
-    const runner = new TransactionRunner(context, settings, trace);
+    const runner = new TransactionRunner(context, settings, trace, onPlace);
     try {
       return await retrying(
         settings,
@@ -103,8 +104,16 @@ class TransactionRunner {
 
   readonly #trace: TransactionTrace | undefined;
 
-  constructor(context: DatabaseContext, settings: TransactionSettings, trace?: TransactionTrace) {
+  readonly #onPlace: OnPlace | undefined;
+
+  constructor(
+    context: DatabaseContext,
+    settings: TransactionSettings,
+    trace?: TransactionTrace,
+    onPlace?: OnPlace,
+  ) {
     this.#context = context;
+    this.#onPlace = onPlace;
     this.#settings = settings;
     this.#trace = trace;
     const { restartSavepoint, restartAtEveryLevel } = context.features;
@@ -159,6 +168,7 @@ class TransactionRunner {
     const { now } = this.#context.settings.scheduler;
     const startMs = trace === undefined ? 0 : now();
     const connection = await Connection.acquire(this.#context, signal);
+    this.#onPlace?.(connection.place);
     if (trace !== undefined) {
       Object.assign(trace, connection.place);
       trace.waitMs += now() - startMs;
