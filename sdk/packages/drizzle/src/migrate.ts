@@ -36,11 +36,14 @@ export async function migrate(
   db: Pick<BraidDatabase, '$client'>,
   options: MigrateOptions,
 ): Promise<void> {
-  const { transaction } = (db as Partial<typeof db> | null)?.$client ?? {};
-  if (typeof transaction !== 'function') {
+  const given: unknown = db;
+  const client = (given as Partial<typeof db> | null)?.$client;
+  if (
+    client === undefined ||
+    typeof (client as Partial<typeof client>).transaction !== 'function'
+  ) {
     throw new UsageError('migrate takes a database of drizzle(…) and its options');
   }
-  const { $client: client } = db;
   const { migrationsFolder, migrationsTable, migrationsSchema } = readOptions(options);
   const migrations = readMigrationFiles({ migrationsFolder });
   const schema = sql.identifier(migrationsSchema ?? 'drizzle');

@@ -93,8 +93,8 @@ function lockRow(
 
 /** The database behind a Kysely instance; refuses what is none, or has another dialect. */
 export function sourceOf(kysely: Pick<Kysely<unknown>, 'getExecutor'>): DatabaseSource {
-  const given: Partial<typeof kysely> | null = kysely;
-  if (typeof given?.getExecutor !== 'function') {
+  const given: unknown = kysely;
+  if (typeof (given as Partial<typeof kysely> | null)?.getExecutor !== 'function') {
     throw new UsageError('the first argument must be an instance of Kysely');
   }
   const { adapter } = kysely.getExecutor();

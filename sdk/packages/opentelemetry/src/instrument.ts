@@ -134,8 +134,8 @@ function checkDatabase(db: Database): Database {
 }
 
 function readPoolOptions(options: PoolOptions): PoolOptions {
-  const given: Partial<PoolOptions> | null = options;
-  const poolName: unknown = given?.poolName;
+  const given: unknown = options;
+  const poolName: unknown = (given as Partial<PoolOptions> | null)?.poolName;
   if (typeof poolName !== 'string' || poolName === '') {
     throw new OptionError('poolName', 'must be a name');
   }

@@ -73,7 +73,9 @@ onEachServer('beside the instrumentation of pg', ({ url }) => {
     for await (const row of db.stream`SELECT 3 AS n`) expect(row).toEqual({ n: 3 });
     await db.copyFrom({ table: name }, '5\n');
     const onListening = (): void => void db.notify('beside', '');
-    for await (const _item of db.listen('beside', { onListening })) break;
+    await using heard = db.listen('beside', { onListening });
+    expect((await heard.next()).done).toBe(false);
+    await heard.return();
     await using rows = db.batcher<{ id: number }>(name);
     await rows.add({ id: 9 });
     await rows.close();
