@@ -51,6 +51,8 @@ describe('options', () => {
     [{ tls: 'yes' }, 'tls'],
     [{ tls: null }, 'tls'],
     [{ prepare: 1 }, 'prepare'],
+    [{ traceparent: '00-1-2-01' }, 'traceparent'],
+    [{ traceStatements: true }, 'traceStatements'],
     [{ conectionsMax: 5 }, 'conectionsMax'],
     [{ parsers: { int8: 'float' } }, 'parsers.int8'],
     [{ parsers: { custom: { int8: String } } }, 'parsers.custom'],
