@@ -12,6 +12,7 @@ export default defineConfig({
       '@braiddb/server/tools': source('packages/server/src/tools/index.ts'),
       '@braiddb/server': source('packages/server/src/index.ts'),
       '@braiddb/kysely': source('packages/kysely/src/index.ts'),
+      '@braiddb/opentelemetry': source('packages/opentelemetry/src/index.ts'),
       '@braiddb/queue': source('packages/queue/src/index.ts'),
     },
   },

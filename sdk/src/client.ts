@@ -9,7 +9,7 @@ import type { Batcher, BatcherOptions } from './batcher/index.js';
 import { makeBatcher } from './batcher/index.js';
 import type { CallSite } from './call-sites.js';
 import { attachCallSite, captureCallSite } from './call-sites.js';
-import { AutocommitRunner, runOn } from './connection/autocommit.js';
+import { AutocommitRunner } from './connection/autocommit.js';
 import type { DatabaseContext } from './connection/context.js';
 import { Connection } from './connection/connection.js';
 import type { DriverResult } from './connection/driver.js';
@@ -19,37 +19,31 @@ import { runLater } from './connection/run-later.js';
 import { lazyIterator } from './copy/lazy-iterator.js';
 import type { CopyWork } from './copy/work.js';
 import type { Database } from './database/database.js';
+import type { OnPlace } from './diagnostics.js';
 import { ClosedError, OptionError, UsageError } from './errors.js';
 import type { ListenOptions, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
-import { nameOption } from './options/checks.js';
-import type {
-  CloseOptions,
-  ConnectOptions,
-  QueryOptions,
-  Settings,
-  TransactionOptions,
-} from './options/index.js';
+import { channelOption } from './options/checks.js';
+import type { ConnectOptions } from './options/connect.js';
+import type { CloseOptions, QueryOptions, TransactionOptions } from './options/index.js';
 import {
   joinOptions,
   readCloseOptions,
-  readConnectOptions,
   readQueryOptions,
   readStreamOptions,
   readTransactionOptions,
 } from './options/index.js';
-import type { AwaitedCall, Executor } from './query/queryable.js';
+import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
 import { makeQueryable } from './query/queryable.js';
 import type { ReservedConnection } from './reserve/handle.js';
 import { settlesWithin } from './scheduler.js';
 import type { ServerInfo } from './server.js';
-import { detectServer, featuresOf } from './server.js';
+import { detectServer, featuresOf, NOTHING_ASKED } from './server.js';
 import { readStatement } from './sql/foreign.js';
 import { makeParsers } from './sql/parsers.js';
 import type { Compiled, Sql } from './sql/template.js';
 import type { DatabaseStats } from './stats.js';
 import { Counts } from './stats.js';
-import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
@@ -78,6 +72,7 @@ export async function connect(
   if (!ownPool && typeof (target as Partial<pg.Pool> | null)?.connect !== 'function') {
     throw new OptionError('url', 'must be a URL or a pool');
   }
+  const { readConnectOptions } = await import('./options/connect.js');
   const settings = readConnectOptions(options, ownPool);
   const { pool, hostCount } = ownPool
     ? (await import('./pool/pool.js')).makePool(String(target), settings)
@@ -85,7 +80,7 @@ export async function connect(
   if (!ownPool) recordParameters(pool);
   const parsers = makeParsers(settings.parsers);
   // The SDK reads the answers to its own first questions with the default parsers.
-  const features = featuresOf('postgresql', undefined);
+  const features = featuresOf('postgresql', NOTHING_ASKED);
   const closed = new AbortController();
   const shared = { inUse: new Set<Connection>(), counts: new Counts(), closed: closed.signal };
   const own = { pool, ownPool, hostCount, settings, ...shared };
@@ -96,9 +91,12 @@ export async function connect(
       const parameters = startupParameters(connection.client) ?? new Map<string, string>();
       const server = detectServer(parameters);
       if (ownPool) (await import('./pool/hosts.js')).checkVersion(server);
-      const asks = server.kind === 'braiddb' && settings.commitTokens;
-      const token = asks ? await tokenMaker(connection, settings) : undefined;
-      const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
+      const isAsked = settings.commitTokens || settings.traceparent !== undefined;
+      const asks = server.kind === 'braiddb' && isAsked;
+      const asked = asks
+        ? await (await import('./database/ask-features.js')).askFeatures(connection, settings)
+        : NOTHING_ASKED;
+      const context = { ...basic, parsers, features: featuresOf(server.kind, asked) };
       return new DatabaseHandle(context, server, closed).database({});
     } finally {
       connection.release();
@@ -107,19 +105,6 @@ export async function connect(
     if (ownPool) await pool.end();
     throw error;
   }
-}
-
-/** Asks the server once whether it can tell the outcome of a lost commit, and for its time. */
-async function tokenMaker(
-  connection: Connection,
-  settings: Settings,
-): Promise<(() => string) | undefined> {
-  const text = `SELECT current_setting('commit_token', true) IS NOT NULL AS known,
-    floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
-  const { rows } = await runOn(connection, { text, values: [] });
-  if (rows[0]?.known !== true) return undefined;
-  const clock = new ServerClock(Number(rows[0].now_ms), settings.scheduler.now);
-  return () => uuidOfTime(clock.now());
 }
 
 /** What all handles of one database share. */
@@ -165,7 +150,9 @@ class DatabaseHandle {
       stream,
       stats: () => this.#stats(),
       reserve: (options: QueryOptions = {}) =>
-        this.#track(() => this.#reserve(joinOptions(bound, readQueryOptions(options)), bound)),
+        this.#track(async () =>
+          this.#reserve(joinOptions(bound, readQueryOptions(options)), bound),
+        ),
       listen: (channels: string | readonly string[], options: ListenOptions = {}) =>
         this.#listen(bound, channels, options),
       close,
@@ -226,15 +213,21 @@ class DatabaseHandle {
     options: BatcherOptions,
   ): Batcher<Row> {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
-    const db = makeQueryable(
-      // A batcher has rules of its own for what it sends again.
-      this.#executor((work) => work(), this.#autocommit.run.bind(this.#autocommit)),
-      bound,
-    );
-    const once = async (statement: Sql, deadlineMs: number): Promise<void> => {
-      if (this.#server.kind === 'braiddb') {
-        await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)]);
-      } else await db.query(statement);
+    // A batcher has rules of its own for what it sends again.
+    const through = (onPlace?: OnPlace): Queryable => {
+      const run: RunStatement = (...args) => this.#autocommit.run(...args, onPlace);
+      return makeQueryable(
+        this.#executor((work) => work(), run),
+        bound,
+      );
+    };
+    const db = through();
+    const alone = async (statement: Sql, onPlace?: OnPlace): Promise<void> => {
+      await (onPlace === undefined ? db : through(onPlace)).query(statement);
+    };
+    const once = async (statement: Sql, deadlineMs: number, onPlace?: OnPlace): Promise<void> => {
+      if (this.#server.kind !== 'braiddb') return alone(statement, onPlace);
+      await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)], onPlace);
     };
     const { settings, counts } = this.#context;
     const { scheduler } = settings;
@@ -245,7 +238,7 @@ class DatabaseHandle {
       counts.batches.rejected += rejected;
       counts.batches.statements += statements;
     };
-    const host = { db, once, scheduler, onClosed };
+    const host = { db, once, alone, scheduler, onClosed };
     const batcher = makeBatcher<Row>(host, table, options);
     this.#batchers.add(batcher);
     return batcher;
@@ -314,7 +307,7 @@ class DatabaseHandle {
     channels: string | readonly string[],
     options: ListenOptions,
   ): NotificationStream<never> {
-    const names = nameOption('channels', channels);
+    const names = channelOption('channels', channels);
     const read = readListenOptions(options);
     const settings = { ...read, ...joinOptions(bound, read) };
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
@@ -341,13 +334,14 @@ class DatabaseHandle {
   async #transaction<T>(
     bound: QueryOptions,
     args: [TransactionFunction<T>] | [TransactionOptions, TransactionFunction<T>],
+    onPlace?: OnPlace,
   ): Promise<T> {
     const [options, fn] = args.length === 1 ? [{}, args[0]] : args;
     if (typeof (fn as unknown) !== 'function') {
-      throw new TypeError('db.transaction takes a function: db.transaction(async (tx) => …)');
+      throw new UsageError('db.transaction takes a function: db.transaction(async (tx) => …)');
     }
     const read = readTransactionOptions(options, this.#context.settings.transaction);
-    return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);
+    return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn, onPlace);
   }
 
   /** One statement by itself; several in a transaction, so that all take effect or none. */

@@ -9,7 +9,8 @@
  *
  * Tracing channels, for spans; each message is the same object from `start` to `asyncEnd`:
  *
- * - `braiddb:query`: a {@link QueryTrace}, for each statement, script and COPY of the caller.
+ * - `braiddb:query`: a {@link QueryTrace}, for each statement, script, COPY and stream of the caller,
+ *   and each LISTEN.
  * - `braiddb:transaction`: a {@link TransactionTrace}, for each call of `db.transaction`.
  * - `braiddb:acquire`: an {@link AcquireTrace}, for each connection taken out of the pool.
  * - `braiddb:connect`: a {@link ConnectTrace}, for each connection that the SDK opens.
@@ -61,13 +62,19 @@ export interface Place {
 /** The place of a call that has no connection yet. */
 export const NO_PLACE: Place = { server: undefined, system: undefined, database: undefined };
 
+/** Gets the place of a connection that has been taken. */
+export type OnPlace = (place: Place) => void;
+
 /** What every trace may have at its end. */
 interface Trace {
   /** Why it failed; set before `error` and `asyncEnd` are published. */
   error?: unknown;
 }
 
-/** A statement, script or COPY: the messages of the tracing channel `braiddb:query`. */
+/**
+ * A statement, script, COPY, stream or LISTEN: the messages of the tracing channel `braiddb:query`. A
+ * stream lasts from its first row to its end.
+ */
 export interface QueryTrace extends Trace, Place {
   /** The text as it was given, without its values. */
   readonly text: string;
@@ -101,8 +108,11 @@ export interface AcquireTrace extends Trace, Place {
 /** A connection being opened: the messages of the tracing channel `braiddb:connect`. */
 export interface ConnectTrace extends Trace, Place {}
 
-/** A batch on its way: the messages of the tracing channel `braiddb:batch`. */
-export interface BatchTrace extends Trace {
+/**
+ * A batch on its way: the messages of the tracing channel `braiddb:batch`. The place is that of its
+ * last statement.
+ */
+export interface BatchTrace extends Trace, Place {
   /** The table's name, quoted. */
   readonly table: string;
   readonly mode: 'insert' | 'upsert' | 'delete';

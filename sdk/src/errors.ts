@@ -18,7 +18,8 @@
  * ├── BatchRowError            one row of a batch was refused, the others were stored
  * ├── BatchTableError          a row does not fit the batcher's table
  * ├── CopySourceError          the source of `copyFrom` failed: nothing was stored
- * ├── UsageError               a handle was used after its end, or beside its nested transaction
+ * ├── UsageError               a wrong argument; a handle after its end, or beside its nested transaction
+ * │   ├── ValueError           a value or a row cannot be sent
  * │   └── ClosedError          `db.close({ timeoutMs })` ended the work before it was done
  * └── OptionError              an option has a wrong type or is out of its range
  * ```
@@ -260,11 +261,25 @@ export class BatchTableError extends BraidError {
   }
 }
 
-/** A handle was used after its end, or beside its own nested transaction. */
+/**
+ * A call that cannot work: a wrong argument, or a handle that was used after its end or beside its
+ * own nested transaction.
+ */
 export class UsageError extends BraidError {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
     this.name = 'UsageError';
+  }
+}
+
+/**
+ * A value or a row cannot be sent. The message names the parameter and the statement, or the row
+ * and its column. Nothing was sent.
+ */
+export class ValueError extends UsageError {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause);
+    this.name = 'ValueError';
   }
 }
 
@@ -274,9 +289,8 @@ export class UsageError extends BraidError {
  */
 export class ClosedError extends UsageError {
   constructor(cause?: unknown) {
-    super('the database handle was closed before this was done; give close() more time');
+    super('the database handle was closed before this was done; give close() more time', cause);
     this.name = 'ClosedError';
-    if (cause !== undefined) this.cause = cause;
   }
 }
 
@@ -426,7 +440,8 @@ export function fromDriver(error: unknown, context: FailureContext = {}): unknow
     if (counts !== null) {
       const [, given = '', expected = ''] = counts;
       const values = `${expected} ${expected === '1' ? 'value' : 'values'}`;
-      return new UsageError(`the statement takes ${values}, ${given} given: check its $1, $2, …`);
+      const message = `the statement takes ${values}, ${given} given: check its $1, $2, …`;
+      return new UsageError(withText(message, context.statement));
     }
     if (fails === 'outcome') return new CommitUnknownError(error.message, error);
     if (fails === 'connection') {
@@ -443,6 +458,15 @@ export function fromDriver(error: unknown, context: FailureContext = {}): unknow
     { errno, ambiguous: context.ambiguous ?? false },
     error,
   );
+}
+
+/** Characters of a statement that a message shows. */
+const SHOWN_MAX = 200;
+
+/** A message with the statement that it is about, on one line. */
+export function withText(message: string, text: string | undefined): string {
+  if (text === undefined) return message;
+  return `${message}; text: ${text.replace(/\s+/g, ' ').trim().slice(0, SHOWN_MAX)}`;
 }
 
 /** How servers report that a statement was given too few or too many values. */

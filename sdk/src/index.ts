@@ -7,6 +7,7 @@
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
  *  database/        the type of db    create-once.ts: CREATE … IF NOT EXISTS by several sessions
+ *                   ask-features.ts: the settings that a server has
  *  wrap/            transactions of other libraries that run again: `@braiddb/sdk/wrap`
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
  *  reserve/         a connection of the pool for one user
@@ -25,11 +26,11 @@
  *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
  *                   acquire.ts: the wait for a connection           run-later.ts: writes outside transactions
  *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
- *                   prepared.ts  driver.ts (pg)
+ *                   prepared.ts  trace-context.ts  driver.ts (pg)
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────
- *  options/         index.ts, batcher.ts: every option, its default and limits    checks.ts
+ *  options/         index.ts, connect.ts, batcher.ts: every option, its default and limits    checks.ts
  *  errors.ts  sqlstates.ts  call-sites.ts  diagnostics.ts  scheduler.ts  abort.ts  server.ts  stats.ts
  * ```
  *
@@ -106,13 +107,13 @@ export {
   RetriesExhaustedError,
   SerializationError,
   UsageError,
+  ValueError,
 } from './errors.js';
 export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
+export type { ConnectOptions, HostAddress, ParserOptions } from './options/connect.js';
 export type {
   CloseOptions,
-  ConnectOptions,
   Isolation,
-  ParserOptions,
   QueryOptions,
   RetryEvent,
   StreamOptions,

@@ -2,6 +2,8 @@
  * Which server this is: read from its start-up parameters, without a query.
  */
 
+import { checkMethod } from './options/checks.js';
+
 /** What the SDK knows about a server. */
 export interface ServerInfo {
   readonly kind: 'braiddb' | 'cockroachdb' | 'postgresql';
@@ -22,6 +24,7 @@ export interface ServerInfo {
  * ```
  */
 export function detectServer(parameters: ReadonlyMap<string, string>): ServerInfo {
+  checkMethod(parameters, 'get', 'detectServer takes a Map of the start-up parameters');
   const braid = parameters.get('braid_version');
   if (braid !== undefined) return { kind: 'braiddb', version: braid, parameters };
   const cockroach = parameters.get('crdb_version');
@@ -45,18 +48,23 @@ export interface Features {
    * outcome of a lost commit; undefined where the server knows no tokens.
    */
   readonly commitToken: (() => string) | undefined;
+  /** The setting `traceparent`, for logs and timelines. */
+  readonly traceparent: boolean;
 }
 
-/** The features of a kind of server; commit tokens are asked for when the first connection is made. */
-export function featuresOf(
-  kind: ServerInfo['kind'],
-  commitToken: Features['commitToken'],
-): Features {
+/** What is asked for when the first connection is made. */
+export type AskedFeatures = Pick<Features, 'commitToken' | 'traceparent'>;
+
+/** Nothing was asked for, or the server has none of it. */
+export const NOTHING_ASKED: AskedFeatures = { commitToken: undefined, traceparent: false };
+
+/** The features of a kind of server, and what it has answered. */
+export function featuresOf(kind: ServerInfo['kind'], asked: AskedFeatures): Features {
   return {
     restartSavepoint: kind !== 'postgresql',
     restartAtEveryLevel: kind === 'braiddb',
     returningNothing: kind === 'braiddb',
     upsert: kind !== 'postgresql',
-    commitToken,
+    ...asked,
   };
 }

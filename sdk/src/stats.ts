@@ -17,7 +17,7 @@ export interface DatabaseStats {
     /** Held by `db.reserve()`. */
     readonly reserved: number;
   };
-  /** Calls outside transactions, each COPY among them. */
+  /** Calls outside transactions, each COPY and stream among them. */
   readonly statements: number;
   /** Calls of `db.transaction` that have ended, however they ended. */
   readonly transactions: number;

@@ -3,6 +3,8 @@
  * time.
  */
 
+import { UsageError } from './errors.js';
+import { checkMethod, checkNames, numberOption, stringOption } from './options/checks.js';
 import type { Queryable } from './query/queryable.js';
 
 /** What one statement of a transaction did, in microseconds since the transaction's first. */
@@ -46,6 +48,7 @@ export interface TimelineEntry {
  * ```
  */
 export async function readTimeline(db: Pick<Queryable, 'query'>): Promise<TimelineEntry[]> {
+  checkMethod(db, 'query', 'readTimeline takes a database of connect');
   const { rows } = await db.query<Record<string, unknown>>`SHOW TRANSACTION TIMELINE`;
   const whole = (value: unknown): number | undefined =>
     value === null || value === undefined ? undefined : Number(value);
@@ -70,10 +73,12 @@ export interface TimelineOptions {
   readonly title?: string | undefined;
   /** Width of the picture in pixels. Default 960; 400 to 4000. */
   readonly width?: number | undefined;
-  /** Milliseconds that the time axis shows at least, to compare two pictures. Default 0. */
+  /** Milliseconds that the time axis shows at least, to compare two pictures. Default 0; to a day. */
   readonly lengthMs?: number | undefined;
 }
 
+const WIDTH = { initial: 960, min: 400, max: 4000 };
+const LENGTH_MS = { initial: 0, min: 0, max: 86_400_000 };
 const ROW_HEIGHT = 26;
 const LABEL_WIDTH = 380;
 const LABEL_CHARACTERS = 58;
@@ -97,11 +102,17 @@ export function timelineSvg(
   entries: readonly TimelineEntry[],
   options: TimelineOptions = {},
 ): string {
-  const width = Math.min(4000, Math.max(400, options.width ?? 960));
+  checkNames('timeline', options, ['title', 'width', 'lengthMs']);
+  const given: unknown = entries;
+  if (!Array.isArray(given) || !given.every(isEntry)) {
+    throw new UsageError('timelineSvg takes the entries that readTimeline returns');
+  }
+  const width = numberOption('width', options.width, WIDTH);
+  const lengthMs = numberOption('lengthMs', options.lengthMs, LENGTH_MS);
   const height = TOP + entries.length * ROW_HEIGHT + 40;
   const firstUs = entries.reduce((first, { queuedUs }) => Math.min(first, queuedUs), Infinity);
   const endUs = entries.reduce((end, one) => Math.max(end, one.finishedUs ?? one.queuedUs), 0);
-  const lengthUs = Math.max(1, (options.lengthMs ?? 0) * 1000, endUs - firstUs);
+  const lengthUs = Math.max(1, lengthMs * 1000, endUs - firstUs);
   const left = Math.min(LABEL_WIDTH, width / 2);
   const scaled = (us: number): number => left + (us / lengthUs) * (width - left - RIGHT);
   const at = (us: number): number => scaled(us - firstUs);
@@ -109,7 +120,7 @@ export function timelineSvg(
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
       `viewBox="0 0 ${width} ${height}" font-family="DejaVu Sans, Arial, sans-serif" font-size="11">`,
     `<rect width="${width}" height="${height}" fill="white"/>`,
-    label(12, 24, options.title ?? '', 'font-size="15" font-weight="bold"'),
+    label(12, 24, stringOption('title', options.title) ?? '', 'font-size="15" font-weight="bold"'),
   ];
   for (const us of ticks(lengthUs)) {
     const x = scaled(us).toFixed(1);
@@ -125,6 +136,11 @@ export function timelineSvg(
     'grey: waits its turn (after: for which) · blue: runs · red: waits for a lock · number: round trips';
   parts.push(label(12, height - 10, legend, 'fill="#57606a"'));
   return `${parts.join('\n')}\n</svg>\n`;
+}
+
+function isEntry(one: unknown): boolean {
+  const { statement, waitedFor } = (one ?? {}) as Partial<TimelineEntry>;
+  return typeof statement === 'string' && Array.isArray(waitedFor);
 }
 
 function drawRow(entry: TimelineEntry, y: number, at: (us: number) => number): string {

@@ -23,8 +23,8 @@ export interface Proxy extends AsyncDisposable {
   cutAll(): void;
 }
 
-/** Starts a proxy in front of the server at `target`. */
-export async function startProxy(target: string): Promise<Proxy> {
+/** Starts a proxy in front of the server at `target`, at a free port if none is given. */
+export async function startProxy(target: string, ownPort = 0): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const { hostname, port } = new URL(target);
   const server = createServer((client) => {
@@ -77,7 +77,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     client.removeAllListeners('close');
     client.on('close', () => sockets.delete(client));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
   const url = new URL(target);
   url.hostname = '127.0.0.1';
   url.port = String((server.address() as AddressInfo).port);

@@ -18,8 +18,8 @@
 import { channel } from 'node:diagnostics_channel';
 
 import { untilAborted, onAbort, ignore } from '../abort.js';
-import type { BatchTrace } from '../diagnostics.js';
-import { batchTraces, traced } from '../diagnostics.js';
+import type { BatchTrace, OnPlace, Place } from '../diagnostics.js';
+import { batchTraces, NO_PLACE, traced } from '../diagnostics.js';
 import { BatchTableError, UsageError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Parameter } from '../sql/parameters.js';
@@ -34,7 +34,7 @@ import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
 import type * as Sending from './send.js';
 import type { StatementTemplate, Table } from './table.js';
-import { columnsOf, sameTable, sizeOf } from './table.js';
+import { columnsOf, rowBytes, sameTable } from './table.js';
 
 /** Numbers about a batcher, for progress lines and metrics. */
 export interface BatcherStats {
@@ -57,7 +57,7 @@ export interface BatcherStats {
 /** What the batcher needs of a database. */
 export interface BatchTarget {
   readonly describe: () => Promise<Table>;
-  readonly send: (statement: Sql, deadlineMs: number) => Promise<void>;
+  readonly send: (statement: Sql, deadlineMs: number, onPlace?: OnPlace) => Promise<void>;
   readonly scheduler: Scheduler;
   /** The table's name, for events. */
   readonly name: string;
@@ -293,7 +293,7 @@ export class BatcherCore {
       const columnSet = this.#columnSetOf(table, row);
       const { template } = columnSet;
       const values = template.values(row as Record<string, unknown>);
-      const bytes = values.reduce((sum: number, value) => sum + sizeOf(value), 16);
+      const bytes = rowBytes(template.columns, values);
       const key = template.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
       const size = { bytes, nowMs: this.#target.scheduler.now() };
       pending.values = values;
@@ -382,14 +382,18 @@ export class BatcherCore {
     this.#sent += rows;
     const describeAgain = (columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> =>
       this.#describeAgain(columnSet, failed);
-    const sender = { send, describeAgain, scheduler, attemptsMax, deadlineMs };
     const makeTrace = (): BatchTrace => ({
-      ...{ table: name, mode, rows },
+      ...{ table: name, mode, rows, ...NO_PLACE },
       ...{ statements: undefined, rejected: undefined },
     });
     const sending = this.#sending;
     if (sending === undefined) throw new Error('a batch of a table that is not known');
     const { statements, rejected } = await traced(batchTraces, makeTrace, async (trace) => {
+      const onPlace = trace && ((place: Place): void => void Object.assign(trace, place));
+      const sender: Sending.Sender = {
+        ...{ describeAgain, scheduler, attemptsMax, deadlineMs },
+        send: (statement, ms) => send(statement, ms, onPlace),
+      };
       const outcome = await sending.sendBatch(sender, batch, (entry) => {
         this.#queue.settled(entry);
       });

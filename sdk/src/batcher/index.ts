@@ -4,6 +4,7 @@
 
 import { Writable } from 'node:stream';
 
+import type { OnPlace } from '../diagnostics.js';
 import type { QueryOptions } from '../options/index.js';
 import type { Scheduler } from '../scheduler.js';
 import { ignore } from '../abort.js';
@@ -12,7 +13,7 @@ import type { Sql } from '../sql/template.js';
 import type { Queryable } from '../query/queryable.js';
 import type { BatcherStats } from './batcher.js';
 import { BatcherCore } from './batcher.js';
-import { BatchRowError } from '../errors.js';
+import { BatchRowError, UsageError } from '../errors.js';
 import type { BatcherOptions, BatcherSettings } from '../options/batcher.js';
 import { readBatcherOptions } from '../options/batcher.js';
 import { checkNames, functionOption, nameOption } from '../options/checks.js';
@@ -68,7 +69,9 @@ export interface Batcher<Row extends object> extends AsyncDisposable {
 export interface BatcherHost {
   readonly db: Queryable;
   /** Runs one statement in a transaction whose outcome is always found out, if it can be. */
-  readonly once: (statement: Sql, deadlineMs: number) => Promise<void>;
+  readonly once: (statement: Sql, deadlineMs: number, onPlace?: OnPlace) => Promise<void>;
+  /** Runs one statement by itself. */
+  readonly alone: (statement: Sql, onPlace?: OnPlace) => Promise<void>;
   readonly scheduler: Scheduler;
   /** Called when the batcher was closed. */
   readonly onClosed: () => void;
@@ -90,17 +93,16 @@ export function makeBatcher<Row extends object>(
         return describeTable(host.db, parts, settings);
       },
       // Another client may have deleted what an insert has stored: sent again, it would come back.
-      send: settings.mode === 'insert' ? host.once : (statement) => runAlone(host.db, statement),
+      send:
+        settings.mode === 'insert'
+          ? host.once
+          : (statement, _deadlineMs, onPlace) => host.alone(statement, onPlace),
       scheduler: host.scheduler,
       name,
     },
     settings,
   );
   return Object.freeze(faceOf<Row>(core, settings, host.onClosed));
-}
-
-async function runAlone(db: Queryable, statement: Sql): Promise<void> {
-  await db.query(statement);
 }
 
 function faceOf<Row extends object>(
@@ -173,6 +175,11 @@ async function addAll<Row extends object>(
   rows: Iterable<Row> | AsyncIterable<Row>,
   options: QueryOptions | undefined,
 ): Promise<AddedRows<Row>> {
+  const source = rows as Partial<Iterable<Row> & AsyncIterable<Row>> | string | null | undefined;
+  const isText = typeof source === 'string';
+  if (isText || (source?.[Symbol.asyncIterator] ?? source?.[Symbol.iterator]) === undefined) {
+    throw new UsageError('addAll takes rows one after the other: an array, a generator, a stream');
+  }
   const rejected: BatchRowError<Row>[] = [];
   const adds = new Adds<Row>(core, (error) => rejected.push(error));
   try {

@@ -2,7 +2,7 @@
  * Which errors of a statement are about some of its rows, and which about its table.
  */
 
-import { BatchTableError, DatabaseError } from '../errors.js';
+import { BatchTableError, DatabaseError, ValueError } from '../errors.js';
 
 /** Classes of SQLSTATEs that one row of a statement can cause, while the others are well. */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['21', '22', '23', '44', '54', 'P0']);
@@ -23,7 +23,7 @@ export function isAboutSchema(error: unknown): boolean {
 
 /** True if one row was refused for the type of a column, which may be another one by now. */
 export function isAboutTypes(error: unknown): boolean {
-  if (error instanceof TypeError) return true;
+  if (error instanceof ValueError) return true;
   return error instanceof DatabaseError && error.code.startsWith('22');
 }
 

@@ -17,7 +17,7 @@
  */
 
 import { backoffMs } from '../transaction/retry.js';
-import { BatchRowError, isAmbiguous, isTransient } from '../errors.js';
+import { BatchRowError, isAmbiguous, isTransient, ValueError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Sql } from '../sql/template.js';
 import { isAboutRows, isAboutSchema, isAboutTypes } from './row-errors.js';
@@ -84,7 +84,7 @@ class Batch implements BatchOutcome {
         await this.store(entries);
         return;
       }
-      const isAboutSome = isAboutRows(error) || error instanceof TypeError;
+      const isAboutSome = isAboutRows(error) || error instanceof ValueError;
       if (!isAboutSome) this.#rejectAll(entries, error);
       else if (entries.length === 1) await this.#rejectNewest(first, error);
       else {

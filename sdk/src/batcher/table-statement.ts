@@ -9,9 +9,9 @@
  * assignment to the column refuses them.
  */
 
-import { BatchTableError } from '../errors.js';
+import { BatchTableError, ValueError } from '../errors.js';
 import type { Parameter } from '../sql/parameters.js';
-import { checkParameter } from '../sql/parameters.js';
+import { checkParameter, encodeJson } from '../sql/parameters.js';
 import { Sql, sql } from '../sql/template.js';
 import type { BatcherSettings } from '../options/batcher.js';
 import type { Column, StatementTemplate, Table } from './table.js';
@@ -75,8 +75,10 @@ export class TableStatement implements StatementTemplate {
       try {
         return toParameter(column, value);
       } catch (error) {
-        if (!(error instanceof TypeError)) throw error;
-        throw new TypeError(`column "${column.name}": ${error.message.replace(/^.*?: /, '')}`);
+        if (!(error instanceof ValueError)) throw error;
+        throw new ValueError(
+          `column "${column.name}": ${error.message.replace(/^parameter 1: /, '')}`,
+        );
       }
     });
   }
@@ -145,12 +147,12 @@ function valuesRowsMax(columns: number): number {
 /** A value as it is sent for this column. */
 function toParameter(column: Column, value: unknown): Parameter {
   if (column.isJson && (Array.isArray(value) || typeof value === 'boolean')) {
-    return JSON.stringify(value);
+    return encodeJson(value);
   }
   const checked = checkParameter(value, 1);
   // Inside an array parameter a nested array would become another dimension.
   if (Array.isArray(checked) && !column.isArray) {
-    throw new TypeError(`parameter 1: an array cannot be stored as ${column.type}`);
+    throw new ValueError(`parameter 1: an array cannot be stored as ${column.type}`);
   }
   return checked;
 }

@@ -2,7 +2,9 @@
  * What a batcher knows about its table. `describe-table.ts` finds it out.
  */
 
+import { ValueError } from '../errors.js';
 import type { Parameter } from '../sql/parameters.js';
+import { encodeJson } from '../sql/parameters.js';
 import type { Sql } from '../sql/template.js';
 
 /** A column of the table. */
@@ -58,8 +60,22 @@ export function columnsOf(table: Table, names: readonly string[]): string[] {
   return [...known, ...left];
 }
 
+/** Roughly how many bytes a row takes on the wire; names the column whose value has no JSON form. */
+export function rowBytes(columns: readonly Column[], values: readonly Parameter[]): number {
+  let bytes = 16;
+  for (const [at, value] of values.entries()) {
+    try {
+      bytes += sizeOf(value);
+    } catch (error) {
+      if (!(error instanceof ValueError)) throw error;
+      throw new ValueError(`column "${columns[at]?.name ?? ''}": ${error.message}`, error.cause);
+    }
+  }
+  return bytes;
+}
+
 /** Roughly how many bytes a value takes on the wire. */
-export function sizeOf(value: Parameter): number {
+function sizeOf(value: Parameter): number {
   if (value === null) return 4;
   if (typeof value === 'string') return value.length + 4;
   if (typeof value !== 'object') return 12;
@@ -68,5 +84,5 @@ export function sizeOf(value: Parameter): number {
   if (Array.isArray(value)) {
     return value.reduce((sum: number, one) => sum + sizeOf(one as Parameter), 8);
   }
-  return JSON.stringify(value).length + 4;
+  return encodeJson(value).length + 4;
 }

@@ -12,17 +12,20 @@
  */
 
 import { onAbort } from '../abort.js';
-import type { QueryTrace } from '../diagnostics.js';
+import type { OnPlace, QueryTrace } from '../diagnostics.js';
 import { queries, traced, traceOf } from '../diagnostics.js';
-import { needsPreparing, UsageError } from '../errors.js';
+import { needsPreparing, UsageError, withText } from '../errors.js';
+import { isAtomic } from '../sql/clauses.js';
 import type { Compiled } from '../sql/template.js';
 import type { DatabaseContext } from './context.js';
 import { abortReasonOr, Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import type { GroupOutcome } from './group.js';
 import { lastResult } from './group.js';
+import type { WireStatement } from './prepared.js';
 import { encodeStatement } from './prepared.js';
 import type { SendText } from './request.js';
+import { traceSetting } from './trace-context.js';
 
 type Use = (connection: Connection) => Promise<DriverResult>;
 
@@ -38,10 +41,15 @@ export class AutocommitRunner {
   }
 
   /** Runs one statement. */
-  run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
-    const { prepare } = this.#context.settings;
-    const run: Use = (connection) => runOn(connection, statement, { prepare, signal });
-    return this.#use(statement.text, signal, run);
+  run(statement: Compiled, signal?: AbortSignal, onPlace?: OnPlace): Promise<DriverResult> {
+    const context = this.#context;
+    const { prepare, traceStatements } = context.settings;
+    const run: Use = (connection) => {
+      const isNamed = traceStatements && isAtomic(statement.text);
+      const before = isNamed ? traceSetting(context) : [];
+      return runOn(connection, statement, { prepare, signal, before });
+    };
+    return this.#use(statement.text, signal, run, onPlace);
   }
 
   /** Runs a text that may hold several statements; returns the last result. */
@@ -56,13 +64,19 @@ export class AutocommitRunner {
   }
 
   /** Uses a connection for one text. */
-  #use(text: string, signal: AbortSignal | undefined, use: Use): Promise<DriverResult> {
+  #use(
+    text: string,
+    signal: AbortSignal | undefined,
+    use: Use,
+    onPlace?: OnPlace,
+  ): Promise<DriverResult> {
     const context = this.#context;
     context.counts.statements += 1;
     const makeTrace = (): QueryTrace => traceOf(text);
     return traced(queries, makeTrace, async (trace) => {
       const startMs = trace === undefined ? 0 : context.settings.scheduler.now();
       const connection = this.#takeKept() ?? (await Connection.acquire(context, signal));
+      onPlace?.(connection.place);
       if (trace !== undefined) {
         Object.assign(trace, connection.place);
         trace.waitMs = context.settings.scheduler.now() - startMs;
@@ -132,17 +146,20 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** The statement may leave a transaction open: the connection has one user. */
   readonly staysOpen?: boolean | undefined;
+  /** Settings of this statement alone, in front of it and in the same flight. */
+  readonly before?: readonly string[] | undefined;
 }
 
 /** Runs one statement on a connection that is idle. */
 export async function runOn(
   connection: Connection,
   statement: Compiled,
-  { prepare = false, signal, staysOpen = false }: RunOptions = {},
+  { prepare = false, signal, staysOpen = false, before = [] }: RunOptions = {},
 ): Promise<DriverResult> {
   const wire = encodeStatement(statement, prepare);
   const mayRun = !connection.ended;
-  const send = (): Promise<GroupOutcome> => connection.send([wire]);
+  const settings = before.map((text): WireStatement => ({ text, values: [], discard: true }));
+  const send = (): Promise<GroupOutcome> => connection.send([...settings, wire]);
   let outcome = await answerOf(connection, send, signal);
   if (wire.name !== undefined && outcome.status === 'I' && needsPreparing(outcome.failure?.error)) {
     // The pipeline has forgotten the prepared statement and prepares it again.
@@ -194,7 +211,9 @@ function readOutcome(
   const unreadable = results.find((result) => result.parseFailure !== undefined);
   if (unreadable !== undefined) throw unreadable.parseFailure?.error;
   if (isLeftOpen) {
-    throw new UsageError('the statement left a transaction open; use db.transaction');
+    throw new UsageError(
+      withText('the statement left a transaction open; use db.transaction', text),
+    );
   }
   return lastResult(results);
 }

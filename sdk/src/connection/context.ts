@@ -4,7 +4,7 @@
 
 import type pg from 'pg';
 
-import type { Settings } from '../options/index.js';
+import type { Settings } from '../options/connect.js';
 import type { Features } from '../server.js';
 import type { TypeParsers } from '../sql/parsers.js';
 import type { Counts } from '../stats.js';

@@ -3,7 +3,7 @@
  */
 
 import { ignore } from '../abort.js';
-import { isStalePlan, needsPreparing, UsageError } from '../errors.js';
+import { isStalePlan, needsPreparing, UsageError, withText } from '../errors.js';
 import type { TypeParsers } from '../sql/parsers.js';
 import type { DriverResult, Field, TransactionStatus, Wire } from './driver.js';
 import { isServerMessage } from './driver.js';
@@ -37,6 +37,8 @@ export class StatementGroup {
   readonly #parsers: TypeParsers;
   readonly #statements: readonly WireStatement[];
   readonly #rowFormats: Map<string, RowFormat>;
+  /** The text of a script or COPY; statements have theirs. */
+  readonly #text: string | undefined;
   readonly #results: DriverResult[] = [];
   #format: RowFormat | undefined;
   #rows: Record<string, unknown>[] = [];
@@ -48,10 +50,12 @@ export class StatementGroup {
     parsers: TypeParsers,
     statements: readonly WireStatement[],
     rowFormats: Map<string, RowFormat>,
+    text?: string,
   ) {
     this.#parsers = parsers;
     this.#statements = statements;
     this.#rowFormats = rowFormats;
+    this.#text = text;
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -133,7 +137,7 @@ export class StatementGroup {
 
   handleCopyInResponse(wire: Wire): void {
     const message = 'COPY … FROM STDIN has no rows here: send them with copyFrom';
-    this.#failure ??= { error: new UsageError(message) };
+    this.#failure ??= { error: this.#misuse(message) };
     // In a script the server waits for these rows only. Elsewhere it takes the statements that have
     // been written already for rows, so that later answers cannot be matched to groups.
     if (this.#statements.length === 0) wire.sendCopyFail(message);
@@ -155,7 +159,14 @@ export class StatementGroup {
 
   /** Makes the running statement fail once it has ended. */
   protected refuse(message: string): void {
-    this.#parseFailure ??= { error: new UsageError(message) };
+    this.#parseFailure ??= { error: this.#misuse(message) };
+  }
+
+  /** The error of a statement that does not fit how it was sent. */
+  #misuse(message: string): UsageError {
+    return new UsageError(
+      withText(message, this.#statements[this.#results.length]?.text ?? this.#text),
+    );
   }
 
   /** The error to report for one that the server answered. */

@@ -70,7 +70,7 @@ export class Pipeline {
 
   /** Writes a text that may hold several statements. Never rejects. */
   script(text: string, parsers: TypeParsers): Promise<GroupOutcome> {
-    return this.start(new StatementGroup(parsers, [], this.#rowFormats), () => {
+    return this.start(new StatementGroup(parsers, [], this.#rowFormats, text), () => {
       this.#wire.query(text);
     });
   }

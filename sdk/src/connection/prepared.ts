@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto';
 
+import { ValueError, withText } from '../errors.js';
 import { encodeParameter } from '../sql/parameters.js';
 import type { Compiled, TextOptions } from '../sql/template.js';
 
@@ -29,7 +30,20 @@ export function encodeStatement(
   discard = false,
 ): WireStatement {
   const name = (own ?? prepare) ? preparedName(text) : undefined;
-  return { text, values: values.map(encodeParameter), name, discard, rowMode, types };
+  return { text, values: encodeAll(text, values), name, discard, rowMode, types };
+}
+
+function encodeAll(text: string, values: Compiled['values']): (string | Buffer | null)[] {
+  let place = 0;
+  try {
+    return values.map((value) => {
+      place += 1;
+      return encodeParameter(value);
+    });
+  } catch (error) {
+    if (!(error instanceof ValueError)) throw error;
+    throw new ValueError(withText(`parameter ${place}: ${error.message}`, text), error.cause);
+  }
 }
 
 function preparedName(text: string): string | undefined {

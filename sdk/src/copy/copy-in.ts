@@ -15,7 +15,7 @@ import { ignore, onAbort } from '../abort.js';
 import type { CallSite } from '../call-sites.js';
 import type { TransactionStatus, Wire } from '../connection/driver.js';
 import { StatementGroup } from '../connection/group.js';
-import { CopySourceError, UsageError } from '../errors.js';
+import { CopySourceError, UsageError, withText } from '../errors.js';
 import { makeParsers } from '../sql/parsers.js';
 import { CopySourceReader } from './source.js';
 import type { CopySource, RunCopy } from './work.js';
@@ -38,7 +38,7 @@ export interface CopyCall {
 export async function copyFrom(call: CopyCall, source: CopySource): Promise<number> {
   const { run, text, signal: given, callSite } = call;
   const reader = new CopySourceReader(source);
-  const group = new CopyInGroup(reader);
+  const group = new CopyInGroup(reader, text);
   const stop = new AbortController();
   const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
   const forget = onAbort(signal, () => {
@@ -51,7 +51,9 @@ export async function copyFrom(call: CopyCall, source: CopySource): Promise<numb
       send: (connection) => connection.sendGroup(text, group),
       mayRun: () => group.isComplete,
     });
-    if (!group.isStarted) throw new UsageError('the statement is no COPY … FROM STDIN');
+    if (!group.isStarted) {
+      throw new UsageError(withText('the statement is no COPY … FROM STDIN', text));
+    }
     return rowCount ?? 0;
   } finally {
     forget();
@@ -70,8 +72,8 @@ class CopyInGroup extends StatementGroup {
   #wire: Wire | undefined;
   #failure: CopySourceError | undefined;
 
-  constructor(reader: CopySourceReader) {
-    super(makeParsers({}), [], new Map());
+  constructor(reader: CopySourceReader, text: string) {
+    super(makeParsers({}), [], new Map(), text);
     this.#reader = reader;
   }
 

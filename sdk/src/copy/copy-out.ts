@@ -11,7 +11,7 @@
 import { ignore, onAbort } from '../abort.js';
 import type { TransactionStatus, Wire } from '../connection/driver.js';
 import { StatementGroup } from '../connection/group.js';
-import { UsageError } from '../errors.js';
+import { UsageError, withText } from '../errors.js';
 import { makeParsers } from '../sql/parsers.js';
 import type { CopyCall } from './copy-in.js';
 import { LEFT } from './work.js';
@@ -35,7 +35,7 @@ export interface CopyOutCall extends CopyCall {
 export async function* copyTo(call: CopyOutCall): AsyncGenerator<Buffer, undefined, undefined> {
   const { run, text, signal, callSite, onlyReads, onCount, stop } = call;
   signal?.throwIfAborted();
-  const group = new CopyOutGroup();
+  const group = new CopyOutGroup(text);
   const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   const forget = onAbort(either, () => {
     group.drop();
@@ -53,7 +53,9 @@ export async function* copyTo(call: CopyOutCall): AsyncGenerator<Buffer, undefin
       yield chunk;
     }
     const { rowCount } = await done;
-    if (!group.isStarted) throw new UsageError('the statement is no COPY … TO STDOUT');
+    if (!group.isStarted) {
+      throw new UsageError(withText('the statement is no COPY … TO STDOUT', text));
+    }
     onCount(rowCount ?? 0);
     return undefined;
   } catch (error) {
@@ -79,8 +81,8 @@ class CopyOutGroup extends StatementGroup {
   #isDropping = false;
   #wake = ignore;
 
-  constructor() {
-    super(makeParsers({}), [], new Map());
+  constructor(text: string) {
+    super(makeParsers({}), [], new Map(), text);
   }
 
   /** The next chunk; undefined when none will come. */

@@ -84,8 +84,8 @@ export function makeCopyMethods(run: RunCopy, bound: QueryOptions): Copyable {
     const text = copyText(target as Sql | CopyTable, 'FROM STDIN');
     const signal = signalOf(options);
     // A file that does not exist may fail while the module is loaded; its reader finds the error.
-    const { on } = source as { on?: (event: string, listener: () => void) => void };
-    if (typeof on === 'function') on.call(source, 'error', ignore);
+    const stream = source as { on?: (event: string, listener: () => void) => void } | null;
+    if (typeof stream?.on === 'function') stream.on('error', ignore);
     const loaded = await import('./copy-in.js');
     return loaded.copyFrom({ run, text, signal, callSite }, source);
   };

@@ -39,7 +39,7 @@ export class CopySourceReader {
       this.#pending = undefined;
       if (answer.done === true) {
         this.#isDone = true;
-        if (this.#half !== '') throw new TypeError(HALF_A_PAIR);
+        if (this.#half !== '') throw new UsageError(HALF_A_PAIR);
         return undefined;
       }
       const bytes = this.#bytes(answer.value);
@@ -67,16 +67,16 @@ export class CopySourceReader {
 
   #bytes(chunk: unknown): Uint8Array {
     if (chunk instanceof Uint8Array) {
-      if (this.#half !== '') throw new TypeError(HALF_A_PAIR);
+      if (this.#half !== '') throw new UsageError(HALF_A_PAIR);
       return chunk;
     }
     if (typeof chunk !== 'string') {
-      throw new TypeError('a chunk of COPY is a string or bytes (Uint8Array, Buffer)');
+      throw new UsageError('a chunk of COPY is a string or bytes (Uint8Array, Buffer)');
     }
     let text = this.#half + chunk;
     this.#half = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '';
     if (this.#half !== '') text = text.slice(0, -1);
-    if (!text.isWellFormed()) throw new TypeError(HALF_A_PAIR);
+    if (!text.isWellFormed()) throw new UsageError(HALF_A_PAIR);
     return Buffer.from(text);
   }
 }
@@ -90,7 +90,9 @@ function iteratorOf(source: CopySource): Iterator<Chunk> | AsyncIterator<Chunk> 
   const iterable = source as Partial<Iterable<Chunk> & AsyncIterable<Chunk>> | null | undefined;
   const iterator = iterable?.[Symbol.asyncIterator]?.() ?? iterable?.[Symbol.iterator]?.();
   if (iterator === undefined) {
-    throw new TypeError('the source of COPY is a stream, an iterable, a string or bytes');
+    throw new UsageError(
+      'the source of COPY must be a stream, an iterable of strings or bytes, a string or bytes',
+    );
   }
   // Read again in a second attempt of a transaction, these would be empty, and no row would be lost
   // with an error.

@@ -5,7 +5,7 @@
 import type { CallSite } from '../call-sites.js';
 import type { DriverResult } from '../connection/driver.js';
 import type { SendText } from '../connection/request.js';
-import { OptionError, UsageError } from '../errors.js';
+import { OptionError, UsageError, withText } from '../errors.js';
 import {
   booleanOption,
   checkNames,
@@ -59,9 +59,9 @@ export function copyText(target: Sql | CopyTable, direction: 'FROM STDIN' | 'TO 
   if (!Sql.isSql(target)) return tableText(target, direction);
   const { text, values } = target.compile();
   if (values.length > 0) {
-    throw new UsageError(
-      'COPY takes no values: put names in with sql.identifier, and read with db.stream by values',
-    );
+    const message =
+      'COPY takes no values: put names in with sql.identifier, and read with db.stream by values';
+    throw new UsageError(withText(message, text));
   }
   return text;
 }

@@ -1,5 +1,6 @@
 /** `CREATE … IF NOT EXISTS` by several sessions at once. */
 
+import { checkMethod } from '../options/checks.js';
 import type { Statement } from '../sql/foreign.js';
 import type { Database } from './database.js';
 
@@ -24,6 +25,7 @@ export async function createOnce(
   db: Pick<Database, 'transaction'>,
   statement: Statement<object>,
 ): Promise<void> {
+  checkMethod(db, 'transaction', 'createOnce takes a database of connect, and a statement');
   for (let tries = 1; ; tries++) {
     try {
       await db.transaction((tx) => tx.query(statement));

@@ -16,7 +16,10 @@ import type pg from 'pg';
 
 import { ignore, onAbort, untilAborted } from '../abort.js';
 import type { DatabaseContext } from '../connection/context.js';
-import { destroy, openClient } from '../connection/driver.js';
+import { destroy, openClient, placeOf } from '../connection/driver.js';
+import { Pipeline } from '../connection/pipeline.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { queries, traced, traceOf } from '../diagnostics.js';
 import { fromConnect, fromDriver, isTransient } from '../errors.js';
 import { settlesWithin } from '../scheduler.js';
 import { sql } from '../sql/template.js';
@@ -162,7 +165,13 @@ class Listener {
     try {
       await whileOpen(client.connect(), fromConnect);
       const names = channels.map((channel) => `LISTEN ${sql.identifier(channel).compile().text}`);
-      await whileOpen(client.query(names.join('; ')), fromLoss);
+      const text = names.join('; ');
+      const send = async (): Promise<void> => {
+        const { failure } = await new Pipeline(client).script(text, context.parsers);
+        if (failure !== undefined) throw failure.error;
+      };
+      const makeTrace = (): QueryTrace => ({ ...traceOf(text), ...placeOf(client) });
+      await traced(queries, makeTrace, () => whileOpen(send(), fromLoss));
       begin();
       settings.onListening?.();
       await whileOpen(lost, fromLoss);

@@ -3,7 +3,7 @@
  * name. Each fails with an {@link OptionError} that names the option.
  */
 
-import { OptionError } from '../errors.js';
+import { OptionError, UsageError, ValueError } from '../errors.js';
 
 /** Limits of a number, and its default. */
 export interface NumberRange {
@@ -92,10 +92,31 @@ export function nameOption(option: string, value: unknown): readonly [string, ..
   throw new OptionError(option, 'must be a name, or an array of names');
 }
 
+/** Bytes of a name at most: servers cut a longer one, or refuse it. */
+const NAME_BYTES_MAX = 63;
+
+/** One channel or more; a name that no server can have is refused, and not listened to in vain. */
+export function channelOption(option: string, value: unknown): readonly [string, ...string[]] {
+  const names = nameOption(option, value);
+  for (const name of names) {
+    const bytes = Buffer.byteLength(name);
+    if (bytes <= NAME_BYTES_MAX) continue;
+    const shown = `"${name.slice(0, NAME_BYTES_MAX)}…" has ${bytes} bytes`;
+    throw new OptionError(option, `${shown}; the name of a channel has at most ${NAME_BYTES_MAX}`);
+  }
+  return names;
+}
+
+/** Refuses what lacks a method; the message says what the caller takes. */
+export function checkMethod(value: unknown, method: string, message: string): void {
+  const found = (value as Readonly<Record<string, unknown>> | null | undefined)?.[method];
+  if (typeof found !== 'function') throw new UsageError(message);
+}
+
 /** Refuses a row that has no columns: null, a text, an array. */
 export function checkRow(row: unknown, place = 'a row'): asserts row is object {
   if (isObject(row)) return;
-  throw new TypeError(`${place} must be an object of columns and values`);
+  throw new ValueError(`${place} must be an object of columns and values`);
 }
 
 function isObject(value: unknown): boolean {

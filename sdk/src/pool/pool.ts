@@ -10,7 +10,7 @@ import { isServerMessage, placeOf, recordingParameters, wireOf } from '../connec
 import type { ConnectTrace } from '../diagnostics.js';
 import { connects, traced } from '../diagnostics.js';
 import { fromConnect, isTransient, OptionError } from '../errors.js';
-import type { Settings } from '../options/index.js';
+import type { Settings } from '../options/connect.js';
 import type { Host } from './hosts.js';
 import { HostList, readHosts } from './hosts.js';
 
@@ -25,8 +25,9 @@ export interface MadePool {
 
 /** Makes a pool; opens no connection yet. */
 export function makePool(url: string, settings: Settings): MadePool {
-  const { scheduler, hosts: more, loadBalance, tls } = settings;
-  const hosts = new HostList(readHosts(url, more), loadBalance === 'random', scheduler);
+  const { scheduler, hosts: more, loadBalance, zone, tls } = settings;
+  const choice = { isRandom: loadBalance === 'random', zone };
+  const hosts = new HostList(readHosts(url, more), choice, scheduler);
   if (tls !== undefined && /[?&]ssl/.test(url)) {
     throw new OptionError('tls', 'not together with sslmode and the like in the URL');
   }
@@ -103,7 +104,8 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
         const isReached = isServerMessage(error) && !isTransient(fromConnect(error));
         hosts.note(this.#host, isReached);
         if (isTimeout(error)) throw timedOut(this.#host, connectTimeoutMs, this.#isTaken);
-        throw isStrange(error) ? strangeServer(this.#host, error) : error;
+        if (isStrange(error)) throw strangeServer(this.#host, error);
+        throw withAdvice(this.#host, error);
       }
     }
   };
@@ -130,6 +132,29 @@ function isStrange(error: unknown): error is Error {
 function strangeServer(host: Host, cause: Error): Error {
   const message = `${nameOf(host)} does not answer as a database: ${cause.message}; is it another service, or is it starting?`;
   return new Error(message, { cause });
+}
+
+/** What to do about each fault of the operating system, by its name. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: is the server running, and are host and port right?',
+  ENOTFOUND: 'no such host: is its name right?',
+  EAI_AGAIN: 'the name of the host could not be looked up: is there a network and a DNS server?',
+  EHOSTUNREACH: 'no way to the host: are its address and the firewall right?',
+  ENETUNREACH: 'no way to the host: are its address and the network right?',
+  ECONNRESET: 'the connection was cut: is it a database, and is it starting or stopping?',
+  ENOENT: 'no such socket: is the server running, and is its folder right?',
+  EACCES: 'the operating system does not allow it: may this user use the socket?',
+};
+
+/** The error with the host that it is about, and what to do; other errors as they are. */
+function withAdvice(host: Host, error: unknown): unknown {
+  // Several addresses were tried (localhost is two): Node reports them together, without a message.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const { code } = (first ?? {}) as { code?: unknown };
+  const advice = typeof code === 'string' ? ADVICE[code] : undefined;
+  if (advice === undefined || !(first instanceof Error)) return error;
+  const message = `no connection to ${nameOf(host)} (${first.message}): ${advice}`;
+  return Object.assign(new Error(message, { cause: error }), { code });
 }
 
 function nameOf({ address }: Host): string {

@@ -9,7 +9,8 @@ import { StatementRequest } from '../connection/request.js';
 import type { Copyable } from '../copy/methods.js';
 import { makeCopyMethods } from '../copy/methods.js';
 import type { RunCopy } from '../copy/work.js';
-import { DatabaseError } from '../errors.js';
+import { DatabaseError, UsageError } from '../errors.js';
+import { channelOption, stringOption } from '../options/checks.js';
 import type { QueryOptions } from '../options/index.js';
 import { joinOptions, readQueryOptions } from '../options/index.js';
 import type { Features } from '../server.js';
@@ -204,11 +205,14 @@ export function makeQueryable(executor: Executor, bound: QueryOptions): Queryabl
     run(args, maybeOne, atMostOne);
   const one = (...args: unknown[]): Promise<AnyRow> => run(args, one, exactlyOne);
   const script = async (text: string, options: QueryOptions = {}): Promise<void> => {
-    if (typeof (text as unknown) !== 'string') throw new TypeError('script takes a string');
+    if (typeof (text as unknown) !== 'string')
+      throw new UsageError('script takes a text of statements');
     const callSite = captureCallSite(script);
     await executor.script(text, joinOptions(bound, readQueryOptions(options)), callSite);
   };
   const notify: Queryable['notify'] = async (channel, payload = '', options = {}) => {
+    channelOption('channel', channel);
+    stringOption('payload', payload);
     await query(sql`SELECT pg_notify(${channel}, ${payload})`, options);
   };
   const reads = { query, one, maybeOne, script, notify };

@@ -5,7 +5,7 @@
  * more parameters than the protocol can count: an insert of many rows becomes several statements.
  */
 
-import { UsageError } from '../errors.js';
+import { UsageError, ValueError } from '../errors.js';
 import {
   checkNames,
   checkRow,
@@ -116,7 +116,7 @@ export function upsertStatements<Row extends object>(
   features: Features,
 ): Sql[] {
   if (features.upsert) return rowStatements('UPSERT', target, rows, () => sql.empty);
-  const key = typeof target === 'string' ? [] : target.key;
+  const key = stringsOption('key', (target as Partial<Table> | null)?.key) ?? [];
   if (key.length === 0) {
     throw new UsageError('this server has no UPSERT: describe the table with its key');
   }
@@ -197,7 +197,7 @@ function entriesOf(values: object, place: string): [string, Parameter | Sql][] {
   checkRow(values, place);
   return Object.entries(values).map(([column, value]: [string, unknown]) => {
     if (value === undefined) {
-      throw new TypeError(
+      throw new ValueError(
         `${place}: column "${column}" is undefined; leave it out, or use null for NULL`,
       );
     }
@@ -218,7 +218,8 @@ function whereClause(condition: object | undefined): Sql {
 }
 
 function nameOf(target: string | { readonly name: readonly [string, ...string[]] }): Sql {
-  return typeof target === 'string' ? sql.identifier(target) : sql.identifier(...target.name);
+  const described = target as Partial<Table> | null | undefined;
+  return sql.identifier(...nameOption('table', described?.name ?? target));
 }
 
 function names(columns: readonly string[]): Sql {

@@ -13,6 +13,16 @@
  * ```
  */
 
+import { UsageError, withText } from '../errors.js';
+
+/** The commands that take effect as a whole or not at all. */
+const ATOMIC = /^\s*(?:select|insert|upsert|update|delete|merge|with|values|table)\b/i;
+
+/** True if a statement is a transaction of its own; a procedure may commit before it fails. */
+export function isAtomic(text: string): boolean {
+  return ATOMIC.test(text);
+}
+
 /** What a text holds, as far as adding a clause is concerned. */
 interface Shape {
   /** The first word in capitals, empty where there is none. */
@@ -52,7 +62,7 @@ export function withReturningNothing(text: string): string {
 export function withClause(text: string, clause: string): string {
   const shape = readShape(text);
   if (shape === undefined || shape.first === '') {
-    throw new TypeError(`${clause} fits behind a single statement only`);
+    throw new UsageError(withText(`${clause} fits behind a single statement only`, text));
   }
   return `${text.slice(0, shape.end)} ${clause}`;
 }

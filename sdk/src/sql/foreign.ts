@@ -5,6 +5,7 @@
  * Only an object with a method counts as a query, so nothing that a client sends as JSON is one.
  */
 
+import { UsageError } from '../errors.js';
 import { isTemplate, Sql, sql } from './template.js';
 import type { AnyRow } from './template.js';
 
@@ -34,7 +35,7 @@ export function readStatement([first, ...rest]: readonly unknown[]): [Sql, unkno
   if (Sql.isSql(first)) return [first, rest[0]];
   const query = fromLibrary(first);
   if (query !== undefined) return [query, rest[0]];
-  throw new TypeError(
+  throw new UsageError(
     'a statement is a template: db.query`SELECT ${1}`, or db.query(sql`SELECT ${1}`), ' +
       'or a query with a method compile() or toSQL()',
   );
@@ -58,11 +59,11 @@ function fromText(method: string, compiled: unknown, values: unknown): Sql {
   const text = field(compiled, 'sql');
   if (typeof text !== 'string' || !Array.isArray(values)) {
     const wanted = method === 'compile' ? '{ sql, parameters }' : '{ sql, params }';
-    throw new TypeError(`${method}() of the query did not return ${wanted}`);
+    throw new UsageError(`${method}() of the query did not return ${wanted}`);
   }
   const place = values.findIndex((value) => typeof field(value, 'getSQL') === 'function');
   if (place >= 0) {
-    throw new TypeError(`parameter ${place + 1} is a placeholder; give it a value; text: ${text}`);
+    throw new UsageError(`parameter ${place + 1} is a placeholder; give it a value; text: ${text}`);
   }
   return sql.unsafe(text, values);
 }

@@ -6,6 +6,8 @@
  * surrogate pair). A Date does not depend on the time zone of the machine.
  */
 
+import { ValueError } from '../errors.js';
+
 /** What may stand in `${…}` as a value. Plain objects travel as JSON. */
 export type Parameter = string | number | bigint | boolean | object | null;
 
@@ -15,26 +17,26 @@ export function checkParameter(value: unknown, place: number): Parameter {
     check(value);
     return value as Parameter;
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new TypeError(`parameter ${place}: ${error.message}`);
+    if (!(error instanceof ValueError)) throw error;
+    throw new ValueError(`parameter ${place}: ${error.message}`);
   }
 }
 
 function check(value: unknown): void {
   switch (typeof value) {
     case 'undefined':
-      throw new TypeError('undefined is not a value; use null for NULL');
+      throw new ValueError('undefined is not a value; use null for NULL');
     case 'function':
     case 'symbol':
-      throw new TypeError(`a ${typeof value} cannot be sent`);
+      throw new ValueError(`a ${typeof value} cannot be sent`);
     case 'string':
       if (!value.isWellFormed()) {
-        throw new TypeError('the string has half a surrogate pair, which UTF-8 cannot express');
+        throw new ValueError('the string has half a surrogate pair, which UTF-8 cannot express');
       }
       return;
     case 'object':
       if (value instanceof Date && Number.isNaN(value.getTime())) {
-        throw new TypeError('the date is invalid');
+        throw new ValueError('the date is invalid');
       }
       if (Array.isArray(value)) for (const element of value) check(element);
       return;
@@ -79,10 +81,22 @@ function encodeElement(value: Parameter): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 
-function encodeJson(value: object): string {
-  const text: unknown = JSON.stringify(value);
-  if (typeof text !== 'string') throw new TypeError('an object parameter has no JSON form');
-  return text;
+/** The JSON text of a value; refuses what has none. */
+export function encodeJson(value: unknown): string {
+  let text: unknown;
+  let cause: unknown;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    cause = error;
+  }
+  if (typeof text === 'string') return text;
+  const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+  throw new ValueError(
+    `the value has no JSON form${reason && ` (${reason})`}; ` +
+      'leave out what refers back to itself, and write bigints as strings',
+    cause,
+  );
 }
 
 function bytes(value: Uint8Array): Buffer {

@@ -9,7 +9,7 @@
 
 import pg from 'pg';
 
-import type { ParserOptions } from '../options/index.js';
+import type { ParserOptions } from '../options/connect.js';
 
 /** The types that a parser can be chosen for by name, and their numbers in the protocol. */
 const OIDS = { int8: 20, date: 1082, timestamp: 1114, timestamptz: 1184, numeric: 1700 } as const;

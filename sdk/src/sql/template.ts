@@ -8,9 +8,10 @@
  * Does not send anything, and does not know SQL's grammar.
  */
 
+import { UsageError, ValueError, withText } from '../errors.js';
 import { checkNames } from '../options/checks.js';
 import type { Parameter } from './parameters.js';
-import { checkParameter } from './parameters.js';
+import { checkParameter, encodeJson } from './parameters.js';
 import type { TypeParsers } from './parsers.js';
 
 /** The row type of a statement that names none. */
@@ -87,12 +88,16 @@ export class Sql<Row extends object = AnyRow> {
 
   /** Builds a piece from rows of values: `($1, $2), ($3, $4)`. */
   static fromRows(rows: readonly (readonly unknown[])[]): Sql {
-    const width = rows[0]?.length ?? 0;
-    if (width === 0) throw new TypeError('sql.values needs at least one row with one value');
+    const isList: (list: unknown) => boolean = Array.isArray;
+    const width = isList(rows) && isList(rows[0]) ? (rows[0]?.length ?? 0) : 0;
+    if (width === 0) {
+      throw new UsageError('sql.values takes an array of rows, at least one with one value');
+    }
     const chunks: Chunk[] = [];
     for (const [number, row] of rows.entries()) {
+      if (!isList(row)) throw new UsageError(`row ${number + 1} of sql.values must be an array`);
       if (row.length !== width) {
-        throw new TypeError(`row ${number + 1} has ${row.length} values, the first has ${width}`);
+        throw new UsageError(`row ${number + 1} has ${row.length} values, the first has ${width}`);
       }
       chunks.push({ text: number === 0 ? '(' : ', (' });
       row.forEach((value, index) => {
@@ -110,7 +115,7 @@ export class Sql<Row extends object = AnyRow> {
     values: readonly unknown[],
     options: TextOptions,
   ): Sql<Row> {
-    if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
+    if (text.includes('\0')) throw new UsageError('the SQL text contains a NUL character');
     checkCount(values.length);
     const checked = naming([text], () => checkAll(values));
     const chunks = checked.length === 0 ? [{ text }] : undefined;
@@ -126,7 +131,7 @@ export class Sql<Row extends object = AnyRow> {
   static chunksOf(piece: Sql<object>): readonly Chunk[] {
     if (piece.#chunks !== undefined) return piece.#chunks;
     if (piece.#strings === undefined) {
-      throw new TypeError(
+      throw new UsageError(
         'a statement with numbered parameters ($1, $2, …) cannot be part of another one',
       );
     }
@@ -171,7 +176,7 @@ function chunksOfTemplate(
 ): Chunk[] {
   const chunks: Chunk[] = [];
   strings.forEach((text, index) => {
-    if (text === undefined) throw new TypeError('the SQL text has an invalid escape sequence');
+    if (text === undefined) throw new UsageError('the SQL text has an invalid escape sequence');
     chunks.push({ text });
     if (index < values.length) append(chunks, values[index], index + 1);
   });
@@ -182,17 +187,14 @@ function checkAll(values: readonly unknown[]): Parameter[] {
   return values.map((value, index) => checkParameter(value, index + 1));
 }
 
-/** Characters of a statement that an error about a value shows. */
-const SHOWN_MAX = 200;
-
 /** Makes a piece; an error about one of its values shows the text, as it stands in the source code. */
 function naming<T>(strings: readonly string[], make: () => T): T {
   try {
     return make();
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    const text = strings.join('${…}').replace(/\s+/g, ' ').slice(0, SHOWN_MAX);
-    throw new TypeError(`${error.message}; text: ${text}`);
+    if (!(error instanceof UsageError)) throw error;
+    const Kind = error instanceof ValueError ? ValueError : UsageError;
+    throw new Kind(withText(error.message, strings.join('${…}')));
   }
 }
 
@@ -210,13 +212,13 @@ function compile(chunks: readonly Chunk[]): Compiled {
     else text += `$${values.push(chunk.value)}`;
   }
   checkCount(values.length);
-  if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
+  if (text.includes('\0')) throw new UsageError('the SQL text contains a NUL character');
   return Object.freeze({ text, values: Object.freeze(values) });
 }
 
 function checkCount(count: number): void {
   if (count <= PARAMETERS_MAX) return;
-  throw new RangeError(
+  throw new UsageError(
     `the statement has ${count} parameters, the protocol allows ${PARAMETERS_MAX}; ` +
       'pass arrays and use unnest($1, $2), or send several statements',
   );
@@ -238,7 +240,7 @@ export function sql<Row extends object = AnyRow>(
   ...values: (Parameter | Sql)[]
 ): Sql<Row> {
   if (!isTemplate(strings)) {
-    throw new TypeError('sql is a template tag: write sql`SELECT …`, not sql("SELECT …")');
+    throw new UsageError('sql is a template tag: write sql`SELECT …`, not sql("SELECT …")');
   }
   return Sql.fromTemplate<Row>(strings, values);
 }
@@ -260,12 +262,12 @@ export function isTemplate(value: unknown): value is TemplateStringsArray {
 sql.identifier = function identifier(...parts: readonly [string, ...string[]]): Sql {
   const quoted = parts.map((part: unknown) => {
     if (typeof part !== 'string' || part === '') {
-      throw new TypeError('a name is a string that is not empty');
+      throw new UsageError('a name is a string that is not empty');
     }
-    if (part.includes('\0')) throw new TypeError('a name cannot contain a NUL character');
+    if (part.includes('\0')) throw new UsageError('a name cannot contain a NUL character');
     return `"${part.replaceAll('"', '""')}"`;
   });
-  if (quoted.length === 0) throw new TypeError('sql.identifier needs at least one name');
+  if (quoted.length === 0) throw new UsageError('sql.identifier needs at least one name');
   return Sql.fromParts([quoted.join('.')]);
 };
 
@@ -281,6 +283,10 @@ sql.identifier = function identifier(...parts: readonly [string, ...string[]]): 
  * ```
  */
 sql.join = function join(pieces: Iterable<Parameter | Sql>, separator: Sql = sql`, `): Sql {
+  const isIterable = typeof (pieces as Partial<typeof pieces> | null)?.[Symbol.iterator];
+  if (isIterable !== 'function' || typeof pieces === 'string' || !Sql.isSql(separator)) {
+    throw new UsageError('sql.join takes an array of pieces and values, and a piece between them');
+  }
   const parts: Sql[] = [];
   for (const piece of pieces) {
     if (parts.length > 0) parts.push(separator);
@@ -314,9 +320,7 @@ sql.values = function values(rows: readonly (readonly (Parameter | Sql)[])[]): S
  * ```
  */
 sql.json = function json(value: unknown): Sql {
-  const text: unknown = JSON.stringify(value);
-  if (typeof text !== 'string') throw new TypeError('the value has no JSON form');
-  return sql`${text}`;
+  return sql`${encodeJson(value)}`;
 };
 
 /**
@@ -336,8 +340,9 @@ sql.unsafe = function unsafe<Row extends object = AnyRow>(
   values: readonly unknown[] = [],
   options: TextOptions = {},
 ): Sql<Row> {
-  if (typeof (text as unknown) !== 'string') throw new TypeError('sql.unsafe takes a string');
-  if (!Array.isArray(values)) throw new TypeError('the values of sql.unsafe are an array');
+  if (typeof (text as unknown) !== 'string')
+    throw new UsageError('sql.unsafe takes a text and an array of values');
+  if (!Array.isArray(values)) throw new UsageError('the values of sql.unsafe must be an array');
   checkNames('sql.unsafe', options, ['rowMode', 'types', 'prepare']);
   return Sql.fromText<Row>(text, values, options);
 };

@@ -143,6 +143,9 @@ export class TransactionAttempt {
 
   async #nested<T>(parent: TransactionLevel, fn: TransactionFunction<T>): Promise<T> {
     this.#checkTaking(parent);
+    if (typeof (fn as unknown) !== 'function') {
+      throw new UsageError('tx.transaction takes a function: tx.transaction(async (inner) => …)');
+    }
     const name = `braid_${++this.#savepoints}`;
     const level = new TransactionLevel(parent);
     this.#level = level;

@@ -20,6 +20,9 @@ import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
+import { traceSetting } from '../connection/trace-context.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { isTraced, queries, traceOf } from '../diagnostics.js';
 import { settlesWithin } from '../scheduler.js';
 import type { AnyRow, Sql } from '../sql/template.js';
 import { sql } from '../sql/template.js';
@@ -90,6 +93,11 @@ class Cursor {
   #ending: Promise<void> | undefined;
   #onEnd = ignore;
   #forget = ignore;
+  /** What is published about the stream, where somebody listens. */
+  #trace: QueryTrace | undefined;
+  #endTrace: { resolve: () => void; reject: (error: unknown) => void } | undefined;
+  /** Why the stream ended early. */
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(source: StreamSource) {
     this.#source = source;
@@ -121,9 +129,13 @@ class Cursor {
       this.#rows = results.at(-1)?.rows ?? [];
       this.#place = 0;
       this.#isLast = this.#rows.length < batchRows;
+      if (this.#trace !== undefined) {
+        this.#trace.rows = (this.#trace.rows ?? 0) + this.#rows.length;
+      }
       // The connection is free for others while the last rows are being consumed.
       if (this.#isLast) await this.#release('COMMIT');
     } catch (error) {
+      this.#failure ??= { error };
       await this.#end('ROLLBACK');
       const { text, values } = this.#source.statement.compile();
       const { callSite } = this.#source;
@@ -142,13 +154,34 @@ class Cursor {
     this.#onEnd = this.#source.onStart();
     this.#forget = onAbort(signal, () => {
       // A read that is under way is cancelled by its own signal, and ends the stream itself.
-      if (!this.#isReading) void this.#end('ROLLBACK');
+      if (this.#isReading) return;
+      this.#failure ??= { error: signal.reason };
+      void this.#end('ROLLBACK');
     });
-    const queue = new StatementQueue(await Connection.acquire(context, signal), context);
+    this.#startTrace(text);
+    const startMs = context.settings.scheduler.now();
+    const connection = await Connection.acquire(context, signal);
+    if (this.#trace !== undefined) {
+      Object.assign(this.#trace, connection.place);
+      this.#trace.waitMs = context.settings.scheduler.now() - startMs;
+    }
+    const queue = new StatementQueue(connection, context);
     this.#queue = queue;
     const begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY';
-    queue.submit(new StatementRequest([begin], { delivery: 'opening' }));
+    const opening = [begin, ...traceSetting(context)];
+    queue.submit(new StatementRequest(opening, { delivery: 'opening' }));
     return sql.unsafe(`DECLARE ${CURSOR} NO SCROLL CURSOR FOR ${text}`, values);
+  }
+
+  /** Publishes the stream as one statement, from its first row to its end. */
+  #startTrace(text: string): void {
+    this.#source.context.counts.statements += 1;
+    if (!isTraced(queries)) return;
+    const over = new Promise<void>((resolve, reject) => {
+      this.#endTrace = { resolve, reject };
+    });
+    this.#trace = traceOf(text);
+    queries.tracePromise(() => over, this.#trace).catch(ignore);
   }
 
   #run(statements: readonly (Sql | string)[]): StatementRequest['results'] {
@@ -159,7 +192,14 @@ class Cursor {
   }
 
   #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
-    this.#ending ??= this.#release(how).finally(() => {
+    const released = (): Promise<void> =>
+      this.#release(how).catch((error: unknown) => {
+        this.#failure ??= { error };
+        throw error;
+      });
+    this.#ending ??= released().finally(() => {
+      if (this.#failure === undefined) this.#endTrace?.resolve();
+      else this.#endTrace?.reject(this.#failure.error);
       this.#rows = [];
       this.#forget();
       this.#onEnd();

@@ -29,7 +29,8 @@ import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
-import type { TransactionTrace } from '../diagnostics.js';
+import { traceSetting } from '../connection/trace-context.js';
+import type { OnPlace, TransactionTrace } from '../diagnostics.js';
 import { NO_PLACE, traced, transactions } from '../diagnostics.js';
 import {
   attachRollbackError,
@@ -47,11 +48,12 @@ import type { TransactionFunction } from './handle.js';
 import type { Attempt, AttemptState } from './retry.js';
 import { retrying } from './retry.js';
 
-/** Runs a function in a transaction, again on transient errors. */
+/** Runs a function in a transaction, again on transient errors; `onPlace` gets each connection's. */
 export function runTransaction<T>(
   context: DatabaseContext,
   settings: TransactionSettings,
   fn: TransactionFunction<T>,
+  onPlace?: OnPlace,
 ): Promise<T> {
   const { isolation, readOnly } = settings;
   const makeTrace = (): TransactionTrace => ({
@@ -59,7 +61,7 @@ export function runTransaction<T>(
     ...{ attempts: 0, waitMs: 0 },
   });
   return traced(transactions, makeTrace, async (trace) => {
-    const runner = new TransactionRunner(context, settings, trace);
+    const runner = new TransactionRunner(context, settings, trace, onPlace);
     try {
       return await retrying(
         settings,
@@ -102,8 +104,16 @@ class TransactionRunner {
 
   readonly #trace: TransactionTrace | undefined;
 
-  constructor(context: DatabaseContext, settings: TransactionSettings, trace?: TransactionTrace) {
+  readonly #onPlace: OnPlace | undefined;
+
+  constructor(
+    context: DatabaseContext,
+    settings: TransactionSettings,
+    trace?: TransactionTrace,
+    onPlace?: OnPlace,
+  ) {
     this.#context = context;
+    this.#onPlace = onPlace;
     this.#settings = settings;
     this.#trace = trace;
     const { restartSavepoint, restartAtEveryLevel } = context.features;
@@ -131,9 +141,9 @@ class TransactionRunner {
     const ended = new AttemptSignal(signal);
     const work = { ...point, context: this.#context, signal, attempt, ended };
     const run = new TransactionAttempt(work);
-    run.open(this.#opening(restarted !== undefined, token), restarted === undefined);
     let value: T | undefined;
     try {
+      run.open(this.#opening(restarted !== undefined, token), restarted === undefined);
       value = await run.function(fn);
       await this.#commit(run, queue.connection, signal);
       queue.release();
@@ -158,6 +168,7 @@ class TransactionRunner {
     const { now } = this.#context.settings.scheduler;
     const startMs = trace === undefined ? 0 : now();
     const connection = await Connection.acquire(this.#context, signal);
+    this.#onPlace?.(connection.place);
     if (trace !== undefined) {
       Object.assign(trace, connection.place);
       trace.waitMs += now() - startMs;
@@ -177,9 +188,11 @@ class TransactionRunner {
   #opening(again: boolean, token: string | undefined): string[] {
     const { isolation, readOnly } = this.#settings;
     const setToken = token === undefined ? [] : [`SET LOCAL commit_token = '${token}'`];
-    if (again) return [`ROLLBACK TO ${RESTART}`, ...setToken];
+    // After the savepoint: going back to it undoes them.
+    const own = [...setToken, ...traceSetting(this.#context)];
+    if (again) return [`ROLLBACK TO ${RESTART}`, ...own];
     const begin = `BEGIN${LEVELS[isolation]}${readOnly ? ' READ ONLY' : ''}`;
-    return [begin, ...(this.#savepoint ? [RESTART] : []), ...setToken];
+    return [begin, ...(this.#savepoint ? [RESTART] : []), ...own];
   }
 
   /** Commits. Aborting does not cancel a COMMIT, it only bounds the wait for its answer. */

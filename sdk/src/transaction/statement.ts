@@ -10,11 +10,9 @@
  */
 
 import { ConnectionError, RetriesExhaustedError, runsAgain } from '../errors.js';
-import type { Settings } from '../options/index.js';
+import type { Settings } from '../options/connect.js';
+import { isAtomic } from '../sql/clauses.js';
 import { retrying } from './retry.js';
-
-/** The commands that take effect as a whole or not at all. */
-const ATOMIC = /^\s*(?:select|insert|upsert|update|delete|merge|with|values|table)\b/i;
 
 /** Runs a statement, and again after a transient failure; throws the last failure. */
 export function runStatement<T>(
@@ -26,7 +24,7 @@ export function runStatement<T>(
   return run().catch(async (error: unknown) => {
     // Without a cause: no connection within `acquireTimeoutMs`, which is a limit of this call.
     const isLate = error instanceof ConnectionError && error.cause === undefined;
-    if (isLate || !runsAgain(error) || !ATOMIC.test(text)) throw error;
+    if (isLate || !runsAgain(error) || !isAtomic(text)) throw error;
     try {
       return await retrying({ ...transaction, signal }, scheduler, (attempt) =>
         attempt === 1 ? Promise.reject(error) : run(),

@@ -153,7 +153,7 @@ onEachServer('bad input', ({ url }) => {
       const loose = db as unknown as Record<string, (...args: unknown[]) => unknown>;
       const wrong = await failure(() => db.query`SELECT ${undefined as never}, ${1}`);
       expect(String(wrong)).toBe(
-        'TypeError: parameter 1: undefined is not a value; use null for NULL; text: SELECT ${…}, ${…}',
+        'ValueError: parameter 1: undefined is not a value; use null for NULL; text: SELECT ${…}, ${…}',
       );
       expect(String(await failure(() => loose.insert?.(name, [{ id: 1 }, null])))).toContain(
         'row 2',

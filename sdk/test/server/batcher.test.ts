@@ -91,8 +91,8 @@ onEachServer('batcher', ({ url }) => {
     await using batcher = db.batcher<Record<string, unknown>>(name);
     await expect(batcher.add({ id: 1, wrong: 1 })).rejects.toThrow(BatchTableError);
     await expect(batcher.add({ id: Symbol('no') })).rejects.toThrow(/column "id"/);
-    await expect(batcher.add({ id: 1, name: [1] })).rejects.toThrow(TypeError);
-    await expect(batcher.add([] as never)).rejects.toThrow(TypeError);
+    await expect(batcher.add({ id: 1, name: [1] })).rejects.toThrow(UsageError);
+    await expect(batcher.add([] as never)).rejects.toThrow(UsageError);
     await batcher.add({ id: 2 });
     expect(await count(name)).toBe(1);
     await using lost = db.batcher(freshName('missing'));

@@ -120,8 +120,8 @@ onEachServer('COPY', ({ url }) => {
     }
     const wrong = [1, 2] as unknown as string[];
     await expect(db.copyFrom(target, wrong)).rejects.toThrow('a string or bytes');
-    await expect(db.copyFrom(target, 5 as unknown as string)).rejects.toThrow(TypeError);
-    await expect(db.copyFrom(target, null as unknown as string)).rejects.toThrow(TypeError);
+    await expect(db.copyFrom(target, 5 as unknown as string)).rejects.toThrow(UsageError);
+    await expect(db.copyFrom(target, null as unknown as string)).rejects.toThrow(UsageError);
   });
 
   it('reads a file, and fails with the error of one that is not there', async () => {

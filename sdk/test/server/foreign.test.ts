@@ -130,8 +130,8 @@ describe('sql.unsafe and objects that look like a query', () => {
   });
 
   it('refuses what is not a text, not an array, or too long', () => {
-    expect(() => sql.unsafe(1 as never)).toThrow('takes a string');
-    expect(() => sql.unsafe('SELECT $1', 'x' as never)).toThrow('are an array');
+    expect(() => sql.unsafe(1 as never)).toThrow('takes a text');
+    expect(() => sql.unsafe('SELECT $1', 'x' as never)).toThrow('must be an array');
     expect(() => sql.unsafe('SELECT 1\0')).toThrow('NUL');
     expect(() =>
       sql.unsafe(

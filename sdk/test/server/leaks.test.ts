@@ -77,7 +77,7 @@ onEachServer('many calls', ({ url }) => {
         `grown by ${(grownBytes / 1024).toFixed()} KiB; ${JSON.stringify([...errors])}\n`,
     );
     expect([...errors.keys()].sort()).toEqual([
-      ...['ConstraintError', 'DatabaseError', 'Error', 'TypeError', 'UsageError'],
+      ...['ConstraintError', 'DatabaseError', 'Error', 'UsageError', 'ValueError'],
     ]);
     // Connections that lived out their time may be missing; none may have been added.
     for (const [kind, count] of after.handles) {

@@ -125,7 +125,7 @@ onEachServer('statements', ({ url, name }) => {
     });
     await expect(db.query`SELECT ${'x'}::int4`).rejects.toMatchObject({ code: '22P02' });
     await expect(db.query`SELECT 1; SELECT 2`).rejects.toMatchObject({ code: '42601' });
-    await expect(db.query('SELECT 1' as never)).rejects.toThrow(TypeError);
+    await expect(db.query('SELECT 1' as never)).rejects.toThrow(UsageError);
     await expect(db.query`SELECT 1/${0}::int4`).rejects.toBeInstanceOf(DatabaseError);
   });
 

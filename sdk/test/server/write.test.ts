@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/index.js';
-import { connect, ConstraintError, DatabaseError, sql, table } from '../../src/index.js';
+import {
+  connect,
+  ConstraintError,
+  DatabaseError,
+  sql,
+  table,
+  UsageError,
+} from '../../src/index.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer } from '../targets.js';
 
@@ -303,7 +310,7 @@ onEachServer('typed builders', ({ url }) => {
           { id: 8, t },
         ]),
       ).toThrow(message);
-      expect(() => db.update(rows, { t }).where({ id: 2 })).toThrow(TypeError);
+      expect(() => db.update(rows, { t }).where({ id: 2 })).toThrow(UsageError);
     }
     // What only the server can tell.
     for (const [row, code] of [

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 
 import type { ConnectOptions } from '../../src/index.js';
 import { connect, detectServer } from '../../src/index.js';
-import { readConnectOptions, readTransactionOptions } from '../../src/options/index.js';
+import type { HostEntry } from '../../src/options/connect.js';
+import { readConnectOptions } from '../../src/options/connect.js';
+import { readTransactionOptions } from '../../src/options/index.js';
 import { HostList, readHosts } from '../../src/pool/hosts.js';
 import { systemScheduler } from '../../src/scheduler.js';
 
@@ -37,11 +39,20 @@ describe('options', () => {
     [{ lifetimeMs: -1 }, 'lifetimeMs'],
     [{ hosts: 'a,b' }, 'hosts'],
     [{ hosts: [1] }, 'hosts'],
+    [{ hosts: [null] }, 'hosts'],
+    [{ hosts: [{ port: 5432 }] }, 'hosts'],
+    [{ hosts: [{ host: 'a', port: 0 }] }, 'hosts.port'],
+    [{ hosts: [{ host: 'a', zone: '' }] }, 'zone'],
+    [{ hosts: [{ host: 'a', zon: 'z' }] }, 'zon'],
+    [{ hosts: ['a'], zone: 'z' }, 'zone'],
+    [{ hosts: [{ host: 'a', zone: 'z' }], zone: 5 }, 'zone'],
     [{ loadBalance: 'best' }, 'loadBalance'],
     [{ password: 5 }, 'password'],
     [{ tls: 'yes' }, 'tls'],
     [{ tls: null }, 'tls'],
     [{ prepare: 1 }, 'prepare'],
+    [{ traceparent: '00-1-2-01' }, 'traceparent'],
+    [{ traceStatements: true }, 'traceStatements'],
     [{ conectionsMax: 5 }, 'conectionsMax'],
     [{ parsers: { int8: 'float' } }, 'parsers.int8'],
     [{ parsers: { custom: { int8: String } } }, 'parsers.custom'],
@@ -87,7 +98,11 @@ describe('the server', () => {
 });
 
 describe('hosts', () => {
-  const of = (url: string, more?: string[]): string[] => readHosts(url, more).map((h) => h.url);
+  const entries = (hosts: ConnectOptions['hosts']): readonly HostEntry[] =>
+    readConnectOptions({ hosts }, true).hosts;
+  const of = (url: string, more?: string[]): string[] =>
+    readHosts(url, entries(more)).map((h) => h.url);
+  const ordered = { isRandom: false, zone: undefined };
 
   it('are read from the URL and the option, each with its own URL', () => {
     expect(of('postgres://u:p@a:1,b/d?x=1', ['[::1]:3'])).toEqual([
@@ -111,20 +126,61 @@ describe('hosts', () => {
     const scheduler = { ...systemScheduler, now: () => nowMs, random: () => 0.99 };
     const [a, b] = readHosts('postgresql://a,b/d');
     if (a === undefined || b === undefined) throw new Error('there are two');
-    const ordered = new HostList([a, b], false, scheduler);
-    expect(ordered.next()).toBe(a);
-    ordered.note(a, false);
-    expect(ordered.next()).toBe(b);
+    const list = new HostList([a, b], ordered, scheduler);
+    expect(list.next()).toBe(a);
+    list.note(a, false);
+    expect(list.next()).toBe(b);
     nowMs = 1;
-    ordered.note(b, false);
-    expect(ordered.next()).toBe(a);
+    list.note(b, false);
+    expect(list.next()).toBe(a);
     nowMs = 6000;
-    expect(ordered.next()).toBe(a);
-    const random = new HostList([a, b], true, scheduler);
+    expect(list.next()).toBe(a);
+    const random = new HostList([a, b], { isRandom: true, zone: undefined }, scheduler);
     expect(random.next()).toBe(b);
     random.note(b, false);
     expect(random.next()).toBe(a);
     random.note(b, true);
     expect(random.next()).toBe(b);
+  });
+
+  it('may have zones, also those of the URL', () => {
+    const more = [{ host: 'b', port: 5432, zone: 'z1' }, { host: '::1', zone: 'z2' }, 'c:1'];
+    const read = readHosts('postgresql://u@a:1,b/d', entries(more));
+    expect(read.map(({ address, zone }) => [address, zone])).toEqual([
+      ['a:1', undefined],
+      ['b', 'z1'],
+      ['[::1]', 'z2'],
+      ['c:1', undefined],
+    ]);
+    expect(read[2]?.url).toBe('postgresql://u@[::1]/d');
+  });
+
+  it('of the own zone come first, and others while none of them is there', () => {
+    let nowMs = 0;
+    const chance = { value: 0 };
+    const scheduler = { ...systemScheduler, now: () => nowMs, random: () => chance.value };
+    const zones = ['far', 'near', 'near', 'far'];
+    const hosts = zones.map((zone, at) => ({ host: `h${at}`, zone }));
+    const read = readHosts('postgresql://u@/d', entries(hosts));
+    const nextOf = (list: HostList): string => list.next().address;
+    const first = new HostList(read, { isRandom: false, zone: 'near' }, scheduler);
+    const any = new HostList(read, { isRandom: true, zone: 'near' }, scheduler);
+    const [, one, two] = read;
+    if (one === undefined || two === undefined) throw new Error('there are four');
+    expect(nextOf(first)).toBe('h1');
+    first.note(one, false);
+    expect(nextOf(first)).toBe('h2');
+    first.note(two, false);
+    expect(nextOf(first)).toBe('h0');
+    nowMs = 6000;
+    expect(nextOf(first)).toBe('h1');
+    expect(nextOf(any)).toBe('h1');
+    chance.value = 0.99;
+    expect(nextOf(any)).toBe('h2');
+    any.note(one, false);
+    any.note(two, false);
+    expect(nextOf(any)).toBe('h3');
+    const elsewhere = new HostList(read, { isRandom: false, zone: 'other' }, scheduler);
+    expect(nextOf(elsewhere)).toBe('h0');
   });
 });

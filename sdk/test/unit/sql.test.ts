@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { sql } from '../../src/index.js';
+import { sql, UsageError } from '../../src/index.js';
 
 describe('the sql tag', () => {
   it('turns values into parameters and keeps the text', () => {
@@ -23,9 +23,9 @@ describe('the sql tag', () => {
 
   it('quotes identifiers', () => {
     expect(sql`${sql.identifier('s', 'a"b')}`.compile().text).toBe('"s"."a""b"');
-    expect(() => sql.identifier('')).toThrow(TypeError);
+    expect(() => sql.identifier('')).toThrow(UsageError);
     expect(() => sql.identifier('a\0b')).toThrow('NUL');
-    expect(() => sql.identifier(1 as never)).toThrow(TypeError);
+    expect(() => sql.identifier(1 as never)).toThrow(UsageError);
   });
 
   it('joins pieces and values', () => {
@@ -50,13 +50,13 @@ describe('the sql tag', () => {
       values: [1, 2, 'x'],
     });
     expect(() => sql.values([[1], [1, 2]])).toThrow('row 2 has 2 values, the first has 1');
-    expect(() => sql.values([])).toThrow(TypeError);
+    expect(() => sql.values([])).toThrow(UsageError);
   });
 
   it('refuses values that cannot be sent, and names the place', () => {
     expect(() => sql`${1} ${undefined as never}`).toThrow('parameter 2: undefined is not a value');
-    expect(() => sql`${() => 1}`).toThrow(TypeError);
-    expect(() => sql`${Symbol('x') as never}`).toThrow(TypeError);
+    expect(() => sql`${() => 1}`).toThrow(UsageError);
+    expect(() => sql`${Symbol('x') as never}`).toThrow(UsageError);
     expect(() => sql`${new Date(Number.NaN)}`).toThrow('the date is invalid');
     expect(() => sql`${'\ud800'}`).toThrow('surrogate');
     expect(() => sql`${[1, [undefined]]}`).toThrow('parameter 1: undefined');

@@ -70,6 +70,7 @@ describe('the picture of a timeline', () => {
     expect(svg).toContain('reads &lt;/title&gt;');
     expect(svg).not.toContain('\u0000');
     expect(timelineSvg([])).toMatch(/<\/svg>\n$/);
-    expect(timelineSvg([], { width: 10 })).toContain('width="400"');
+    expect(timelineSvg([], { width: 400 })).toContain('width="400"');
+    expect(() => timelineSvg([], { width: 10 })).toThrow('option "width"');
   });
 });

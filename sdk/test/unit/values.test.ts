@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { UsageError } from '../../src/errors.js';
 import { encodeParameter } from '../../src/sql/parameters.js';
 import { makeParsers } from '../../src/sql/parsers.js';
 
@@ -26,7 +27,7 @@ describe('parameters', () => {
     expect(encodeParameter({ a: [1] })).toBe('{"a":[1]}');
     expect(encodeParameter(['a"b\\c', null, [], 1n])).toBe('{"a\\"b\\\\c",NULL,{},"1"}');
     expect(encodeParameter([new Uint8Array([1])])).toBe('{"\\\\x01"}');
-    expect(() => encodeParameter({ toJSON: () => undefined })).toThrow(TypeError);
+    expect(() => encodeParameter({ toJSON: () => undefined })).toThrow(UsageError);
   });
 });
 

@@ -136,8 +136,9 @@ function readArguments<TSchema extends Record<string, unknown>>(
   args: [Database] | [Database, DrizzleConfig<TSchema>] | [BraidDrizzleConfig<TSchema>],
 ): BraidDrizzleConfig<TSchema> {
   const [first, config] = args;
-  const given = 'client' in first ? first : { ...config, client: first };
-  const { transaction, server } = (given.client as Partial<Database> | undefined) ?? {};
+  const isConfig = typeof (first as unknown) === 'object' && (first as unknown) !== null;
+  const given = isConfig && 'client' in first ? first : { ...config, client: first as Database };
+  const { transaction, server } = (given.client as Partial<Database> | null | undefined) ?? {};
   if (typeof transaction !== 'function' || typeof server !== 'object') {
     throw new OptionError('client', 'must be a database of the SDK');
   }

@@ -5,8 +5,11 @@
  * other has stopped. The files are those of drizzle-kit.
  */
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
 import type { Sql, Transaction } from '@braiddb/sdk';
-import { createOnce, sql } from '@braiddb/sdk';
+import { createOnce, OptionError, sql, UsageError } from '@braiddb/sdk';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 
@@ -30,9 +33,18 @@ export interface MigrateOptions {
  * TABLE … IN SHARE ROW EXCLUSIVE MODE` and the statements of the files.
  */
 export async function migrate(
-  { $client: client }: Pick<BraidDatabase, '$client'>,
-  { migrationsFolder, migrationsTable, migrationsSchema }: MigrateOptions,
+  db: Pick<BraidDatabase, '$client'>,
+  options: MigrateOptions,
 ): Promise<void> {
+  const given: unknown = db;
+  const client = (given as Partial<typeof db> | null)?.$client;
+  if (
+    client === undefined ||
+    typeof (client as Partial<typeof client>).transaction !== 'function'
+  ) {
+    throw new UsageError('migrate takes a database of drizzle(…) and its options');
+  }
+  const { migrationsFolder, migrationsTable, migrationsSchema } = readOptions(options);
   const migrations = readMigrationFiles({ migrationsFolder });
   const schema = sql.identifier(migrationsSchema ?? 'drizzle');
   const table = sql`${schema}.${sql.identifier(migrationsTable ?? '__drizzle_migrations')}`;
@@ -51,6 +63,19 @@ export async function migrate(
       if (migration.folderMillis > lastMs) await apply(tx, migration, table);
     }
   });
+}
+
+function readOptions(options: MigrateOptions): MigrateOptions {
+  const given = ((options as unknown) ?? {}) as Readonly<Record<string, unknown>>;
+  for (const name of ['migrationsFolder', 'migrationsTable', 'migrationsSchema']) {
+    const value = given[name];
+    const isOptional = name !== 'migrationsFolder';
+    if (isOptional && value === undefined) continue;
+    if (typeof value !== 'string' || value === '') throw new OptionError(name, 'must be a name');
+  }
+  if (existsSync(join(options.migrationsFolder, 'meta', '_journal.json'))) return options;
+  const wanted = 'must be a folder that drizzle-kit has written, with meta/_journal.json';
+  throw new OptionError('migrationsFolder', wanted);
 }
 
 async function apply(

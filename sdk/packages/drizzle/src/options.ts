@@ -1,7 +1,7 @@
 /** Options of transactions, in Drizzle's words and in those of the SDK. */
 
 import type { Isolation, TransactionOptions } from '@braiddb/sdk';
-import { UsageError } from '@braiddb/sdk';
+import { OptionError, UsageError } from '@braiddb/sdk';
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core';
 
 /** Options of a transaction: Drizzle's, and those of the SDK about retries and signals. */
@@ -12,6 +12,9 @@ export interface DrizzleTransactionOptions
 
 /** Turns Drizzle's options into those of the SDK. */
 export function readOptions(config: DrizzleTransactionOptions): TransactionOptions {
+  if (typeof (config as unknown) !== 'object' || (config as unknown) === null) {
+    throw new OptionError('transaction', 'must be an object');
+  }
   const { isolationLevel, accessMode, ...rest } = config;
   if ('deferrable' in rest) {
     throw new UsageError('"deferrable" is not supported: a read-only transaction runs again');

@@ -1,6 +1,7 @@
 /** The session that Drizzle calls, and the handle inside a transaction. */
 
 import type { Queryable, Transaction, TransactionOptions, Write } from '@braiddb/sdk';
+import { UsageError } from '@braiddb/sdk';
 import type { Cache } from 'drizzle-orm/cache/core';
 import type { Logger, RelationalSchemaConfig, TablesRelationalConfig } from 'drizzle-orm';
 import { entityKind } from 'drizzle-orm';
@@ -62,6 +63,9 @@ export class BraidSession<
     options: DrizzleTransactionOptions = {},
   ): Promise<T> {
     const { begin, nestedIndex } = this.#source;
+    if (typeof (fn as unknown) !== 'function') {
+      throw new UsageError('transaction takes a function: db.transaction(async (tx) => …)');
+    }
     let value: T | undefined;
     await begin(readOptions(options), async (tx) => {
       value = await fn(new BraidTransaction(tx, this.#config, nestedIndex));
@@ -131,6 +135,9 @@ export function runWrite(
   query: WriteQuery,
   logger: Logger | undefined,
 ): Write {
+  if (typeof (query as Partial<WriteQuery> | null)?.toSQL !== 'function') {
+    throw new UsageError('run takes a write of Drizzle: run(tx.insert(…).values(…))');
+  }
   if (logger !== undefined) {
     const { sql, params } = query.toSQL();
     logger.logQuery(sql, [...params]);

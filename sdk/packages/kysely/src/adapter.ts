@@ -11,7 +11,7 @@
  */
 
 import type { Database } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import { sql, UsageError } from '@braiddb/sdk';
 import type { Kysely, MigrationLockOptions } from 'kysely';
 import { PostgresAdapter } from 'kysely';
 
@@ -89,4 +89,15 @@ function lockRow(
     });
     holding.catch(reject);
   });
+}
+
+/** The database behind a Kysely instance; refuses what is none, or has another dialect. */
+export function sourceOf(kysely: Pick<Kysely<unknown>, 'getExecutor'>): DatabaseSource {
+  const given: unknown = kysely;
+  if (typeof (given as Partial<typeof kysely> | null)?.getExecutor !== 'function') {
+    throw new UsageError('the first argument must be an instance of Kysely');
+  }
+  const { adapter } = kysely.getExecutor();
+  if (adapter instanceof BraidAdapter) return adapter.source;
+  throw new UsageError('the Kysely instance has another dialect than BraidDialect');
 }

@@ -1,5 +1,6 @@
 /** The dialect. */
 
+import type { Database } from '@braiddb/sdk';
 import { OptionError } from '@braiddb/sdk';
 import type {
   DatabaseIntrospector,
@@ -79,9 +80,10 @@ export class BraidDialect implements Dialect {
   readonly #source: DatabaseSource;
   readonly #lockTimeoutMs: number;
 
-  constructor({ db, migrationLockTimeoutMs: given }: BraidDialectOptions) {
-    const isDatabase = typeof (db as unknown) === 'object' && (db as unknown) !== null;
-    if (!isDatabase && typeof (db as unknown) !== 'function') {
+  constructor(options: BraidDialectOptions) {
+    const { db, migrationLockTimeoutMs: given } = (options as BraidDialectOptions | null) ?? {};
+    const isDatabase = typeof (db as Partial<Database> | null)?.transaction === 'function';
+    if (!isDatabase && typeof db !== 'function') {
       throw new OptionError('db', 'must be a database of the SDK, or a function that connects');
     }
     const { initial, min, max } = LOCK_TIMEOUT_MS;
@@ -91,7 +93,7 @@ export class BraidDialect implements Dialect {
       const wanted = `must be a whole number from ${min} to ${max}`;
       throw new OptionError('migrationLockTimeoutMs', wanted);
     }
-    this.#source = new DatabaseSource(db);
+    this.#source = new DatabaseSource(options.db);
     this.#lockTimeoutMs = timeoutMs as number;
   }
 

@@ -1,5 +1,6 @@
 /** How single queries are run: without waiting for their results, or until a signal aborts. */
 
+import { OptionError, UsageError } from '@braiddb/sdk';
 import type { DeleteResult, InsertResult, MergeResult, UpdateResult } from 'kysely';
 
 import { withContext } from './context.js';
@@ -37,6 +38,9 @@ export interface WriteQuery {
  * ```
  */
 export async function run(query: WriteQuery): Promise<void> {
+  if (typeof (query as Partial<WriteQuery> | null)?.execute !== 'function') {
+    throw new UsageError('run takes a write of Kysely: run(kysely.insertInto(…).values(…))');
+  }
   await withContext({ unawaited: true }, () => query.execute());
 }
 
@@ -59,5 +63,11 @@ export async function run(query: WriteQuery): Promise<void> {
  * ```
  */
 export function withSignal<T>(signal: AbortSignal, fn: () => Promise<T>): Promise<T> {
+  if (!((signal as unknown) instanceof AbortSignal)) {
+    throw new OptionError('signal', 'must be an AbortSignal');
+  }
+  if (typeof (fn as unknown) !== 'function') {
+    throw new UsageError('withSignal takes a function: withSignal(signal, async () => …)');
+  }
   return withContext({ signal }, fn);
 }

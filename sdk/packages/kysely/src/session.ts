@@ -3,7 +3,7 @@
 import { UsageError } from '@braiddb/sdk';
 import type { Kysely } from 'kysely';
 
-import { BraidAdapter } from './adapter.js';
+import { sourceOf } from './adapter.js';
 import { currentSignal, withContext } from './context.js';
 
 /** What runs in a session. */
@@ -36,12 +36,9 @@ export async function session<DB, T>(kysely: Kysely<DB>, fn: SessionFunction<DB,
   if (typeof (fn as unknown) !== 'function') {
     throw new UsageError('session takes a function: session(kysely, async (db) => …)');
   }
+  sourceOf(kysely);
   if (kysely.isTransaction) throw new UsageError('a transaction has one session already');
-  const { adapter } = kysely.getExecutor();
-  if (!(adapter instanceof BraidAdapter)) {
-    throw new UsageError('the Kysely instance has another dialect than BraidDialect');
-  }
-  const db = await adapter.source.get();
+  const db = await sourceOf(kysely).get();
   await using reserved = await db.reserve({ signal: currentSignal() });
   return await withContext({ bound: { session: reserved } }, () =>
     kysely.connection().execute((own) => fn(own)),

@@ -4,7 +4,7 @@ import type { TransactionOptions } from '@braiddb/sdk';
 import { UsageError } from '@braiddb/sdk';
 import type { Kysely, Transaction } from 'kysely';
 
-import { BraidAdapter } from './adapter.js';
+import { sourceOf } from './adapter.js';
 import { currentSignal, withContext } from './context.js';
 
 /** What the function of a transaction is told about its run. */
@@ -65,16 +65,14 @@ export async function transaction<DB, T>(
   if (typeof (fn as unknown) !== 'function') {
     throw new UsageError('transaction takes a function: transaction(kysely, async (trx) => …)');
   }
+  sourceOf(kysely);
   if (kysely.isTransaction) {
     throw new UsageError('the Kysely instance is a transaction: it cannot be run again from here');
   }
-  const { adapter } = kysely.getExecutor();
-  if (!(adapter instanceof BraidAdapter)) {
-    throw new UsageError('the Kysely instance has another dialect than BraidDialect');
-  }
-  const db = await adapter.source.get();
+  const db = await sourceOf(kysely).get();
   let value: T | undefined;
-  const signal = currentSignal(options.signal);
+  const { signal: given } = (options as TransactionOptions | null) ?? {};
+  const signal = currentSignal(given);
   await db.transaction({ ...options, signal }, async (tx) => {
     const run: Attempt = { attempt: tx.attempt, signal: tx.signal };
     value = await withContext({ bound: { tx } }, () =>

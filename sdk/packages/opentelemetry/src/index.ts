@@ -10,7 +10,7 @@
  *  ───────────────────────────────────────────────────────────────────────
  *  attributes.ts   what a trace is called by the conventions
  *  summary.ts      the summary of a statement, and its text without literals
- *  channels.ts     subscriptions
+ *  channels.ts     subscriptions              traceparent.ts  the active span for the server
  * ```
  *
  * No side effects on import, no console output.
@@ -21,3 +21,4 @@ export { instrument } from './instrument.js';
 export type { PoolOptions } from './pools.js';
 export type { StatementSummary } from './summary.js';
 export { summarize } from './summary.js';
+export { traceparent } from './traceparent.js';

@@ -3,7 +3,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 import type { Database, RetryEvent } from '@braiddb/sdk';
-import { OptionError } from '@braiddb/sdk';
+import { OptionError, UsageError } from '@braiddb/sdk';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { metrics, trace } from '@opentelemetry/api';
 
@@ -91,7 +91,8 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
     pools.stop();
   };
   return Object.freeze({
-    observe: (db: Database, pool: PoolOptions) => pools.add(db, readPoolOptions(pool)),
+    observe: (db: Database, pool: PoolOptions) =>
+      pools.add(checkDatabase(db), readPoolOptions(pool)),
     stop,
     [Symbol.dispose]: stop,
   });
@@ -104,20 +105,37 @@ function onEvent(name: string, listener: (event: never) => void): Unsubscribe {
 }
 
 function readOptions(options: InstrumentOptions): InstrumentOptions {
+  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
+    throw new OptionError('options', 'must be an object');
+  }
   const known = ['tracerProvider', 'meterProvider', 'queryText'];
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw new OptionError(unknown, `is not known; known are ${known.join(', ')}`);
   }
-  const { queryText } = options;
+  const { queryText, tracerProvider, meterProvider } = options;
+  checkProvider('tracerProvider', tracerProvider, 'getTracer');
+  checkProvider('meterProvider', meterProvider, 'getMeter');
   if (queryText !== undefined && typeof (queryText as unknown) !== 'boolean') {
     throw new OptionError('queryText', 'must be true or false');
   }
   return options;
 }
 
+function checkProvider(name: string, value: object | undefined, method: string): void {
+  const found = (value as Readonly<Record<string, unknown>> | null | undefined)?.[method];
+  if (value === undefined || typeof found === 'function') return;
+  throw new OptionError(name, `must be a provider of OpenTelemetry, with ${method}`);
+}
+
+function checkDatabase(db: Database): Database {
+  if (typeof (db as Partial<Database> | null)?.stats === 'function') return db;
+  throw new UsageError('observe takes a database of connect, and { poolName }');
+}
+
 function readPoolOptions(options: PoolOptions): PoolOptions {
-  const { poolName } = options as Partial<PoolOptions>;
+  const given: unknown = options;
+  const poolName: unknown = (given as Partial<PoolOptions> | null)?.poolName;
   if (typeof poolName !== 'string' || poolName === '') {
     throw new OptionError('poolName', 'must be a name');
   }

@@ -77,9 +77,11 @@ function statementMeasurements(meter: Meter): Pick<Measurements, 'query' | 'batc
     const { rows } = trace;
     if (summary.operation === 'SELECT' && rows !== undefined) returned.record(rows, attributes);
   });
-  const batch = timed<BatchTrace>(({ table, mode, rows, rejected }) => {
+  const batch = timed<BatchTrace>((trace) => {
+    const { table, mode, rows, rejected } = trace;
     if (rejected === undefined) return;
-    const attributes = { [NAMES.collection]: table, [NAMES.operation]: mode.toUpperCase() };
+    const own = { [NAMES.collection]: table, [NAMES.operation]: mode.toUpperCase() };
+    const attributes = { ...placeAttributes(trace), ...own };
     stored.add(rows - rejected, { ...attributes, 'braiddb.batch.outcome': 'stored' });
     if (rejected > 0) stored.add(rejected, { ...attributes, 'braiddb.batch.outcome': 'rejected' });
   });

@@ -50,7 +50,7 @@ export function spansOf<Message extends object & { error?: unknown }>(
   return { onStart, onEnd };
 }
 
-/** A span for each statement, script and COPY. */
+/** A span for each statement, script, COPY, stream and LISTEN. */
 export function statementSpans(tracer: Tracer, withText: boolean): TraceListener<QueryTrace> {
   return spansOf<QueryTrace>(tracer, {
     kind: SpanKind.CLIENT,
@@ -94,7 +94,10 @@ export function batchSpans(tracer: Tracer): TraceListener<BatchTrace> {
       name: `batch ${mode} ${table}`,
       attributes: { [NAMES.collection]: table, [NAMES.batchSize]: rows },
     }),
-    end: ({ rejected }) => (rejected === undefined ? {} : { [NAMES.rejectedRows]: rejected }),
+    end: (batch) => ({
+      ...placeAttributes(batch),
+      ...(batch.rejected === undefined ? {} : { [NAMES.rejectedRows]: batch.rejected }),
+    }),
   });
 }
 

@@ -6,6 +6,8 @@
  * statements; nothing is decided by it.
  */
 
+import { UsageError } from '@braiddb/sdk';
+
 /** A statement as telemetry shows it. */
 export interface StatementSummary {
   /** The command, for example `SELECT`; empty for a text without words. */
@@ -68,6 +70,9 @@ const kept = new Map<string, StatementSummary>();
  * ```
  */
 export function summarize(statement: string): StatementSummary {
+  if (typeof (statement as unknown) !== 'string') {
+    throw new UsageError('summarize takes the text of a statement');
+  }
   const known = kept.get(statement);
   if (known !== undefined) return known;
   const reader = new SummaryReader();

@@ -22,8 +22,9 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 
 import { freshName, onEachServer } from '../../../test/targets.js';
+import { findRawErrors } from '../../../test/wrong-calls.js';
 import type { Instrumentation } from '../src/index.js';
-import { instrument } from '../src/index.js';
+import { instrument, summarize, traceparent } from '../src/index.js';
 
 const exporter = new InMemorySpanExporter();
 const tracerProvider = new NodeTracerProvider({
@@ -110,6 +111,55 @@ onEachServer('telemetry', ({ url }) => {
       'db.response.returned_rows': 1,
     });
     expect(span?.instrumentationScope.name).toBe('@braiddb/opentelemetry');
+  });
+
+  it('makes one span for a stream, from its first row to its end', async () => {
+    const numbers = sql<{ n: number }>`SELECT n FROM generate_series(1, 30) AS g(n)`;
+    for await (const { n } of db.stream(numbers, { batchRows: 10 })) expect(n).toBeGreaterThan(0);
+    for await (const { n } of db.stream(numbers, { batchRows: 10 })) if (n === 5) break;
+    const broken = db.stream(sql`SELECT 1 / (n - 15) FROM generate_series(1, 30) AS g(n)`);
+    await expect(broken.next()).rejects.toThrow();
+    const [whole, left, failed, ...others] = spans();
+    expect(others).toEqual([]);
+    expect(whole?.attributes).toMatchObject({
+      ...place,
+      'db.system.name': db.server.kind,
+      'db.operation.name': 'SELECT',
+      'db.response.returned_rows': 30,
+    });
+    expect(left?.attributes['db.response.returned_rows']).toBe(10);
+    expect(left?.status.code).toBe(SpanStatusCode.UNSET);
+    expect(failed?.attributes['error.type']).toBe('22012');
+  });
+
+  it('makes spans for LISTEN, COPY and a reserved connection', async () => {
+    const onListening = (): void => void db.notify('telemetry', 'x');
+    for await (const { payload } of db.listen('telemetry', { onListening })) {
+      expect(payload).toBe('x');
+      break;
+    }
+    await db.copyFrom({ table: name, columns: ['id'] }, '7\n');
+    await using held = await db.reserve();
+    await held.query`SELECT 7`;
+    await held.release();
+    const names = spans().map((span) => span.name);
+    expect(names.toSorted()).toEqual(['COPY', 'LISTEN', 'SELECT', 'SELECT']);
+    const listen = spans().find((span) => span.name === 'LISTEN');
+    expect(listen?.attributes).toMatchObject({ ...place, 'db.operation.name': 'LISTEN' });
+  });
+
+  it('gives the active span to the server as a traceparent', async () => {
+    expect(traceparent()).toBeUndefined();
+    const seen: (string | undefined)[] = [];
+    // The setting itself is sent to servers that have it: see the tests of the SDK.
+    await db.transaction(async (tx) => {
+      seen.push(traceparent());
+      await tx.query`SELECT 1`;
+    });
+    const { traceId, spanId } = spans().at(-1)?.spanContext() ?? {};
+    expect(seen).toEqual([`00-${traceId}-${spanId}-01`]);
+    await using traced = await connect(url, { traceparent });
+    expect((await traced.transaction((tx) => tx.query`SELECT 1`)).count).toBe(1);
   });
 
   it('says why a statement failed', async () => {
@@ -234,6 +284,8 @@ onEachServer('telemetry', ({ url }) => {
     await expect(rows.add({ id: 1, n: 0 })).rejects.toThrow();
     const [first] = spans().filter((span) => span.name.startsWith('batch insert'));
     expect(first?.attributes).toMatchObject({
+      ...place,
+      'db.system.name': db.server.kind,
       'db.operation.batch.size': 3,
       'braiddb.batch.rejected_rows': 0,
     });
@@ -291,7 +343,20 @@ onEachServer('telemetry', ({ url }) => {
     without.stop();
   });
 
-  it('refuses wrong options', () => {
+  it('refuses wrong options', async () => {
+    const calls = {
+      instrument: (value: never) => {
+        instrument(value).stop();
+      },
+      'instrument tracer': (value: never) => {
+        instrument({ tracerProvider: value, meterProvider: value, queryText: value }).stop();
+      },
+      observe: (value: never) => telemetry.observe(value, { poolName: 'x' }),
+      'observe options': (value: never) => telemetry.observe(db, value),
+      'observe name': (value: never) => telemetry.observe(db, { poolName: value }),
+      summarize: (value: never) => summarize(value),
+    };
+    expect(await findRawErrors(calls)).toEqual([]);
     expect(() => instrument({ text: true } as never)).toThrow(OptionError);
     expect(() => instrument({ queryText: 1 } as never)).toThrow(OptionError);
     expect(() => telemetry.observe(db, {} as never)).toThrow(OptionError);

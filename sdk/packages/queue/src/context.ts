@@ -7,6 +7,7 @@ import type { QueueEvent } from './diagnostics.js';
 import { publishEvent } from './diagnostics.js';
 import { UnknownQueueError } from './errors.js';
 import type { OpenSettings, Settings } from './options.js';
+import { checkText } from './options.js';
 import type { Tables } from './schema.js';
 
 /** What all parts of one open queue share. */
@@ -21,6 +22,7 @@ export interface QueueContext {
 
 /** The settings of a queue; fails with an {@link UnknownQueueError} if it has not been declared. */
 export function settingsOf({ settings }: QueueContext, queue: string): Settings {
+  checkText('name', queue);
   const found = settings.queues.get(queue);
   if (found === undefined) throw new UnknownQueueError(queue, [...settings.queues.keys()]);
   return found;

@@ -181,7 +181,8 @@ export interface OpenSettings {
 export function readQueueOptions(options: QueueOptions<object>): OpenSettings {
   checkNames(options, ['queues', 'schema', 'pollMs', 'upkeepMs', 'listen', 'onError', 'now']);
   const { queues, schema = 'braid_queue', listen = true, onError, now = Date.now } = options;
-  if (typeof (queues as unknown) !== 'object' || Object.keys(queues).length === 0) {
+  const isObject = typeof (queues as unknown) === 'object' && (queues as unknown) !== null;
+  if (!isObject || Object.keys(queues).length === 0) {
     throw new OptionError('queues', 'must be an object with at least one queue');
   }
   const entries = Object.entries(queues) as [string, QueueSettings][];

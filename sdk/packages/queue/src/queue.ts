@@ -239,6 +239,10 @@ class QueueHandle {
 
   constructor(db: Database, options: QueueOptions<object>) {
     const settings = readQueueOptions(options);
+    const { transaction, listen } = (db as Partial<Database> | null) ?? {};
+    if (typeof transaction !== 'function' || typeof listen !== 'function') {
+      throw new OptionError('db', 'must be a database of connect');
+    }
     const tables = tablesOf(settings.schema);
     this.#context = { db, tables, settings, counters: new Counters(), periods: new Map() };
     this.#cron = new CronScheduler(this.#context);
@@ -286,20 +290,23 @@ class QueueHandle {
   ): Promise<void> {
     this.#checkOpen();
     checkText('id', id);
+    checkNames(options, CRON_OPTIONS);
+    checkText('pattern', pattern);
     const { timeZone = 'UTC', missed = 'once', ...rest } = options;
+    checkText('timeZone', timeZone);
     if (!['once', 'skip'].includes(missed)) {
       throw new OptionError('missed', 'must be "once" or "skip"');
     }
     const settings = settingsOf(this.#context, queue);
-    checkNames(options, CRON_OPTIONS);
     const { priority, concurrencyKey, maxAttempts } = readEnqueueOptions(rest, settings);
     const text = encodePayload(payload);
     const job = { queue, payload: text, priority, concurrencyKey, maxAttempts };
     await this.#cron.add({ ...job, id, pattern, timeZone, missed } satisfies CronPlan);
   }
 
-  removeCron(id: string): Promise<boolean> {
+  async removeCron(id: string): Promise<boolean> {
     this.#checkOpen();
+    checkText('id', id);
     return this.#cron.remove(id);
   }
 
@@ -308,7 +315,7 @@ class QueueHandle {
     return readDead(this.#context, name, { ids, limit: limit ?? readLimit(undefined) });
   }
 
-  redrive(name: string, options: DeadOptions = {}): Promise<number> {
+  async redrive(name: string, options: DeadOptions = {}): Promise<number> {
     return this.#endDead(name, 'redrive', options);
   }
 
@@ -321,6 +328,9 @@ class QueueHandle {
     settingsOf(this.#context, name);
     checkNames(options, ['signal']);
     const { signal } = options;
+    if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
+      throw new OptionError('signal', 'must be an AbortSignal');
+    }
     for (;;) {
       signal?.throwIfAborted();
       const { jobs } = await readStats(this.#context, name);
@@ -438,12 +448,15 @@ class QueueHandle {
 
   #readDead(
     name: string,
-    { ids, limit, ...rest }: DeadOptions,
+    options: DeadOptions,
   ): { ids: readonly string[] | undefined; limit: number | undefined } {
     this.#checkOpen();
     settingsOf(this.#context, name);
-    checkNames(rest, []);
-    for (const id of ids ?? []) {
+    checkNames(options, ['ids', 'limit']);
+    const { ids, limit } = options;
+    if (ids !== undefined && !Array.isArray(ids)) throw new OptionError('ids', 'must be an array');
+    for (const id of (ids ?? []) as unknown[]) {
+      if (typeof id !== 'string') throw new OptionError('ids', 'must be texts');
       if (!UUID.test(id)) throw new OptionError('ids', `"${id}" is not the id of a job`);
     }
     return { ids, limit: limit === undefined ? undefined : readLimit(limit) };

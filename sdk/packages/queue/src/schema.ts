@@ -21,7 +21,9 @@
  */
 
 import type { Database, ServerInfo, Sql } from '@braiddb/sdk';
-import { createOnce, sql } from '@braiddb/sdk';
+import { createOnce, OptionError, sql } from '@braiddb/sdk';
+
+import { checkNames, checkText } from './options.js';
 
 /** The names of the tables, quoted. */
 export interface Tables {
@@ -65,7 +67,13 @@ export type SchemaTarget = ServerInfo['kind'];
  * ```
  */
 export function schemaSql(options: { schema?: string; target?: SchemaTarget } = {}): string {
+  checkNames(options, ['schema', 'target']);
   const { schema = 'braid_queue', target = 'braiddb' } = options;
+  checkText('schema', schema);
+  const targets: readonly SchemaTarget[] = ['braiddb', 'cockroachdb', 'postgresql'];
+  if (!targets.includes(target)) {
+    throw new OptionError('target', `must be one of ${targets.join(', ')}`);
+  }
   return `${statementsOf(schema, target).join(';\n\n')};\n`;
 }
 

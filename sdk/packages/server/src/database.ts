@@ -57,7 +57,7 @@ export async function createDatabase(
   server: Server | string | URL,
   options: DatabaseOptions = {},
 ): Promise<TestDatabase> {
-  const prefix: unknown = options.prefix ?? 'test';
+  const { prefix = 'test' } = (options as DatabaseOptions | null | undefined) ?? {};
   const isName = typeof prefix === 'string' && /^[\p{L}\p{N}_ -]+$/u.test(prefix);
   if (!isName || Buffer.byteLength(prefix) > PREFIX_BYTES_MAX) {
     const wanted = `must be letters, digits, blanks, - or _, of at most ${PREFIX_BYTES_MAX} bytes`;
@@ -65,7 +65,13 @@ export async function createDatabase(
   }
   const given = server instanceof URL ? server.href : server;
   const owner = typeof given === 'string' ? undefined : given;
-  const admin = typeof given === 'string' ? given : given.url;
+  const admin: unknown = typeof given === 'string' ? given : (given as Server | null)?.url;
+  if (typeof admin !== 'string' || !/^postgres(ql)?:/.test(admin) || !URL.canParse(admin)) {
+    throw new ServerOptionError(
+      'server',
+      'must be a server of startServer, or a postgresql:// URL',
+    );
+  }
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
   await run(admin, `CREATE DATABASE "${name}"`);
   const url = new URL(admin);

@@ -64,13 +64,15 @@ const NUMBERS = {
 /** What an option is checked for. */
 type Check = (value: unknown) => boolean;
 
-const isText: Check = (value) => typeof value === 'string' && value !== '';
+const isText: Check = (value) => isSendable(value) && value !== '';
+/** A process takes no argument with a NUL character. */
+const isSendable: Check = (value) => typeof value === 'string' && !value.includes('\0');
 const CHECKS: Readonly<Record<string, readonly [Check, string]>> = {
   data: [isText, 'must be a path'],
   binary: [isText, 'must be a path'],
   args: [
-    (value) => Array.isArray(value) && value.every((one) => typeof one === 'string'),
-    'must be an array of strings',
+    (value) => Array.isArray(value) && value.every(isSendable),
+    'must be an array of strings without NUL characters',
   ],
   env: [(value) => typeof value === 'object' && value !== null, 'must be an object'],
   onLog: [(value) => typeof value === 'function', 'must be a function'],
@@ -79,6 +81,9 @@ const CHECKS: Readonly<Record<string, readonly [Check, string]>> = {
 
 /** Checks the options and fills in the defaults. */
 export function readServerOptions(options: ServerOptions): ServerSettings {
+  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
+    throw new ServerOptionError('options', 'must be an object');
+  }
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
     if (Object.hasOwn(NUMBERS, name)) continue;

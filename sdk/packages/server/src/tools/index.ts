@@ -6,6 +6,7 @@
  *  migrate.ts   up, down, status       history.ts  the table of applied migrations, and the lock
  *                                      files.ts, statements.ts  the files
  *  types.ts     the types of tables    catalog.ts  what the database has    type-names.ts
+ *   checks.ts    the checks of what both take
  * ```
  */
 

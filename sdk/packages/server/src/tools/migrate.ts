@@ -14,6 +14,7 @@
 import type { Database, Queryable } from '@braiddb/sdk';
 
 import { MigrationError, ServerOptionError } from '../errors.js';
+import { checkBoolean, checkCall, checkText } from './checks.js';
 import type { Migration, Script } from './files.js';
 import { readMigrations } from './files.js';
 import type { Applied } from './history.js';
@@ -72,6 +73,8 @@ interface Run {
  */
 export async function migrateUp(db: Database, options: UpOptions = {}): Promise<string[]> {
   const run = await prepare(db, options);
+  checkBoolean('dryRun', options.dryRun);
+  checkBoolean('outOfOrder', options.outOfOrder);
   if (options.dryRun === true) return (await pending(run, options)).map(({ name }) => name);
   await run.history.create(db);
   return run.history.locked(db, run.lockTimeoutMs, async () => {
@@ -88,6 +91,7 @@ export async function migrateUp(db: Database, options: UpOptions = {}): Promise<
 
 /** Undoes the last migrations by their `.down.sql` files; returns their names. */
 export async function migrateDown(db: Database, options: DownOptions = {}): Promise<string[]> {
+  checkCall(db, options);
   const steps: unknown = options.steps ?? 1;
   if (!Number.isInteger(steps) || (steps as number) < 1) {
     throw new ServerOptionError('steps', 'must be a whole number from 1');
@@ -131,7 +135,13 @@ export async function migrationStatus(
 }
 
 async function prepare(db: Database, options: MigrationOptions): Promise<Run> {
+  checkCall(db, options);
   const { folder = 'migrations', table = 'braiddb_migrations' } = options;
+  checkText('folder', folder);
+  checkText('table', table);
+  if (table.split('.').includes('')) {
+    throw new ServerOptionError('table', 'must be a name, or schema.name');
+  }
   const { initial, min, max } = LOCK_TIMEOUT_MS;
   const lockTimeoutMs = options.lockTimeoutMs ?? initial;
   if (!Number.isInteger(lockTimeoutMs) || lockTimeoutMs < min || lockTimeoutMs > max) {

@@ -2,8 +2,10 @@
 
 import type { Database } from '@braiddb/sdk';
 
+import { ServerOptionError } from '../errors.js';
 import type { Catalog, Column, Relation } from './catalog.js';
 import { readCatalog } from './catalog.js';
+import { checkBoolean, checkCall, checkText } from './checks.js';
 import type { ParserChoice } from './type-names.js';
 import { INTERVAL, isRead, property, quoted, TypeNames, valueType } from './type-names.js';
 
@@ -30,7 +32,14 @@ const RESERVED = [
 
 /** Writes the types of a database; the text of a TypeScript file. */
 export async function generateTypes(db: Database, options: TypeOptions = {}): Promise<string> {
+  checkCall(db, options);
   const { schemas = ['public'], kysely = false, parsers = {} } = options;
+  if (!Array.isArray(schemas)) throw new ServerOptionError('schemas', 'must be an array of names');
+  for (const schema of schemas) checkText('schemas', schema);
+  checkBoolean('kysely', kysely);
+  if (typeof (parsers as unknown) !== 'object' || (parsers as unknown) === null) {
+    throw new ServerOptionError('parsers', 'must be an object, as connect takes it');
+  }
   const catalog = await readCatalog(db, schemas);
   return new TypeWriter(catalog, parsers).write(kysely);
 }
