@@ -9,7 +9,7 @@ import { quantile } from './sides.js';
 
 /** What one client has measured. */
 export interface OneClient {
-  /** Operations a second of the time that they took, without what lies between them. */
+  /** Operations a second of the time that they took, without the pauses between them. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;

@@ -6,7 +6,7 @@
  * is better it stays, and tries a single neighbour now and then: every trial costs throughput. After
  * the throughput has changed by itself it searches again.
  * A clear gain is kept at once. A small gain is measured again, in turn with the best, because
- * servers and clients stall now and then. A search leaves out what lies beyond a setting that was
+ * servers and clients stall now and then. A search leaves out what is beyond a setting that was
  * worse. It learns only while rows are waiting: a batcher with nothing to do has no throughput worth
  * comparing.
  *
@@ -291,7 +291,7 @@ export class BatchTuner {
     return undefined;
   }
 
-  /** True for the best setting itself, and for what lies at or beyond a setting that was worse. */
+  /** True for the best setting itself, and for what is at or beyond a setting that was worse. */
   #isWorse({ rows, inFlight }: BatchSetting): boolean {
     const base = this.#base;
     if (rows === base.rows && inFlight === base.inFlight) return true;

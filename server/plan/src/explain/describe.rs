@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use braid_catalog::{Catalog, CatalogNames, Column, index_column_text};
+use braid_catalog::{Catalog, CatalogNames, Column, Index, index_column_text};
 use braid_sql::quote_ident;
 use braid_types::FormatSettings;
 
@@ -272,6 +272,24 @@ fn describe_values<'a>(
     (plain_operator(describer, node, title), names)
 }
 
+/// What a scan is called; `points` if it reads single keys.
+fn scan_title(describer: &Describer<'_>, scan: &Scan, index: &Index, points: bool) -> String {
+    let mut title = match (index.number == 1 && points, scan.access.reverse) {
+        (true, _) => "Point Lookup on ".to_owned(),
+        (false, true) => "Reverse Scan on ".to_owned(),
+        (false, false) => "Scan on ".to_owned(),
+    };
+    title.push_str(&shown_table_name(describer, &scan.table));
+    if scan.alias != scan.table.name {
+        title.push_str(&format!(" {}", quote_ident(&scan.alias)));
+    }
+    title.push_str(&format!(" using {}", quote_ident(&index.name)));
+    if index.number != 1 && covers(scan, index) {
+        title.push_str(" (covering)");
+    }
+    title
+}
+
 fn describe_scan<'a>(
     describer: &mut Describer<'a>,
     node: &'a Node,
@@ -287,19 +305,7 @@ fn describe_scan<'a>(
     let points = scan.access.bounds.len() == index.keys.len()
         && scan.access.bounds.iter().all(Bound::is_of_values)
         && scan.access.reading == Reading::InOrder;
-    let mut title = match (index.number == 1 && points, scan.access.reverse) {
-        (true, _) => "Point Lookup on ".to_owned(),
-        (false, true) => "Reverse Scan on ".to_owned(),
-        (false, false) => "Scan on ".to_owned(),
-    };
-    title.push_str(&shown_table_name(describer, table));
-    if scan.alias != table.name {
-        title.push_str(&format!(" {}", quote_ident(&scan.alias)));
-    }
-    title.push_str(&format!(" using {}", quote_ident(&index.name)));
-    if index.number != 1 && covers(scan, index) {
-        title.push_str(" (covering)");
-    }
+    let title = scan_title(describer, scan, index, points);
     let mut operator = plain_operator(describer, node, title);
     let shown = CatalogNames { catalog: describer.cx.catalog, path: None };
     let column = |place: usize| match &table.columns[place] {

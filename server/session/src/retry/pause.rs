@@ -12,7 +12,7 @@ use braid_types::{Error, Result};
 use crate::retry::reason::is_closed;
 use crate::session::Session;
 
-/// So many attempts begin at once.
+/// This number of attempts begins without a pause.
 const UNPAUSED: u32 = 3;
 /// Sessions that met each other pause for different times: this many.
 const SPREAD: u32 = 7;

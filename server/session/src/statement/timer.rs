@@ -1,7 +1,7 @@
 //! The timer of a session: it stops the statement whose time is over.
 //!
 //! ```text
-//!   idle ──arm──► sleeping until the deadline ──► the same deadline still holds: stop the statement
+//!   idle ──arm──► sleeping to the deadline ──► the same one still holds: stop the statement
 //!     ▲                     │                 ──► a later one: sleep on
 //!     └─────────────────────┴──────────────────── none: idle
 //! ```

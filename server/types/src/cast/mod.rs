@@ -1,7 +1,8 @@
 //! Casts between types, with PostgreSQL's contexts.
 //!
 //! Here: which casts exist and where they may happen unwritten (`matrix`), and what they do
-//! (`apply`, `numbers`, `times`), and whether they depend on the session (`volatility`). Not here: names for the `reg*` types (`builtins` looks them up).
+//! (`apply`, `numbers`, `times`), and whether they depend on the session (`volatility`). Not here:
+//! names for the `reg*` types (`builtins` looks them up).
 //!
 //! Rules: NULL stays NULL; the target's modifiers are applied, an explicit cast truncating
 //! strings where an assignment fails.

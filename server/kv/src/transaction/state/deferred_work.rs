@@ -17,7 +17,7 @@ pub struct DeferredWork {
 }
 
 impl DeferredWork {
-    /// Puts off work of a statement.
+    /// Defers work of a statement.
     pub fn push(&self, seq: Seq, work: Work) {
         self.entries.lock().push((seq.before(), work));
     }

@@ -230,7 +230,7 @@ fn coarsened(spans: SpanSet, target: usize) -> SpanSet {
     runs.into_iter().collect()
 }
 
-/// How much lies between two neighbours; smaller is closer.
+/// The distance of two neighbours; smaller is closer.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Gap {
     /// How many bytes the two keys begin with alike: the more, the closer.

@@ -30,7 +30,7 @@ impl fmt::Display for TooManyValues {
 
 impl std::error::Error for TooManyValues {}
 
-/// 42601: an INSERT has more values than columns; `extra` is the position of the first one too many.
+/// 42601: an INSERT has more values than columns. The first one too many is at `extra`.
 pub(super) fn too_many_values(extra: u32) -> Error {
     Error::new(SqlState::SyntaxError, "INSERT has more expressions than target columns")
         .position(extra)

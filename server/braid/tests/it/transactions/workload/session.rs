@@ -55,7 +55,7 @@ impl Open {
 
     /// After a retry error, ROLLBACK TO a savepoint before all work restarts the transaction:
     /// nothing that was read counts, and the locks are gone. True if that was such a rollback.
-    pub fn begins_anew(&mut self) -> bool {
+    pub fn begins_again(&mut self) -> bool {
         let Some((Statement::RollbackTo(name), Answer::Count(_))) = self.log.last() else {
             return false;
         };

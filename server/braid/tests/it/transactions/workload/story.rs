@@ -177,7 +177,7 @@ impl Story<'_> {
         }
         open.doomed |= answer == Answer::Error("40001".to_owned());
         open.log.push((statement, answer));
-        if open.begins_anew() {
+        if open.begins_again() {
             self.forget_rivals(at);
             return;
         }
