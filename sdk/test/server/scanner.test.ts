@@ -12,6 +12,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { UsageError } from '../../src/errors.js';
 import { withClause, withReturningNothing } from '../../src/sql/clauses.js';
 import { sqlTexts, TABLE } from '../sql-texts.js';
 import { onEachServer } from '../targets.js';
@@ -65,7 +66,7 @@ onEachServer('the scanner of SQL', ({ url }) => {
     try {
       return withClause(text, clause);
     } catch (error) {
-      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toBeInstanceOf(UsageError);
       return undefined;
     }
   }
