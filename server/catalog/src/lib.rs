@@ -63,7 +63,7 @@ pub use partitions::{
     Partitioning, RangeEnd,
 };
 pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
-pub use routines::Routines;
+pub use routines::{Routines, built_in_trigger_function};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use storage::{
     Backfill, Descriptor, Dropped, FORMAT_VERSION, bootstrap, descriptor_key, dropped_ranges,

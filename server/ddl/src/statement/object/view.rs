@@ -73,6 +73,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         defaults: existing.as_ref().map_or_else(Vec::new, |view| view.defaults.clone()),
         triggers: existing.as_ref().map_or_else(Vec::new, |view| view.triggers.clone()),
         column_grants: existing.as_ref().map_or_else(Vec::new, |view| view.column_grants.clone()),
+        column_comments: existing.as_ref().map_or_else(Vec::new, |v| v.column_comments.clone()),
         grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };

@@ -24,6 +24,7 @@ use crate::bind::from::system_columns::{
     note_system_column, refuse_own_row, source_named, system_column, system_column_of,
 };
 use crate::bind::refusals::UnknownColumn;
+use crate::bind::routine::{computed_field, may_compute_field};
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
@@ -235,6 +236,12 @@ fn bind_compound_identifier(
             return Ok(expr);
         }
         if found {
+            if may_compute_field(binder, name) {
+                let row = whole_row(binder, level.scope, (schema, table))?;
+                if let Some(value) = computed_field(binder, &row, name, cx)? {
+                    return Ok(value);
+                }
+            }
             return Err(missing_column(binder, Some(table), name));
         }
         scopes = level.parent;
@@ -585,6 +592,10 @@ fn bind_access(
                     Some(place) => {
                         let ty = fields[place].1.clone();
                         Ok(Expr::Field(Box::new(value), place, ty))
+                    }
+                    None if may_compute_field(binder, &name) => {
+                        let computed = computed_field(binder, &value, &name, cx)?;
+                        computed.ok_or_else(|| no_field(&fields, &name))
                     }
                     None => Err(no_field(&fields, &name)),
                 },

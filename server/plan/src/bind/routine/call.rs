@@ -233,7 +233,7 @@ fn not_found(name: &str, types: &[SqlType], is_call: bool, chosen: &Chosen<'_>) 
 }
 
 /// 42501 without the privilege to call a routine, 42809 for one of the other kind.
-fn check_call(
+pub(super) fn check_call(
     binder: &Binder<'_>,
     (routine, shown): (&Routine, &str),
     is_call: bool,
@@ -252,7 +252,7 @@ fn check_call(
 }
 
 /// 0A000 where functions of users cannot be computed: in domains, and in functions of indexes.
-fn check_clause(binder: &Binder<'_>, cx: &ExprCx<'_, '_>) -> Result<()> {
+pub(super) fn check_clause(binder: &Binder<'_>, cx: &ExprCx<'_, '_>) -> Result<()> {
     let what = match cx.clause {
         IN_INDEX_FUNCTION => "a function of an index",
         _ if binder.domain_depth > 0 => "a domain",
@@ -275,7 +275,7 @@ fn argument_types(call: &FoundCall, given: &[Given], count: usize) -> Vec<SqlTyp
 }
 
 /// The call of a routine with its arguments.
-fn call_of(
+pub(super) fn call_of(
     binder: &mut Binder<'_>,
     chosen: &Candidate<'_>,
     args: Vec<Expr>,

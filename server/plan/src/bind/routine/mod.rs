@@ -2,6 +2,7 @@
 
 mod call;
 mod choose;
+mod field;
 mod inline;
 mod part;
 
@@ -10,4 +11,5 @@ pub(crate) use call::{
 };
 pub use choose::is_same_binary;
 pub(crate) use choose::undefined;
+pub(crate) use field::{computed_field, may_compute_field};
 pub use part::{FoundPart, find_part};

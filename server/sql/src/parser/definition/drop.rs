@@ -92,6 +92,11 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "schema" => CommentTarget::Schema,
         "database" => CommentTarget::Database,
         "extension" => CommentTarget::Extension,
+        "language" => CommentTarget::Language,
+        "procedural" if cursor.nth_is(1, "language") => {
+            cursor.advance();
+            CommentTarget::Language
+        }
         "role" => CommentTarget::Role,
         "type" => CommentTarget::Type,
         "domain" => CommentTarget::Domain,
@@ -134,7 +139,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "cast" | "language" | "foreign" | "tablespace" => {
+        "rule" | "operator" | "cast" | "foreign" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

@@ -6,8 +6,8 @@ use braid_types::{Error, Result, SqlState};
 
 use super::names::{has_parameter_name, parse_routine_kind, parse_routine_name};
 use crate::ast::{
-    AlterRoutine, AlterTarget, CreateRoutine, DataType, ParameterMode, Rename, Returns,
-    RoutineKind, RoutineOption, RoutineParameter, StandardBody, Statement,
+    AlterRoutine, AlterTarget, COLUMN_TYPE, CreateRoutine, DataType, ParameterMode, Rename,
+    Returns, RoutineKind, RoutineOption, RoutineParameter, StandardBody, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_rename_kind;
@@ -61,13 +61,19 @@ fn parse_returns(cursor: &mut Cursor<'_>) -> Result<Returns> {
     Ok(Returns::Value(parse_type(cursor)?))
 }
 
-/// A type. 0A000 for that of a column.
+/// A type, or that of a column: `table.column%TYPE`.
 fn parse_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
     let data_type = next_data_type(cursor)?;
-    if cursor.take_symbol(&Token::Mod) {
-        return Err(cursor.unsupported("the type of a column in a signature"));
+    if !cursor.take_symbol(&Token::Mod) {
+        return Ok(data_type);
     }
-    Ok(data_type)
+    cursor.expect("type")?;
+    match data_type {
+        DataType::Custom(column, modifiers) if modifiers.is_empty() => {
+            Ok(DataType::Custom(column, vec![COLUMN_TYPE.to_owned()]))
+        }
+        _ => Err(cursor.unexpected()),
+    }
 }
 
 /// A parameter with its mode, name, type and default.
@@ -117,6 +123,12 @@ fn parse_option(cursor: &mut Cursor<'_>) -> Result<Option<RoutineOption>> {
     use RoutineOption as O;
     if cursor.is("transform") {
         return Err(cursor.unsupported("the option TRANSFORM of functions"));
+    }
+    if cursor.is("set") && cursor.nth_is(2, "from") && cursor.nth_is(3, "current") {
+        cursor.advance();
+        let name = crate::fold(&parse_label(cursor)?);
+        cursor.expect_all(&["from", "current"])?;
+        return Ok(Some(O::SetFromCurrent(name)));
     }
     if cursor.take("set") {
         return Ok(Some(O::Set(parse_stored_variable(cursor)?)));
