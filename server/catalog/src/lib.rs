@@ -77,7 +77,7 @@ pub use virtual_table::{
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,
     virtual_table_by_oid, virtual_tables,
 };
-pub use virtual_table::{EXTENSIONS, Extension};
+pub use virtual_table::{EXTENSIONS, Extension, created_extensions, is_extension_function};
 
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;

@@ -153,20 +153,23 @@ impl Extension {
     }
 }
 
-impl Catalog {
-    /// What `CREATE EXTENSION` has noted for a database.
-    pub fn created_extensions(&self, database: Id) -> &[ExtensionSchema] {
-        self.database(database).map_or(&[], |found| &found.extensions)
-    }
+/// What `CREATE EXTENSION` has noted for a database.
+pub fn created_extensions(catalog: &Catalog, database: Id) -> &[ExtensionSchema] {
+    catalog.database(database).map_or(&[], |found| &found.extensions)
+}
 
-    /// Whether an extension that was created in a schema has a function of that name.
-    pub fn is_extension_function(&self, database: Id, schema: &str, function: &str) -> bool {
-        let created = self.created_extensions(database);
-        let has = |created: &ExtensionSchema| {
-            let extension = Extension::named(&created.name);
-            extension.is_some_and(|extension| extension.functions.contains(&function))
-        };
-        let found = self.names().schema(database, schema);
-        found.is_some_and(|found| created.iter().any(|own| own.schema == found.id && has(own)))
-    }
+/// Whether an extension that was created in a schema has a function of that name.
+pub fn is_extension_function(
+    catalog: &Catalog,
+    database: Id,
+    schema: &str,
+    function: &str,
+) -> bool {
+    let created = created_extensions(catalog, database);
+    let has = |created: &ExtensionSchema| {
+        let extension = Extension::named(&created.name);
+        extension.is_some_and(|extension| extension.functions.contains(&function))
+    };
+    let found = catalog.names().schema(database, schema);
+    found.is_some_and(|found| created.iter().any(|own| own.schema == found.id && has(own)))
 }

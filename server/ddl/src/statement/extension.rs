@@ -4,7 +4,10 @@
 //! database keeps the schema, because dumps of PostgreSQL call the functions with it. Dropping an
 //! extension forgets the schema again.
 
-use braid_catalog::{Database, EXTENSIONS, Extension, ExtensionSchema, Id, PUBLIC, virtual_schema};
+use braid_catalog::{
+    Database, EXTENSIONS, Extension, ExtensionSchema, Id, PUBLIC, created_extensions,
+    virtual_schema,
+};
 use braid_sql::ast::{CreateExtension, Drop, ExtensionStatement, GrantPrivileges, Ident};
 use braid_sql::{fold, quote_ident};
 use braid_types::{Error, Result, SqlState};
@@ -189,7 +192,7 @@ pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
 /// The extensions in a schema, as messages list them.
 pub(crate) fn in_schema(cx: &DdlContext<'_>, schema: Id) -> Vec<String> {
     let catalog = cx.catalog();
-    let created = catalog.created_extensions(cx.path().database).iter();
+    let created = created_extensions(&catalog, cx.path().database).iter();
     let inside = created.filter(|own| own.schema == schema);
     inside.map(|own| format!("extension {}", quote_ident(&own.name))).collect()
 }

@@ -347,7 +347,7 @@ fn pg_extension(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ]);
     }
     let schema = virtual_schemas().find(|(schema, _)| *schema == PG_CATALOG);
-    let created = cx.catalog.created_extensions(cx.path.database);
+    let created = braid_catalog::created_extensions(cx.catalog, cx.path.database);
     for extension in EXTENSIONS {
         let own = created.iter().find(|created| created.name == extension.name);
         let own = own.map(|created| created.schema);

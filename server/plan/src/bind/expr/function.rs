@@ -2,7 +2,7 @@
 //! are functions without parentheses.
 
 use braid_builtins::ResolvedSet;
-use braid_catalog::is_virtual_schema;
+use braid_catalog::{is_extension_function, is_virtual_schema};
 use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
 use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -382,7 +382,7 @@ pub(crate) fn function_name(cx: &PlanContext<'_>, name: &ObjectName) -> Result<S
         [schema, name] if schema == "pg_catalog" || schema == "information_schema" => {
             Ok(name.clone())
         }
-        [schema, name] if cx.catalog.is_extension_function(cx.path.database, schema, name) => {
+        [schema, name] if is_extension_function(cx.catalog, cx.path.database, schema, name) => {
             Ok(name.clone())
         }
         [schema, _] if !is_schema(cx, schema) => {
