@@ -199,6 +199,10 @@ impl Run<'_> {
                 let result = call_procedure(&cx, &call.call, given).await;
                 return result.map(|_| ()).map_err(|error| in_statement(error, statement.text()));
             }
+            Statement::LockTable(_) if !self.host.is_volatile() => {
+                let message = "LOCK TABLE is not allowed in a non-volatile function";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             Statement::LockTable(lock) => {
                 let cx = self.host.next().await?;
                 let result = braid_exec::lock_table(&cx, lock).await;
