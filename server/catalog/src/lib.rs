@@ -63,7 +63,7 @@ pub use partitions::{
     Partitioning, RangeEnd,
 };
 pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
-pub use routines::Routines;
+pub use routines::{Routines, built_in_trigger_function};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use storage::{
     Backfill, Descriptor, Dropped, FORMAT_VERSION, bootstrap, descriptor_key, dropped_ranges,
@@ -77,7 +77,7 @@ pub use virtual_table::{
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,
     virtual_table_by_oid, virtual_tables,
 };
-pub use virtual_table::{EXTENSIONS, Extension};
+pub use virtual_table::{EXTENSIONS, Extension, created_extensions, is_extension_function};
 
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;

@@ -28,6 +28,7 @@ impl Table {
             defaults: Vec::new(),
             triggers: Vec::new(),
             column_grants: Vec::new(),
+            column_comments: Vec::new(),
             grants: self.grants.clone(),
             comment: self.comment.clone(),
         })

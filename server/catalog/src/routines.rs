@@ -1,13 +1,66 @@
 //! The routines of a catalog: by name, by id, and what they are called.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use braid_sql::quote_ident;
 use braid_types::SqlType;
 use braid_types::sql_type::row_name;
 
 use crate::names::{Names, qualified};
-use crate::{Catalog, CatalogNames, Column, Id, Routine, RoutineParameter, SearchPath};
+use crate::{
+    Catalog, CatalogNames, Column, Id, Language, PG_CATALOG, ROOT, Routine, RoutineParameter,
+    RoutineResult, RoutineVolatility, SearchPath, virtual_schema,
+};
+
+/// The functions for triggers that are built in, with their oids in PostgreSQL.
+const TRIGGER_FUNCTIONS: [(Id, &str); 3] = [
+    (1291, "suppress_redundant_updates_trigger"),
+    (3752, "tsvector_update_trigger"),
+    (3753, "tsvector_update_trigger_column"),
+];
+
+static BUILT_IN: LazyLock<Vec<Arc<Routine>>> = LazyLock::new(|| {
+    let functions = TRIGGER_FUNCTIONS.iter();
+    functions.map(|(id, name)| Arc::new(Routine::built_in_trigger(*id, name))).collect()
+});
+
+/// The function for triggers of that name that is built in.
+pub fn built_in_trigger_function(name: &str) -> Option<&'static Arc<Routine>> {
+    BUILT_IN.iter().find(|found| found.name == name)
+}
+
+impl Routine {
+    fn built_in_trigger(id: Id, name: &str) -> Self {
+        Self {
+            id,
+            database: 0,
+            schema: virtual_schema(PG_CATALOG).unwrap_or(0),
+            name: name.to_owned(),
+            owner: ROOT,
+            is_procedure: false,
+            aggregate: None,
+            parameters: Vec::new(),
+            returns: RoutineResult::Trigger,
+            result_domain: None,
+            returns_set: false,
+            language: Language::Internal,
+            body: name.to_owned(),
+            standard: None,
+            uses: Vec::new(),
+            volatility: RoutineVolatility::Volatile,
+            strict: false,
+            leakproof: false,
+            parallel: 's',
+            cost: None,
+            rows: None,
+            security_definer: false,
+            settings: Vec::new(),
+            is_of_call: false,
+            grants: Vec::new(),
+            comment: None,
+        }
+    }
+}
 
 /// The routines of a catalog.
 #[derive(Clone, Copy)]
@@ -26,6 +79,11 @@ impl<'c> Routines<'c> {
     /// A routine by id.
     pub fn get(self, id: Id) -> Option<&'c Arc<Routine>> {
         self.catalog.routines.get(id)
+    }
+
+    /// The function that triggers call, by id: one of a user, or one that is built in.
+    pub fn of_trigger(self, id: Id) -> Option<&'c Arc<Routine>> {
+        self.get(id).or_else(|| BUILT_IN.iter().find(|found| found.id == id))
     }
 
     /// Every routine, by id.
@@ -95,7 +153,8 @@ impl<'c> Routines<'c> {
 
     /// A routine's name as a session has to write it; without a path always with its schema.
     pub fn text(self, path: Option<&SearchPath>, routine: &Routine) -> String {
-        match path.is_some_and(|path| self.is_visible(path, routine)) {
+        let is_built_in = routine.language == Language::Internal;
+        match is_built_in || path.is_some_and(|path| self.is_visible(path, routine)) {
             true => quote_ident(&routine.name),
             false => qualified(&self.catalog.schema_name(routine.schema), &routine.name),
         }

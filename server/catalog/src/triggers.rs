@@ -85,6 +85,12 @@ impl Relation {
 }
 
 impl View {
+    /// The comment on the column of that number, from 1.
+    pub fn column_comment(&self, column: crate::ColumnId) -> Option<&str> {
+        let found = self.column_comments.iter().find(|(known, _)| *known == column);
+        found.map(|(_, comment)| comment.as_str())
+    }
+
     /// A table of the view's columns, which stands for it where rows are changed. No catalog has
     /// it.
     pub fn as_table(&self) -> Table {
@@ -93,6 +99,7 @@ impl View {
         let columns = columns.map(|(id, (name, ty))| Column {
             default: default(id).map(|(_, default)| default.clone()),
             grants: Object::View(self).column_grants(id).to_vec(),
+            comment: self.column_comment(id).map(str::to_owned),
             ..Column::plain(id, name, ty.clone())
         });
         let first = Column::plain(1, "", braid_types::SqlType::Void);
@@ -177,7 +184,7 @@ impl CatalogNames<'_> {
         let arguments: Vec<String> =
             trigger.arguments.iter().map(|argument| quote_literal(argument)).collect();
         let routines = self.catalog.names().routines();
-        let name = match routines.get(trigger.function) {
+        let name = match routines.of_trigger(trigger.function) {
             Some(found) => routines.text(self.path, found),
             None => trigger.function.to_string(),
         };

@@ -46,7 +46,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterSequence(_)
             | Statement::CreateSchema(_)
             | Statement::CreateDatabase(_)
-            | Statement::CreateExtension(_)
+            | Statement::Extension(_)
             | Statement::AlterDatabase(_)
             | Statement::Rename(_)
             | Statement::Truncate(_)

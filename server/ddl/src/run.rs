@@ -16,6 +16,7 @@ use crate::partitions::attach::attach_index;
 use crate::roles::{default_privileges, grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
+use crate::statement::extension;
 use crate::statement::index::{create_index, reindex};
 use crate::statement::object::{
     collation, comment, create_schema, database, large_object, materialized, rename, sequence,
@@ -193,10 +194,7 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
             database::create(cx, create)?;
             "CREATE DATABASE"
         }
-        Statement::CreateExtension(create) => {
-            database::create_extension(cx, create)?;
-            "CREATE EXTENSION"
-        }
+        Statement::Extension(statement) => extension::run(cx, statement)?,
         Statement::AlterDatabase(alter) => {
             database::set(cx, alter)?;
             alter.tag
@@ -278,6 +276,7 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
                 GrantObjects::LargeObjects(objects) => {
                     large_object::grant(cx, statement, objects, false).await?;
                 }
+                GrantObjects::Languages(names) => extension::grant(cx, statement, names, false)?,
                 _ => grant::grant(cx, statement)?,
             }
             "GRANT"
@@ -287,6 +286,7 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
                 GrantObjects::LargeObjects(objects) => {
                     large_object::grant(cx, statement, objects, true).await?;
                 }
+                GrantObjects::Languages(names) => extension::grant(cx, statement, names, true)?,
                 _ => grant::revoke(cx, statement)?,
             }
             "REVOKE"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Id, Routine, SearchPath};
 use braid_exec::ExecContext;
-use braid_types::{Result, SqlType};
+use braid_types::{Error, Result, SqlType};
 use parking_lot::Mutex;
 
 use crate::body::Code;
@@ -67,6 +67,9 @@ impl RoutineCache {
         self.kept(cx, Key::of_call(routine), || match routine.language {
             braid_catalog::Language::Sql => {
                 Ok(Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?)))
+            }
+            braid_catalog::Language::Internal => {
+                Err(Error::internal("a function that is built in has no body"))
             }
             braid_catalog::Language::Plpgsql => {
                 let code = Code::of_routine(routine, &cx.catalog, &cx.path)?;

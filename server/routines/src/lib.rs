@@ -24,6 +24,7 @@
 #![deny(unreachable_pub)]
 
 mod body;
+mod built_in_trigger;
 mod cache;
 mod call;
 mod conditions;

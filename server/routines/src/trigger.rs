@@ -9,12 +9,13 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Routine, SearchPath, Table, Trigger};
+use braid_catalog::{Catalog, Language, Routine, SearchPath, Table, Trigger};
 use braid_exec::{ExecContext, TriggerCall};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 use futures_util::future::BoxFuture;
 
 use crate::body::Code;
+use crate::built_in_trigger::call_built_in;
 use crate::cache::{Compiled, Key, RoutineCache};
 use crate::deep::Deep;
 use crate::host::Nested;
@@ -103,6 +104,9 @@ pub fn call_trigger<'a>(
     call: TriggerCall<'a>,
 ) -> BoxFuture<'a, Result<Option<Row>>> {
     Box::pin(Deep::new(Box::pin(async move {
+        if call.function.language == Language::Internal {
+            return call_built_in(call);
+        }
         let code = compiled(cache, cx, &call)?;
         let args = arguments(cx, &call);
         // Of a trigger before DELETE the row only says that it may go.
@@ -121,7 +125,7 @@ pub fn call_trigger<'a>(
 }
 
 fn compiled(cache: &RoutineCache, cx: &ExecContext, call: &TriggerCall<'_>) -> Result<Arc<Code>> {
-    if call.function.language != braid_catalog::Language::Plpgsql {
+    if call.function.language != Language::Plpgsql {
         let message = "a function in SQL cannot be called as a trigger";
         return Err(Error::new(SqlState::InvalidFunctionDefinition, message));
     }

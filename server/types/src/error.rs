@@ -338,6 +338,7 @@ states! {
     InvalidTransactionTermination = "2D000",
     FunctionExecutedNoReturn = "2F005",
     InvalidCursorName = "34000",
+    TriggerProtocolViolated = "39P01",
     InvalidSavepointSpecification = "3B001",
     InvalidCatalogName = "3D000",
     InvalidSchemaName = "3F000",

@@ -105,12 +105,40 @@ impl<'a> Call<'a> {
 }
 
 /// A datum as its type's output function prints it.
-pub(crate) fn display(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {
-    if ty.is_reg() {
-        let shown = cast_reg(datum, ty, &SqlType::Text, env);
-        return shown.ok().and_then(|d| d.as_str().map(str::to_owned)).unwrap_or_default();
+pub fn display(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {
+    match with_names(ty, datum, env) {
+        Some((ty, datum)) => text::to_string(&ty, &datum, env.settings()),
+        None => text::to_string(ty, datum, env.settings()),
     }
-    text::to_string(ty, datum, env.settings())
+}
+
+/// A value in which the numbers of objects are names; `None` if it has none of these.
+fn with_names(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Option<(SqlType, Datum)> {
+    match (ty, datum) {
+        (ty, datum) if ty.is_reg() => {
+            Some((SqlType::Text, cast_reg(datum, ty, &SqlType::Text, env).ok()?))
+        }
+        (SqlType::Array(element), Datum::Array(array)) if element.is_reg() => {
+            let items = array.items.iter().map(|item| match with_names(element, item, env) {
+                Some((_, named)) => named,
+                None => item.clone(),
+            });
+            let named = array.with_items(SqlType::Text, items.collect());
+            Some((SqlType::Text.array(), named.into()))
+        }
+        (SqlType::Record(fields), Datum::Record(items)) => {
+            let mut named = fields.clone();
+            let mut items = items.to_vec();
+            let mut is_changed = false;
+            for ((_, ty), item) in named.iter_mut().zip(&mut items) {
+                if let Some((shown, text)) = with_names(ty, item, env) {
+                    (*ty, *item, is_changed) = (shown, text, true);
+                }
+            }
+            is_changed.then(|| (SqlType::Record(named), Datum::Record(items.into())))
+        }
+        _ => None,
+    }
 }
 
 /// An explicit cast, `reg*` types included.

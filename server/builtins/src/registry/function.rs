@@ -382,6 +382,15 @@ pub trait Lookup: Send + Sync {
     /// The query of a view with today's names. `pretty` leaves out parentheses that are not needed;
     /// lines longer than `wrap` are broken between items.
     fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String>;
+    /// What may be changed in a relation, with `triggers` also through `INSTEAD OF` triggers;
+    /// `None` for a relation that is not there or cannot be changed.
+    fn writable(&self, _oid: u32, _triggers: bool) -> Option<Writable> {
+        None
+    }
+    /// Whether a relation has storage of its own.
+    fn has_storage(&self, _oid: u32) -> bool {
+        false
+    }
     /// A comment: object, catalog (`pg_class` …) and column number (0: the object itself).
     fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String>;
     /// The sequence that a serial or identity column owns, as a qualified name.
@@ -458,6 +467,31 @@ pub trait Lookup: Send + Sync {
     /// object itself).
     fn object_identity(&self, _catalog: u32, _oid: u32, _column: i32) -> Option<ObjectIdentity> {
         None
+    }
+}
+
+/// What may be changed in a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writable {
+    /// Rows may be inserted.
+    pub insert: bool,
+    /// Rows may be updated.
+    pub update: bool,
+    /// Rows may be deleted.
+    pub delete: bool,
+    /// The numbers of the columns of a view that can be written to. A table has none here: all
+    /// of its columns can.
+    pub columns: Vec<i16>,
+}
+
+impl Writable {
+    /// Everything, as in a table.
+    pub const ALL: Writable =
+        Writable { insert: true, update: true, delete: true, columns: Vec::new() };
+
+    /// The bits of `pg_relation_is_updatable`.
+    pub(crate) fn bits(&self) -> i64 {
+        i64::from(self.update) << 2 | i64::from(self.insert) << 3 | i64::from(self.delete) << 4
     }
 }
 

@@ -86,6 +86,15 @@ fn of_text(call: &Call<'_>) -> Result<Datum> {
     words.into_vector()
 }
 
+/// The vector of some texts, one after the other, by the configuration of that number.
+pub fn text_vector(config: u32, texts: &[String]) -> Result<Datum> {
+    let (config, mut words) = (Config::by_oid(config)?, Words::new());
+    for text in texts {
+        words.add(text, config)?;
+    }
+    words.into_vector()
+}
+
 /// Which values of a document count.
 #[derive(Clone, Copy, Default)]
 struct Kinds {

@@ -20,6 +20,8 @@ mod rank;
 mod stop_words;
 mod vectors;
 
+pub use documents::text_vector;
+
 use crate::registry::tables::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {

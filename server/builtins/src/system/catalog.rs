@@ -3,13 +3,13 @@
 
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::Call;
 use crate::names::procedures::{Procedure, procedure};
 use crate::names::reg::lookup_name;
 use crate::names::type_names::{type_is_visible, type_name};
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
 use crate::strings::split_identifier;
+use crate::{Call, Writable};
 
 fn or_null(value: Option<String>) -> Result<Datum> {
     Ok(value.map_or(Datum::Null, Datum::text))
@@ -92,9 +92,26 @@ fn constraint_definition(call: &Call<'_>) -> Result<Datum> {
     or_null(call.env.lookup().constraint_definition(call.oid(0)?, pretty))
 }
 
+/// The catalogs whose objects have comments in `pg_description`.
+const DESCRIBED: [&str; 9] = [
+    "pg_class",
+    "pg_constraint",
+    "pg_namespace",
+    "pg_collation",
+    "pg_statistic_ext",
+    "pg_type",
+    "pg_policy",
+    "pg_trigger",
+    "pg_proc",
+];
+
 fn comment(call: &Call<'_>) -> Result<Datum> {
-    let catalog = if call.args.len() > 1 { call.text(1)? } else { "pg_class" };
-    or_null(call.env.lookup().comment(call.oid(0)?, catalog, 0))
+    let (oid, lookup) = (call.oid(0)?, call.env.lookup());
+    if call.args.len() > 1 {
+        return or_null(lookup.comment(oid, call.text(1)?, 0));
+    }
+    // Without a catalog any object of a database with that number is meant.
+    or_null(DESCRIBED.iter().find_map(|catalog| lookup.comment(oid, catalog, 0)))
 }
 
 fn user_by_id(call: &Call<'_>) -> Result<Datum> {
@@ -157,6 +174,28 @@ fn name_letter(call: &Call<'_>) -> Result<Datum> {
     }
 }
 
+fn register_writable(registry: &mut Registry) {
+    registry.add("pg_relation_is_updatable(regclass, bool) -> int4 stable", |c| {
+        let found = c.env.lookup().writable(c.oid(0)?, c.bool(1)?);
+        Ok(Datum::Int(found.map_or(0, |found| found.bits())))
+    });
+    registry.add("pg_column_is_updatable(regclass, int2, bool) -> bool stable", |c| {
+        let (oid, column) = (c.oid(0)?, c.int(1)?);
+        let found = c.env.lookup().writable(oid, c.bool(2)?);
+        let holds = |found: Writable| {
+            let is_written = |own: &i16| i64::from(*own) == column;
+            let is_own = found == Writable::ALL || found.columns.iter().any(is_written);
+            column > 0 && is_own
+        };
+        Ok(Datum::Bool(found.is_some_and(holds)))
+    });
+    registry.add("pg_relation_filenode(regclass) -> oid stable", |c| {
+        let oid = c.oid(0)?;
+        let has_storage = c.env.lookup().has_storage(oid);
+        Ok(if has_storage { Datum::Int(i64::from(oid)) } else { Datum::Null })
+    });
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("format_type(oid, int4) -> text stable lax", format_type);
     registry.add("pg_typeof(any) -> regtype stable lax", |c| Ok(Datum::Int(c.ty(0).oid().into())));
@@ -195,6 +234,7 @@ pub(super) fn register(registry: &mut Registry) {
     {
         registry.add(signature, |_| Ok(Datum::Null));
     }
+    register_writable(registry);
     registry.add("pg_tablespace_location(oid) -> text stable", |_| text(""));
     registry.add("pg_relation_is_publishable(regclass) -> bool stable", |_| Ok(Datum::Bool(false)));
     registry.add("pg_get_serial_sequence(text, text) -> text stable", serial_sequence);

@@ -77,6 +77,11 @@ fn register_snapshots(registry: &mut Registry) {
     registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
     registry
         .add("pg_current_xact_id() -> xid8 stable", |c| Ok(to_xid8(c.env.transaction_micros())));
+    registry.add("pg_xact_status(xid8) -> text volatile", |c| {
+        let id = i64::try_from(unsigned::from_datum(c.datum(0))?).unwrap_or(i64::MAX);
+        status_of(c, id)
+    });
+    registry.add("txid_status(int8) -> text volatile", |c| status_of(c, c.int(0)?));
     registry.special(
         "pg_current_xact_id_if_assigned() -> xid8 volatile",
         Special::AssignedXactId { is_xid8: true },
@@ -85,6 +90,20 @@ fn register_snapshots(registry: &mut Registry) {
         "txid_current_if_assigned() -> int8 volatile",
         Special::AssignedXactId { is_xid8: false },
     );
+}
+
+/// `pg_xact_status(id)`: only the own transaction is known. Of older ones NULL says that how they
+/// ended is not kept.
+fn status_of(call: &Call<'_>, id: i64) -> Result<Datum> {
+    let own = call.env.transaction_micros();
+    match id {
+        id if id == own => Ok(Datum::text("in progress")),
+        id if id > own => {
+            let message = format!("transaction ID {id} is in the future");
+            Err(Error::new(SqlState::InvalidParameterValue, message))
+        }
+        _ => Ok(Datum::Null),
+    }
 }
 
 /// `pg_stat_have_stats(kind, database, object)`: whether something of that kind is counted.

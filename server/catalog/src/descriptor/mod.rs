@@ -29,8 +29,8 @@ pub use index::{
     Moving, Passing,
 };
 pub use objects::{
-    CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Materialized,
-    Role, Schema, Sequence, StoredQuery, View, ViewOptions,
+    CheckOption, Database, DatabaseSetting, DefaultKind, DefaultPrivileges, ExtensionSchema, Grant,
+    Materialized, Role, Schema, Sequence, StoredQuery, View, ViewOptions,
 };
 pub use policy::{Policy, PolicyCommand, PolicyExpr, RowSecurity};
 pub use routine::{

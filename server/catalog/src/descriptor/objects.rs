@@ -47,6 +47,9 @@ pub struct View {
     /// Privileges granted on single columns, by their numbers from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub column_grants: Vec<(ColumnId, Vec<Grant>)>,
+    /// COMMENT ON COLUMN, by their numbers from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub column_comments: Vec<(ColumnId, String)>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON VIEW.
@@ -205,8 +208,20 @@ pub struct Database {
     /// ALTER DEFAULT PRIVILEGES.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_privileges: Vec<DefaultPrivileges>,
+    /// The schemas of the extensions that were created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<ExtensionSchema>,
     /// COMMENT ON DATABASE.
     pub comment: Option<String>,
+}
+
+/// The schema that `CREATE EXTENSION` named, or that was the first of the search path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtensionSchema {
+    /// The extension's name.
+    pub name: String,
+    /// The id of the schema.
+    pub schema: Id,
 }
 
 /// A setting of the sessions in a database, of one role or of all.

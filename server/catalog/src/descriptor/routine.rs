@@ -145,6 +145,8 @@ pub enum Language {
     Sql,
     /// `plpgsql`
     Plpgsql,
+    /// `internal`: it is built in, and has no body.
+    Internal,
 }
 
 impl Language {
@@ -153,6 +155,7 @@ impl Language {
         match self {
             Language::Sql => "sql",
             Language::Plpgsql => "plpgsql",
+            Language::Internal => "internal",
         }
     }
 
@@ -161,6 +164,7 @@ impl Language {
         match self {
             Language::Sql => 14,
             Language::Plpgsql => 13_563,
+            Language::Internal => 12,
         }
     }
 }

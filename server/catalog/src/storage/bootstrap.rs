@@ -61,6 +61,7 @@ fn first_descriptors() -> Vec<(Id, Descriptor)> {
             grants: Database::first_grants(),
             settings: Vec::new(),
             default_privileges: Vec::new(),
+            extensions: Vec::new(),
             comment: None,
         };
         all.push((id, Descriptor::Database(Arc::new(database))));

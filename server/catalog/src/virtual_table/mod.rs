@@ -8,7 +8,7 @@
 mod extensions;
 mod list;
 
-pub use extensions::{EXTENSIONS, Extension};
+pub use extensions::{EXTENSIONS, Extension, created_extensions, is_extension_function};
 pub use list::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,

@@ -22,6 +22,18 @@ pub fn trigrams(text: &str) -> Vec<String> {
     found
 }
 
+/// The trigrams of each word of a text, in the order of the text.
+pub fn trigrams_by_word(text: &str) -> Vec<Vec<String>> {
+    let folded: Vec<char> = folded(text).collect();
+    let words = folded.split(|c| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let of_word = |word: &[char]| {
+        let mut found = Vec::new();
+        push_trigrams(word, (true, true), &mut found);
+        found
+    };
+    words.map(of_word).collect()
+}
+
 /// How much alike two texts are: common trigrams among all of both.
 pub fn similarity(a: &str, b: &str) -> f32 {
     let (a, b) = (trigrams(a), trigrams(b));

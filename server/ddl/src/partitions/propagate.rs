@@ -1,11 +1,20 @@
 //! Which actions of ALTER TABLE on a partitioned table go on to its partitions.
 
+use std::sync::Arc;
+
+use braid_catalog::names::qualified;
 use braid_catalog::partitions::is_copy_of;
 use braid_catalog::{Id, Table};
-use braid_sql::ast::{AlterAction, AlterColumnAction, Ident, TableConstraintKind};
-use braid_sql::fold;
+use braid_sql::ast::{
+    AlterAction, AlterColumnAction, ColumnConstraint, ColumnConstraintKind, DataType, Ident, Span,
+    TableConstraintKind,
+};
+use braid_sql::{fold, quote_literal};
+use braid_types::{Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
+use crate::table::columns::serial_type;
+use crate::table::exprs::check_expr;
 
 /// The partitions of a table to which an action goes on as it is written. A constraint that is
 /// dropped goes from the partitions too, also with ONLY.
@@ -59,6 +68,64 @@ pub(crate) fn named_constraint(action: &AlterAction, table: &Table) -> AlterActi
         constraint.name = name.map(|name| Ident::with_quote('"', name));
     }
     action
+}
+
+/// A serial column as it is for partitions: they take its values from the sequence of the table.
+pub(crate) fn serial_for_heirs(
+    cx: &DdlContext<'_>,
+    action: AlterAction,
+    table: &Table,
+) -> Result<AlterAction> {
+    let AlterAction::AddColumn { if_not_exists, column: written } = &action else {
+        return Ok(action);
+    };
+    let Some(ty) = serial_type(&written.data_type) else { return Ok(action) };
+    let name = fold(&written.name);
+    let catalog = cx.catalog();
+    let added = table.visible_columns().find(|column| column.name == name);
+    let sequence = added.and_then(|column| catalog.sequences().get(column.owned_sequence?));
+    let Some(sequence) = sequence else { return Ok(action) };
+    let sequence = qualified(&catalog.schema_name(sequence.schema), &sequence.name);
+    let default = format!("nextval({}::regclass)", quote_literal(&sequence));
+    let mut column = written.clone();
+    column.data_type = match ty {
+        SqlType::Int2 => DataType::Int2(None),
+        SqlType::Int8 => DataType::Int8(None),
+        _ => DataType::Int4(None),
+    };
+    let kinds = [
+        ColumnConstraintKind::Default(braid_sql::parse_expr(&default)?),
+        ColumnConstraintKind::NotNull,
+    ];
+    let span = Span::empty();
+    let added = kinds.into_iter().map(|kind| ColumnConstraint { name: None, kind, span });
+    column.constraints.extend(added);
+    Ok(AlterAction::AddColumn { if_not_exists: *if_not_exists, column })
+}
+
+/// Whether a partition has a check already that its table gets under the same name. 42710 if it
+/// says something else.
+pub(crate) fn merges_check(
+    cx: &mut DdlContext<'_>,
+    heir: &Arc<Table>,
+    action: &AlterAction,
+) -> Result<bool> {
+    let AlterAction::AddConstraint(constraint) = action else { return Ok(false) };
+    let (TableConstraintKind::Check(expr), Some(name)) = (&constraint.kind, &constraint.name)
+    else {
+        return Ok(false);
+    };
+    let name = fold(name);
+    let Some(own) = heir.checks.iter().find(|check| check.name == name) else {
+        return Ok(false);
+    };
+    let (expr, _) = check_expr(cx, heir, expr)?;
+    if expr.sql() != own.expr.sql() {
+        return Ok(false);
+    }
+    let message = format!("merging constraint \"{name}\" with inherited definition");
+    cx.notice(SqlState::SuccessfulCompletion, message);
+    Ok(true)
 }
 
 /// An action on a foreign key of a table as it is for a partition whose key has a name of its own.

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::{is_copy_of, with_partitions};
 use braid_catalog::{ColumnId, ForeignKey, KeyPart, Table};
-use braid_sql::ast::{AlterAction, AlterColumnAction};
+use braid_sql::ast::{
+    AlterAction, AlterColumnAction, ColumnConstraintKind, ColumnDef, TableConstraint,
+    TableConstraintKind,
+};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
+use crate::names::lookup::last;
 use crate::table::expr_text::columns_used;
 
 fn invalid(message: String) -> Error {
@@ -37,7 +41,7 @@ pub(crate) fn check_action(
         check_only(table, action)?;
     }
     if table.partitioning.is_some() {
-        check_partitioned(action)?;
+        check_partitioned(table, action)?;
         // The partitions' own keys read the column as well: an action on it goes down to them.
         for part in with_partitions(&cx.catalog(), table)? {
             check_key_columns(&part, action)?;
@@ -65,7 +69,7 @@ fn check_only(table: &Table, action: &AlterAction) -> Result<()> {
             return Err(invalid(message.to_owned()).hint("Do not specify the ONLY keyword."));
         }
         AlterAction::AddConstraint(constraint)
-            if matches!(constraint.kind, braid_sql::ast::TableConstraintKind::Check(_)) =>
+            if matches!(constraint.kind, TableConstraintKind::Check(_)) =>
         {
             "constraint must be added to child tables too".to_owned()
         }
@@ -91,7 +95,7 @@ fn has_check(table: &Table, name: &str) -> bool {
     table.checks.iter().any(|check| check.name == name)
 }
 
-fn check_partitioned(action: &AlterAction) -> Result<()> {
+fn check_partitioned(table: &Table, action: &AlterAction) -> Result<()> {
     match action {
         AlterAction::AlterPrimaryKey(_)
         | AlterAction::Interleave(_)
@@ -99,10 +103,11 @@ fn check_partitioned(action: &AlterAction) -> Result<()> {
             Err(Error::unsupported("this action of ALTER TABLE on a partitioned table")
                 .hint("Change the partitions one by one."))
         }
-        AlterAction::AddColumn { column, .. } if makes_sequence(column) => {
-            Err(Error::unsupported("ADD COLUMN with a sequence on a partitioned table")
-                .hint("Create the sequence first, and use nextval() as the default."))
+        AlterAction::AddColumn { column, .. } if is_identity(column) => {
+            Err(Error::unsupported("ADD COLUMN with an identity on a partitioned table")
+                .hint("Use serial, or create the sequence and use nextval() as the default."))
         }
+        AlterAction::AddConstraint(constraint) => check_foreign_key(table, constraint),
         _ => Ok(()),
     }
 }
@@ -127,11 +132,24 @@ fn check_key_columns(table: &Table, action: &AlterAction) -> Result<()> {
     }
 }
 
-fn makes_sequence(column: &braid_sql::ast::ColumnDef) -> bool {
-    crate::table::columns::serial_type(&column.data_type).is_some()
-        || column.constraints.iter().any(|constraint| {
-            matches!(constraint.kind, braid_sql::ast::ColumnConstraintKind::Identity { .. })
-        })
+fn is_identity(column: &ColumnDef) -> bool {
+    let mut constraints = column.constraints.iter();
+    constraints.any(|found| matches!(found.kind, ColumnConstraintKind::Identity { .. }))
+}
+
+/// 42809 for a foreign key that the rows of the partitions need not meet.
+fn check_foreign_key(table: &Table, constraint: &TableConstraint) -> Result<()> {
+    let TableConstraintKind::ForeignKey(key) = &constraint.kind else { return Ok(()) };
+    if !constraint.not_valid {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot add NOT VALID foreign key on partitioned table \"{}\" referencing relation \"{}\"",
+        table.name,
+        last(&key.table)
+    );
+    Err(Error::new(SqlState::WrongObjectType, message)
+        .detail("This feature is not yet supported on partitioned tables."))
 }
 
 fn check_partition(table: &Table, parent: &Table, action: &AlterAction) -> Result<()> {

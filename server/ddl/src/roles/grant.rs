@@ -138,7 +138,7 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             Ok(found.map(|found| Target::Routine(Routine::clone(&found))).collect())
         }
         // They are not in the catalog.
-        GrantObjects::LargeObjects(_) => Ok(Vec::new()),
+        GrantObjects::LargeObjects(_) | GrantObjects::Languages(_) => Ok(Vec::new()),
         GrantObjects::AllFunctionsInSchema(names) => {
             let mut found = Vec::new();
             for name in names {

@@ -305,7 +305,7 @@ fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()
     if is_inside(&catalog, role, member) {
         let (role, member) = (catalog.role_name(role), catalog.role_name(member));
         let message = format!("role \"{role}\" is a member of role \"{member}\"");
-        return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        return Err(Error::new(SqlState::InvalidGrantOperation, message));
     }
     let Some(found) = catalog.role(member) else { return Ok(()) };
     let mut found = Role::clone(found);

@@ -1,6 +1,7 @@
 //! One file a statement.
 
 pub(crate) mod drop;
+pub(crate) mod extension;
 pub(crate) mod index;
 pub(crate) mod object;
 pub(crate) mod policy;

@@ -65,7 +65,7 @@ async fn fire_one(cx: &Arc<ExecContext>, owed: &Owed) -> Result<()> {
         return Ok(());
     };
     let routines = cx.catalog.names().routines();
-    let Some(function) = routines.get(trigger.function).cloned() else { return Ok(()) };
+    let Some(function) = routines.of_trigger(trigger.function).cloned() else { return Ok(()) };
     let events = owed.planned.events.clone();
     let planned = PlannedTrigger { trigger: trigger.clone(), events, function, when: None };
     let now = Owed {

@@ -103,6 +103,10 @@ pub(crate) fn identify_function(
         return Ok(Ast::Function(result));
     }
     let name = function.name.0.last().and_then(|part| part.as_ident());
+    // The stored form has no schema, so that it does not depend on where an extension is.
+    if let (Some(name), true) = (name, function.name.0.len() > 1) {
+        result.name = ObjectName::from(vec![name.clone()]);
+    }
     let name = name.map(braid_sql::fold).unwrap_or_default();
     result.args = match &function.args {
         FunctionArguments::None => FunctionArguments::None,

@@ -1,7 +1,9 @@
 //! Values of expressions, and their way into variables.
 
+use braid_builtins::resolve_function;
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
+use braid_plan::{CallExpr, Expr};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
 use super::state::Run;
@@ -71,6 +73,12 @@ impl Run<'_> {
             Target::Variable(slot) => self.assign_variable(*slot, value, from),
             Target::Field(slot, field) => self.assign_field(*slot, field, value, from),
             Target::Part(slot, steps) => {
+                if let ([Step::Subscripts(list)], SqlType::Jsonb) =
+                    (steps.as_slice(), &self.frame.types[*slot])
+                {
+                    let value = with_json_part(self, *slot, list, (value, from)).await?;
+                    return self.assign_variable(*slot, value, &SqlType::Jsonb);
+                }
                 let mut known = Vec::with_capacity(steps.len());
                 for step in steps {
                     known.push(match step {
@@ -211,6 +219,40 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// The value of a jsonb variable with another part.
+async fn with_json_part(
+    run: &mut Run<'_>,
+    slot: Slot,
+    subscripts: &[Subscript],
+    (value, from): (Datum, &SqlType),
+) -> Result<Datum> {
+    let mut steps = Vec::with_capacity(subscripts.len());
+    let mut begins_with_place = None;
+    for subscript in subscripts {
+        let Subscript::Place(step) = subscript else {
+            let message = "jsonb subscript does not support slices";
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        };
+        let (step, ty) = run.value(step).await?;
+        begins_with_place.get_or_insert(ty.is_integer());
+        steps.push(assign(&run.cx, step, &ty, &SqlType::Text)?);
+    }
+    let value = assign(&run.cx, value, from, &SqlType::Jsonb)?;
+    let args = [
+        (run.frame.values[slot].clone(), SqlType::Jsonb),
+        (Datum::array(SqlType::Text, steps), SqlType::Text.array()),
+        (value, SqlType::Jsonb),
+        (Datum::Bool(begins_with_place == Some(true)), SqlType::Bool),
+    ];
+    let (args, types): (Vec<Expr>, Vec<SqlType>) =
+        args.into_iter().map(|(value, ty)| (Expr::Const(value, ty.clone()), ty)).unzip();
+    let found = resolve_function("braid_jsonb_assign", &types)?;
+    let (function, returns) = (found.function, found.returns);
+    let call = CallExpr { function, args, types, spread: false, returns };
+    let cx = EvalContext { env: &*run.cx.env, params: &[], outer: &[] };
+    eval(&Expr::Call(Box::new(call)), &[], &cx)
 }
 
 /// A step into a value, with the values of its subscripts.

@@ -10,6 +10,7 @@ pub(super) async fn diagnostics(
     run: &mut Run<'_>,
     stacked: bool,
     items: &[(Target, String)],
+    line: u32,
 ) -> Result<()> {
     let caught = match (stacked, run.caught.last()) {
         (true, None) => {
@@ -22,7 +23,11 @@ pub(super) async fn diagnostics(
         let (value, ty) = match (item.as_str(), &caught) {
             ("row_count", _) => (Datum::Int(run.row_count), SqlType::Int8),
             (item, Some(error)) if stacked => (stacked_item(error, item), SqlType::Text),
-            _ => (Datum::text(format!("PL/pgSQL {}", run.code.name)), SqlType::Text),
+            _ => {
+                let name = &run.code.name;
+                let context = format!("PL/pgSQL {name} line {line} at GET DIAGNOSTICS");
+                (Datum::text(context), SqlType::Text)
+            }
         };
         run.assign(target, value, &ty).await?;
     }

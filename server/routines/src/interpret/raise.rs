@@ -1,7 +1,7 @@
 //! RAISE and ASSERT.
 
 use braid_exec::NoticeLevel;
-use braid_types::{Error, Result, SqlState, text};
+use braid_types::{Error, Result, SqlState};
 
 use super::state::Run;
 use crate::conditions::state_named;
@@ -16,11 +16,11 @@ async fn text_of(run: &mut Run<'_>, sql: &Sql) -> Result<Option<String>> {
     if value.is_null() {
         return Ok(None);
     }
-    Ok(Some(text::to_string(&ty, &value, run.cx.env.settings())))
+    Ok(Some(braid_builtins::display(&ty, &value, &*run.cx.env)))
 }
 
-/// `RAISE`
-pub(super) async fn raise_message(run: &mut Run<'_>, raise: &Raise) -> Result<()> {
+/// `RAISE`, on a line of the body.
+pub(super) async fn raise_message(run: &mut Run<'_>, raise: &Raise, line: u32) -> Result<()> {
     if raise.again {
         return Err(run.caught.last().cloned().unwrap_or_else(|| {
             let message = "RAISE without parameters cannot be used outside an exception \
@@ -85,7 +85,8 @@ pub(super) async fn raise_message(run: &mut Run<'_>, raise: &Raise) -> Result<()
         // It waits in memory for the client.
         run.cx.memory.take(NOTICE_BYTES + error.message().len())?;
     }
-    run.host.notice(level, error);
+    let context = format!("PL/pgSQL {} line {line} at RAISE", run.code.name);
+    run.host.notice(level, error.context(context));
     Ok(())
 }
 

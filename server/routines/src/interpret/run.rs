@@ -143,8 +143,10 @@ impl Run<'_> {
             Kind::Perform(sql) => self.perform(sql).await?,
             Kind::Sql(sql, into) => self.sql(sql, into.as_ref()).await?,
             Kind::Execute(text, using, into) => self.execute(text, using, into.as_ref()).await?,
-            Kind::Raise(raise) => raise_message(self, raise).await?,
-            Kind::Diagnostics(stacked, items) => diagnostics(self, *stacked, items).await?,
+            Kind::Raise(raise) => raise_message(self, raise, statement.line).await?,
+            Kind::Diagnostics(stacked, items) => {
+                diagnostics(self, *stacked, items, statement.line).await?;
+            }
             Kind::Assert(condition, message) => {
                 assert(self, condition, message.as_ref()).await?;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_exec::ExecContext;
 use braid_plan::{StatementKind, TransitionTable};
 use braid_sql::ast::{Set, SetScope, SetValue, Statement};
-use braid_sql::quote_literal;
+use braid_sql::{fold, quote_literal};
 use braid_types::{Datum, Error, Result, SqlState, text};
 
 use super::cursors::at_cursor;
@@ -183,9 +183,9 @@ impl Run<'_> {
             let message = "INTO used with a command that cannot return data";
             return Err(Error::new(SqlState::SyntaxError, message));
         }
-        if let Some(query) = plain_setting(statement.statement())? {
+        if let Some((word, query)) = as_query(statement.statement())? {
             if !self.host.is_volatile() {
-                let message = "SET is not allowed in a non-volatile function";
+                let message = format!("{word} is not allowed in a non-volatile function");
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
             let query = statement.with(query, 0);
@@ -198,6 +198,15 @@ impl Run<'_> {
                 let cx = self.host.next().await?;
                 let result = call_procedure(&cx, &call.call, given).await;
                 return result.map(|_| ()).map_err(|error| in_statement(error, statement.text()));
+            }
+            Statement::LockTable(_) if !self.host.is_volatile() => {
+                let message = "LOCK TABLE is not allowed in a non-volatile function";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            Statement::LockTable(lock) => {
+                let cx = self.host.next().await?;
+                let result = braid_exec::lock_table(&cx, lock).await;
+                return result.map_err(|error| in_statement(error, statement.text()));
             }
             Statement::Begin { .. }
             | Statement::Commit { .. }
@@ -213,6 +222,17 @@ impl Run<'_> {
         self.cx = self.host.current().await?;
         Ok(())
     }
+}
+
+/// A command that a call of a function carries out as well, with its name; `None` for others.
+fn as_query(statement: &Statement) -> Result<Option<(&'static str, Statement)>> {
+    if let Statement::Notify { channel, payload } = statement {
+        let channel = quote_literal(&fold(channel));
+        let payload = quote_literal(payload.as_deref().unwrap_or(""));
+        let text = format!("SELECT pg_catalog.pg_notify({channel}, {payload})");
+        return Ok(Some(("NOTIFY", Statement::Query(braid_sql::parse_query(&text)?))));
+    }
+    Ok(plain_setting(statement)?.map(|query| ("SET", query)))
 }
 
 /// SET of a setting that no running statement has taken its own copy of, as a call of

@@ -6,7 +6,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::lexer::TokenKind;
 use super::parser::Parser;
 use super::sql_parser::{
-    STATEMENT, Until, expression, parse_into, parse_list, parse_type, piece, skip_to,
+    STATEMENT, Until, expression, numbered_parameter, parse_into, parse_list, parse_type, piece,
+    skip_to,
 };
 use super::tree::{
     BoundCursor, Declaration, Direction, Kind, Opening, Rows, Slot, SlotKind, Sql, TypeText,
@@ -75,6 +76,9 @@ fn parse_query(parser: &mut Parser<'_>) -> Result<Sql> {
 
 /// The variable of a cursor.
 fn cursor(parser: &mut Parser<'_>) -> Result<Slot> {
+    if *parser.peek() == TokenKind::Number {
+        return numbered_parameter(parser);
+    }
     let mut parts = vec![parser.name()?];
     while parser.take_symbol(".") {
         parts.push(parser.name()?);
@@ -203,7 +207,15 @@ fn parse_direction(parser: &mut Parser<'_>) -> Result<(Direction, bool)> {
     const ALL: i64 = i64::MAX;
     let fixed = |step: CursorStep| (Direction::Fixed(step), false);
     let many = |step: CursorStep| (Direction::Fixed(step), true);
-    let TokenKind::Word(word) = parser.peek().clone() else { return counted(parser, true) };
+    let TokenKind::Word(word) = parser.peek().clone() else {
+        let is_parameter = parser.slice(parser.start(), parser.start() + 1) == "$";
+        let ends = matches!(parser.peek_at(1), TokenKind::Symbol(";")) || parser.is_at(1, "into");
+        return if is_parameter && ends {
+            Ok(fixed(CursorStep::By(1)))
+        } else {
+            counted(parser, true)
+        };
+    };
     let is_name = matches!(parser.peek_at(1), TokenKind::Symbol(";"))
         || (parser.is_at(1, "into") && parser.scope.find(std::slice::from_ref(&word)).is_some());
     if is_name {

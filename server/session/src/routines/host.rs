@@ -14,8 +14,10 @@ use futures_util::future::BoxFuture;
 use crate::session::Session;
 use crate::settings::SettingsMark;
 use crate::statement::commands::ddl::{Written, attempt, check_stored_setting};
-use crate::statement::commands::settings::{run_reset, run_set};
+use crate::statement::commands::settings::{apply_set, run_reset};
+use crate::statement::commands::transaction_control::set_running_modes;
 use crate::statement::context::{exec_context, statement_environment};
+use crate::transaction::deferred_constraints::set_constraints;
 use crate::transaction::open::{catalog_at, ensure_open};
 
 /// A position in the session's transaction.
@@ -64,7 +66,11 @@ impl<'s> SessionHost<'s> {
             return Box::pin(attempt(session, written, false)).await.map(drop);
         }
         match statement {
-            Statement::Set(set) => run_set(session, set).await,
+            Statement::Set(set) => apply_set(session, set).await,
+            Statement::SetConstraints { names, deferred } => {
+                set_constraints(session, names.as_deref(), *deferred).await
+            }
+            Statement::SetTransaction(modes) => set_running_modes(session, modes),
             Statement::Reset(reset) => run_reset(session, reset).await,
             _ => {
                 let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();

@@ -42,16 +42,17 @@ pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterStatistics, AlterTarget, AlterView,
     AlterViewAction, CheckOption, Comment, CommentTarget, CreateDatabase, CreateExtension,
-    CreateSequence, CreateStatistics, CreateView, Drop, DropKind, RefreshView, Rename, RenameKind,
-    Truncate, ViewOptions,
+    CreateSequence, CreateStatistics, CreateView, Drop, DropKind, ExtensionStatement, RefreshView,
+    Rename, RenameKind, Truncate, ViewOptions,
 };
 pub use options::{
     DropBehavior, LockStrength, ReplicaIdentityClause, RowLock, SequenceOption, UniqueRules,
 };
 pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{
-    AggregateOption, AlterRoutine, Call, CreateAggregate, CreateRoutine, DoBlock, ParameterMode,
-    Returns, RoutineKind, RoutineName, RoutineOption, RoutineParameter, StandardBody,
+    AggregateOption, AlterRoutine, COLUMN_TYPE, Call, CreateAggregate, CreateRoutine, DoBlock,
+    ParameterMode, Returns, RoutineKind, RoutineName, RoutineOption, RoutineParameter,
+    StandardBody,
 };
 pub use session::{
     AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,

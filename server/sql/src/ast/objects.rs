@@ -179,6 +179,34 @@ pub struct CreateExtension {
     pub schema: Option<Ident>,
 }
 
+/// Statements about extensions, and about procedural languages, which are extensions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExtensionStatement {
+    /// `CREATE EXTENSION`, or `CREATE LANGUAGE` without a handler.
+    Create(CreateExtension),
+    /// `ALTER EXTENSION … UPDATE`.
+    Update {
+        /// The extension.
+        name: Ident,
+        /// `TO` a version.
+        version: Option<String>,
+    },
+    /// `ALTER EXTENSION … SET SCHEMA`.
+    SetSchema {
+        /// The extension.
+        name: Ident,
+        /// Its new schema.
+        schema: Ident,
+    },
+    /// `ALTER LANGUAGE … OWNER TO`.
+    LanguageOwner {
+        /// The language.
+        language: Ident,
+        /// Its new owner.
+        owner: Ident,
+    },
+}
+
 /// What an `ALTER` that renames or moves speaks about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlterTarget {
@@ -381,6 +409,8 @@ pub enum CommentTarget {
     },
     /// `EXTENSION`.
     Extension(ObjectName),
+    /// `LANGUAGE`.
+    Language(ObjectName),
     /// `ROLE`.
     Role(ObjectName),
     /// `TYPE`.

@@ -2,6 +2,9 @@
 
 use super::{DataType, Expr, Ident, ObjectName, Reset, Set};
 
+/// The modifier of a custom type that stands for `table.column%TYPE`: the name is the column's.
+pub const COLUMN_TYPE: &str = "%TYPE";
+
 /// What a routine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoutineKind {
@@ -145,6 +148,8 @@ pub enum RoutineOption {
     Statements(StandardBody),
     /// `SET name = value`.
     Set(Set),
+    /// `SET name FROM CURRENT`: the value that the session has.
+    SetFromCurrent(String),
     /// `RESET name`, of ALTER.
     Reset(Reset),
     /// `SUPPORT function`.

@@ -382,6 +382,8 @@ pub enum GrantObjects {
     Functions(Vec<RoutineName>),
     /// `LARGE OBJECT numbers`.
     LargeObjects(Vec<u32>),
+    /// `LANGUAGE names`.
+    Languages(Vec<Ident>),
 }
 
 /// `ALTER DEFAULT PRIVILEGES`: a `GRANT` or `REVOKE` for objects that are made later.

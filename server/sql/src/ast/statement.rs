@@ -5,10 +5,10 @@ use super::{
     AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterPolicy,
     AlterRoutine, AlterSequence, AlterStatistics, AlterTable, AlterType, AlterUser, AlterView,
     Call, Comment, CopyDirection, CopyOptions, CreateAggregate, CreateCollation, CreateDatabase,
-    CreateDomain, CreateExtension, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence,
-    CreateStatistics, CreateTable, CreateTrigger, CreateType, CreateUser, CreateView,
-    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop,
-    DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident,
+    CreateDomain, CreateIndex, CreatePolicy, CreateRoutine, CreateSequence, CreateStatistics,
+    CreateTable, CreateTrigger, CreateType, CreateUser, CreateView, CteAsMaterialized,
+    CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser,
+    Execute, ExplainFormat, Expr, ExtensionStatement, FetchCursor, GrantPrivileges, Ident,
     IndexKey, LockTable, MaintainedTable, ObjectName, OwnedBy, Query, RefreshView, Reindex, Rename,
     Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
     TransactionModes, Truncate,
@@ -115,8 +115,8 @@ pub enum Statement {
     CreateSchema(CreateSchema),
     /// `CREATE DATABASE`.
     CreateDatabase(CreateDatabase),
-    /// `CREATE EXTENSION`.
-    CreateExtension(CreateExtension),
+    /// `CREATE EXTENSION`, `ALTER EXTENSION`, `CREATE LANGUAGE`, `ALTER LANGUAGE`.
+    Extension(ExtensionStatement),
     /// `ALTER DATABASE … SET` and `ALTER ROLE … IN DATABASE … SET`, also `RESET`.
     AlterDatabase(Box<AlterDatabase>),
     /// `ALTER … RENAME TO`, `RENAME COLUMN`, `RENAME CONSTRAINT`, `SET SCHEMA`, `OWNER TO`.

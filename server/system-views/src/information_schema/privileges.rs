@@ -6,7 +6,7 @@ use crate::cell::{text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
 use crate::information_schema::tables::{database, table_privileges};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Grant, Id, PUBLIC};
+use braid_catalog::{ColumnId, Grant, Id, Object, PUBLIC};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -25,7 +25,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     })
 }
 
-/// One privilege of one grantee on a relation.
+/// One privilege of one grantee on a relation, or on one of its columns.
 struct GrantRow {
     owner: Datum,
     grantee: Datum,
@@ -34,6 +34,8 @@ struct GrantRow {
     privilege: String,
     grantable: bool,
     columns: Vec<String>,
+    /// It was granted on a column alone.
+    is_of_column: bool,
 }
 
 fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
@@ -42,7 +44,9 @@ fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
 
 fn relation_grants(cx: &VirtualContext<'_>) -> Vec<GrantRow> {
     let mut found = Vec::new();
-    let mut add = |owner: Id, schema: Id, name: &str, grants: &[Grant], columns: Vec<String>| {
+    let mut add = |object: Object<'_>, schema: Id, name: &str, columns: Vec<(ColumnId, String)>| {
+        let (owner, grants) = (object.owner(), object.grants());
+        let names: Vec<String> = columns.iter().map(|(_, name)| name.clone()).collect();
         let row = |role, privilege: &str, grantable| GrantRow {
             owner: text(cx.catalog.role_name(owner)),
             grantee: grantee(cx, role),
@@ -50,22 +54,37 @@ fn relation_grants(cx: &VirtualContext<'_>) -> Vec<GrantRow> {
             table: text(name),
             privilege: privilege.to_owned(),
             grantable,
-            columns: columns.clone(),
+            columns: names.clone(),
+            is_of_column: false,
         };
         found.extend(table_privileges().iter().map(|privilege| row(owner, privilege, true)));
         for grant in grants {
             let option = grant.grant_option;
             found.extend(grant.privileges.iter().map(|name| row(grant.role, name, option)));
         }
+        let on_all = |grant: &Grant, privilege: &String| {
+            let mut same = grants.iter().filter(|all| all.role == grant.role);
+            same.any(|all| all.privileges.contains(privilege))
+        };
+        for (column, name) in &columns {
+            for grant in object.column_grants(*column) {
+                let own = grant.privileges.iter().filter(|privilege| !on_all(grant, privilege));
+                found.extend(own.map(|privilege| GrantRow {
+                    columns: vec![name.clone()],
+                    is_of_column: true,
+                    ..row(grant.role, privilege, grant.grant_option)
+                }));
+            }
+        }
     };
     let tables = cx.catalog.tables().in_database(cx.path.database);
     for table in tables.filter(|table| table.materialized.is_none()) {
-        let columns = table.visible_columns().map(|column| column.name.clone()).collect();
-        add(table.owner, table.schema, &table.name, &table.grants, columns);
+        let columns = table.visible_columns().map(|column| (column.id, column.name.clone()));
+        add(Object::Table(table), table.schema, &table.name, columns.collect());
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
-        let columns = view.columns.iter().map(|(name, _)| name.clone()).collect();
-        add(view.owner, view.schema, &view.name, &view.grants, columns);
+        let columns = (1..).zip(&view.columns).map(|(id, (name, _))| (id, name.clone()));
+        add(Object::View(view), view.schema, &view.name, columns.collect());
     }
     found
 }
@@ -82,7 +101,7 @@ fn table_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "with_hierarchy",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    for row in relation_grants(cx) {
+    for row in relation_grants(cx).into_iter().filter(|row| !row.is_of_column) {
         builder.push([
             row.owner,
             row.grantee,

@@ -1,7 +1,7 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
 use braid_builtins::{
-    Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText, StatisticsText,
+    Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText, StatisticsText, Writable,
 };
 use braid_sql::Layout;
 use braid_sql::quote_ident;
@@ -18,6 +18,7 @@ use crate::lookup::object_identity::object_identity;
 use crate::lookup::object_privileges;
 use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
+use crate::lookup::writable::writable;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
     Catalog, Collations, Index, Object, PUBLIC, Queries, Relation, RoutineParameter,
@@ -176,6 +177,19 @@ impl Lookup for CatalogLookup {
         Some(format!("{blank}{text};"))
     }
 
+    fn writable(&self, oid: u32, triggers: bool) -> Option<Writable> {
+        writable(&self.catalog, oid, triggers)
+    }
+
+    fn has_storage(&self, oid: u32) -> bool {
+        match self.catalog.relation(oid) {
+            Some(Relation::Table(table)) => table.partitioning.is_none(),
+            Some(Relation::Index(table, _)) => table.partitioning.is_none(),
+            Some(Relation::Sequence(_)) => true,
+            _ => false,
+        }
+    }
+
     fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String> {
         match catalog {
             "pg_class" => self.relation_comment(oid, column),
@@ -208,7 +222,7 @@ impl Lookup for CatalogLookup {
     }
 
     fn routine(&self, oid: u32) -> Option<RoutineText> {
-        self.catalog.names().routines().get(oid).map(|found| routine_text(self, found))
+        self.catalog.names().routines().of_trigger(oid).map(|found| routine_text(self, found))
     }
 
     fn routines_named(&self, name: &[String]) -> Vec<(u32, Vec<u32>)> {

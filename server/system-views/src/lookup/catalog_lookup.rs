@@ -51,6 +51,9 @@ impl CatalogLookup {
                 columns.find(|known| i32::from(known.id) == column)?.comment.clone()
             }
             (Relation::View(view), 0) => view.comment.clone(),
+            (Relation::View(view), column) => {
+                view.column_comment(u16::try_from(column).ok()?).map(str::to_owned)
+            }
             (Relation::Sequence(sequence), 0) => sequence.comment.clone(),
             (Relation::Index(_, index), 0) => index.comment.clone(),
             _ => None,

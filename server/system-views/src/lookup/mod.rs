@@ -8,6 +8,7 @@ mod object_identity;
 mod object_privileges;
 mod partition_tree;
 mod routine_text;
+mod writable;
 
 pub use catalog_lookup::CatalogLookup;
 pub(crate) use routine_text::{DEFAULT_COST, DEFAULT_ROWS};

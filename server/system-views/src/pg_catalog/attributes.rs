@@ -414,7 +414,12 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let statistics = table.statistics.iter();
         statistics.for_each(|object| add(object.id, PG_STATISTIC_EXT, 0, &object.comment));
     }
-    catalog.views().in_database(database).for_each(|view| add(view.id, PG_CLASS, 0, &view.comment));
+    for view in catalog.views().in_database(database) {
+        add(view.id, PG_CLASS, 0, &view.comment);
+        for (column, comment) in &view.column_comments {
+            add(view.id, PG_CLASS, *column, &Some(comment.clone()));
+        }
+    }
     for sequence in catalog.sequences().in_database(database) {
         add(sequence.id, PG_CLASS, 0, &sequence.comment);
     }

@@ -137,10 +137,13 @@ impl Dependencies {
     }
 
     /// A trigger goes with its relation, or with its constraint.
-    fn trigger(&mut self, relation: &Relation, trigger: &Trigger) {
+    fn trigger(&mut self, cx: &VirtualContext<'_>, relation: &Relation, trigger: &Trigger) {
         let object = (PG_TRIGGER, trigger.id, 0);
         let table = (PG_CLASS, relation.oid(), 0);
-        self.add(object, (PG_PROC, trigger.function, 0), "n");
+        // A function that is built in cannot be dropped.
+        if cx.catalog.names().routines().get(trigger.function).is_some() {
+            self.add(object, (PG_PROC, trigger.function, 0), "n");
+        }
         match &trigger.constraint {
             Some(constraint) => {
                 self.add(object, (PG_CONSTRAINT, constraint.id, 0), "i");
@@ -290,7 +293,7 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     all.routines(cx);
     for (relation, trigger) in catalog.names().triggers().in_database(database) {
-        all.trigger(&relation, trigger);
+        all.trigger(cx, &relation, trigger);
     }
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
@@ -328,7 +331,7 @@ fn routines_named(cx: &VirtualContext<'_>, expr: &StoredExpr) -> Vec<Id> {
     enums_named(expr.sql()).into_iter().filter(is_routine).collect()
 }
 
-fn pg_extension(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+fn pg_extension(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "extname", "extowner", "extnamespace", "extrelocatable", "extversion"];
     let mut builder = RowBuilder::new("pg_extension", &columns);
     let schema = virtual_schemas().find(|(schema, _)| *schema == BRAID_INTERNAL);
@@ -344,13 +347,16 @@ fn pg_extension(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ]);
     }
     let schema = virtual_schemas().find(|(schema, _)| *schema == PG_CATALOG);
+    let created = braid_catalog::created_extensions(cx.catalog, cx.path.database);
     for extension in EXTENSIONS {
+        let own = created.iter().find(|created| created.name == extension.name);
+        let own = own.map(|created| created.schema);
         builder.push([
             int(extension.oid),
             text(extension.name),
             int(ROOT),
-            int(schema.map_or(0, |(_, schema)| schema)),
-            flag(true),
+            int(own.or(schema.map(|(_, schema)| schema)).unwrap_or(0)),
+            flag(!extension.is_preinstalled()),
             text(extension.version),
         ]);
     }

@@ -181,6 +181,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             defaults: Vec::new(),
             triggers: Vec::new(),
             column_grants: Vec::new(),
+            column_comments: Vec::new(),
             grants: Vec::new(),
             comment: Some("a view".to_owned()),
         };

@@ -1,12 +1,12 @@
 //! DROP of every kind of relation, by the kind.
 
 use braid_sql::ast::{Drop, DropKind};
-use braid_types::{Result, SqlState};
+use braid_types::Result;
 
 use crate::context::DdlContext;
-use crate::names::lookup::{parts, skip};
 use crate::statement::drop::relations::drop_named_relations;
 use crate::statement::drop::schema::schemas;
+use crate::statement::extension;
 use crate::statement::index::drop_index::indexes;
 use crate::statement::object::database;
 
@@ -28,16 +28,10 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<Str
             database::drop(cx, statement).await?;
             "DROP DATABASE".to_owned()
         }
-        DropKind::Extension => missing(cx, statement, "extension", "DROP EXTENSION")?,
+        DropKind::Extension => {
+            extension::drop(cx, statement)?;
+            "DROP EXTENSION".to_owned()
+        }
     };
     Ok(tag)
-}
-
-/// Objects of kinds that there are none of.
-fn missing(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str, tag: &str) -> Result<String> {
-    for name in &statement.names {
-        let message = format!("{kind} \"{}\" does not exist", parts(name).join("."));
-        skip(cx, SqlState::UndefinedObject, message, statement.if_exists)?;
-    }
-    Ok(tag.to_owned())
 }

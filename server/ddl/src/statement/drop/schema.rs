@@ -13,6 +13,7 @@ use crate::names::user_types::UserType;
 use crate::roles::default_privileges::forget_schema;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
+use crate::statement::extension;
 use crate::statement::object::collation::refuse_used;
 use crate::statement::object::statistics;
 use crate::statement::trigger::drop_triggers_calling;
@@ -50,8 +51,9 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
             drop_users_of_collations(cx, &schema, &inside).await?;
         }
         refuse_used_collations(cx, &schema, &inside)?;
-        let statistics = statistics::in_schema(cx, &schema);
-        let is_empty = inside.is_empty() && schema.collations.is_empty() && statistics.is_empty();
+        let mut others = statistics::in_schema(cx, &schema);
+        others.extend(extension::in_schema(cx, schema.id));
+        let is_empty = inside.is_empty() && schema.collations.is_empty() && others.is_empty();
         if !is_empty && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
             let mut lines = Vec::with_capacity(inside.len());
@@ -64,7 +66,7 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
                 }
             }
             let collations = collation_texts(&schema).into_iter();
-            let others = collations.chain(statistics);
+            let others = collations.chain(others);
             lines.extend(others.map(|text| format!("{text} depends on {on}")));
             let message = format!("cannot drop {on} because other objects depend on it");
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
@@ -120,6 +122,7 @@ pub(crate) async fn drop_schema(
     if let Some(own) = own {
         type_lines.extend(statistics::drop_in_schema(cx, own)?);
     }
+    type_lines.extend(extension::in_schema(cx, schema));
     for found in &types {
         let dependents = drop_type::dependents(cx, found, &inside.iter().copied().collect());
         type_lines.push(describe_type(cx, found));
@@ -164,5 +167,6 @@ pub(crate) async fn drop_schema(
     drop_doomed(cx, &catalog, &doomed)?;
     cx.draft()?.remove(schema);
     forget_schema(cx, schema)?;
+    extension::forget_schema(cx, schema)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind};
 use crate::names::user_types::named_domain;
 use crate::roles::role::check_may_change;
+use crate::statement::extension::check_language;
 use crate::statement::object::{collation, statistics};
 use crate::statement::policy;
 use crate::statement::routine;
@@ -79,8 +80,9 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
         CommentTarget::Constraint { name, table } => constraint(cx, &fold(name), table, text),
         // They are not in the catalog.
         CommentTarget::LargeObject(_) => Ok(()),
-        // Extensions are built in; nothing keeps a comment on one.
+        // Extensions and languages are built in; nothing keeps a comment on one.
         CommentTarget::Extension(_) => Ok(()),
+        CommentTarget::Language(name) => check_language(&last(name)).map(|_| ()),
     }
 }
 
@@ -138,12 +140,33 @@ fn column(cx: &mut DdlContext<'_>, name: &ObjectName, text: Option<String>) -> R
     if let Some(found) = named_composite(cx, &table_name)? {
         return composites::comment_attribute(cx, &found, &column, text);
     }
+    if let Some(Relation::View(view)) = cx.find(&table_name)? {
+        return view_column(cx, &view, &column, text);
+    }
     let table = cx.table_or_materialized(&table_name)?;
     cx.check_owner(Object::Table(&table))?;
     let mut changed = Table::clone(&table);
     let found = changed.columns.iter_mut().find(|found| found.name == column && !found.hidden);
     let Some(found) = found else { return Err(undefined_column(&table.name, &column)) };
     found.comment = text;
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+fn view_column(
+    cx: &mut DdlContext<'_>,
+    view: &View,
+    column: &str,
+    text: Option<String>,
+) -> Result<()> {
+    cx.check_owner(Object::View(view))?;
+    let mut columns = (1..).zip(&view.columns);
+    let Some((id, _)) = columns.find(|(_, (name, _))| name == column) else {
+        return Err(undefined_column(&view.name, column));
+    };
+    let mut changed = View::clone(view);
+    changed.column_comments.retain(|(known, _)| *known != id);
+    changed.column_comments.extend(text.map(|text| (id, text)));
     cx.draft()?.put(changed);
     Ok(())
 }

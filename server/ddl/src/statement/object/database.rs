@@ -1,13 +1,10 @@
-//! CREATE, ALTER and DROP DATABASE; CREATE EXTENSION.
+//! CREATE, ALTER and DROP DATABASE.
 
 use std::time::{Duration, Instant};
 
-use braid_catalog::{
-    Database, DatabaseSetting, EXTENSIONS, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE,
-};
+use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE};
 use braid_sql::ast::{
-    AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset,
-    SettingChange,
+    AlterDatabase, CreateDatabase, Drop, ObjectName, RenameKind, Reset, SettingChange,
 };
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -77,6 +74,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
         grants: Database::first_grants(),
         settings: Vec::new(),
         default_privileges: Vec::new(),
+        extensions: Vec::new(),
         comment: None,
     });
     cx.draft()?.put(Schema::public(public, id));
@@ -254,20 +252,4 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
     }
     cx.draft()?.put(database);
     Ok(())
-}
-
-pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
-    let name = fold(&create.name);
-    if EXTENSIONS.iter().any(|known| known.name == name) {
-        let (state, what) = match create.if_not_exists {
-            true => (SqlState::DuplicateObject, "already exists"),
-            false => (SqlState::SuccessfulCompletion, "is built in"),
-        };
-        cx.notice(state, format!("extension \"{name}\" {what}, skipping"));
-        return Ok(());
-    }
-    let message = format!("extension \"{name}\" is not available");
-    let names: Vec<&str> = EXTENSIONS.iter().map(|known| known.name).collect();
-    Err(Error::new(SqlState::FeatureNotSupported, message)
-        .hint(format!("These are built in: {}.", names.join(", "))))
 }

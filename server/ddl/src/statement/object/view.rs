@@ -73,6 +73,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         defaults: existing.as_ref().map_or_else(Vec::new, |view| view.defaults.clone()),
         triggers: existing.as_ref().map_or_else(Vec::new, |view| view.triggers.clone()),
         column_grants: existing.as_ref().map_or_else(Vec::new, |view| view.column_grants.clone()),
+        column_comments: existing.as_ref().map_or_else(Vec::new, |v| v.column_comments.clone()),
         grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };
@@ -351,10 +352,12 @@ fn depended_on(stored: &StoredQuery) -> Vec<Id> {
     stored.uses.iter().map(|(id, _)| *id).collect()
 }
 
-/// The relations that the query reads: the tables that its plan has, and the views and sequences
+/// What the query needs: the tables and functions that its plan has, and the views and sequences
 /// among the names in its text.
 fn dependencies(cx: &DdlContext<'_>, query: &str, tables: &[Id]) -> Vec<Id> {
-    let mut found: BTreeSet<Id> = BTreeSet::new();
+    let catalog = cx.catalog();
+    let is_routine = |id: &Id| catalog.names().routines().get(*id).is_some();
+    let mut found: BTreeSet<Id> = tables.iter().copied().filter(is_routine).collect();
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '"');
     for word in query.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
         let Ok(parts) = braid_catalog::names::split_name(word) else { continue };

@@ -16,7 +16,7 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, statement: &AlterRoutine) -> Result
     if found.aggregate.is_some() {
         return Err(is_aggregate(&statement.routine));
     }
-    let options: Options<'_> = collect(&statement.options)?;
+    let options: Options<'_> = collect(cx, &statement.options)?;
     let mut changed = Routine::clone(&found);
     apply(&mut changed, &options)?;
     check_leakproof(cx, &options)?;

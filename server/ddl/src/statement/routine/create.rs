@@ -8,6 +8,7 @@ use braid_routines::plpgsql::{ResultKind, parse};
 use braid_sql::ast::{CreateRoutine, RoutineKind};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::column_types::without_references;
 use super::options::{apply, check_leakproof, collect, definition};
 use super::signature::{parameters, result_domain, result_of};
 use crate::context::DdlContext;
@@ -16,8 +17,9 @@ use crate::roles::default_privileges::new_grants;
 
 /// `CREATE [OR REPLACE] FUNCTION`
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<String> {
+    let create = &without_references(cx, create)?;
     let (schema, name) = target_of(cx, &create.name, false)?;
-    let options = collect(&create.options)?;
+    let options = collect(cx, &create.options)?;
     let parameters = parameters(cx, create)?;
     let (returns, returns_set) = result_of(cx, create, &parameters)?;
     let (body, standard) = match (options.body, options.statements) {
@@ -184,6 +186,10 @@ fn same_result(old: &Routine, new: &Routine) -> bool {
         && outputs(old) == outputs(new)
 }
 
+fn built_in() -> Error {
+    Error::internal("a function that is built in cannot be created")
+}
+
 /// What is wrong with a body is found before it runs. Else what it names.
 fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<Vec<Id>> {
     if routine.is_for_triggers() {
@@ -197,6 +203,7 @@ fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<Vec<Id>> {
                 let place = format!("compilation of PL/pgSQL function \"{name}\" near line 1");
                 Err(error.hint(hint).context(place))
             }
+            Language::Internal => Err(built_in()),
             Language::Plpgsql => {
                 braid_routines::check_trigger_body(routine)?;
                 Ok(Vec::new())
@@ -205,6 +212,7 @@ fn check_body(cx: &DdlContext<'_>, routine: &Routine) -> Result<Vec<Id>> {
     }
     match routine.language {
         Language::Sql => braid_routines::check_sql_body(routine, cx.exec),
+        Language::Internal => Err(built_in()),
         Language::Plpgsql => {
             let names: Vec<_> = routine.parameters.iter().map(|p| p.name.clone()).collect();
             let result = ResultKind::of(routine);

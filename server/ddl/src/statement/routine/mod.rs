@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod alter;
+mod column_types;
 mod create;
 mod find;
 mod options;

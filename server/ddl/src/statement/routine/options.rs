@@ -29,7 +29,10 @@ pub(super) fn definition(message: impl Into<String>) -> Error {
 }
 
 /// The options by kind; 42601 for one that is written twice.
-pub(super) fn collect(written: &[RoutineOption]) -> Result<Options<'_>> {
+pub(super) fn collect<'o>(
+    cx: &DdlContext<'_>,
+    written: &'o [RoutineOption],
+) -> Result<Options<'o>> {
     let mut options = Options::default();
     let mut is_twice = false;
     for option in written {
@@ -48,6 +51,14 @@ pub(super) fn collect(written: &[RoutineOption]) -> Result<Options<'_>> {
             RoutineOption::Estimate(_, rows) => options.rows.replace(*rows).is_some(),
             RoutineOption::Set(set) => {
                 options.settings.push((Some(shown_name(&set.name)), stored_value(set)));
+                false
+            }
+            RoutineOption::SetFromCurrent(name) => {
+                let value = cx.exec.env.setting(name).ok_or_else(|| {
+                    let message = format!("unrecognized configuration parameter \"{name}\"");
+                    Error::new(SqlState::UndefinedObject, message)
+                })?;
+                options.settings.push((Some(shown_name(name)), Some(value)));
                 false
             }
             RoutineOption::Reset(Reset::Name(name)) => {

@@ -11,6 +11,7 @@ use braid_sql::fold;
 use braid_types::sql_type::{AnyType, relation_of_row_type, row_name};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::column_types::referenced_type;
 use super::options::definition;
 use crate::context::DdlContext;
 use crate::names::lookup::parts;
@@ -20,6 +21,9 @@ use crate::table::exprs::{bind_default_expr, stored_expr};
 
 /// The type of a parameter or a result, without modifiers.
 pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
+    if let Some(ty) = referenced_type(cx, data_type)? {
+        return Ok(ty);
+    }
     if let DataType::Custom(name, modifiers) = data_type
         && modifiers.is_empty()
         && let Some(last) = parts(name).last()

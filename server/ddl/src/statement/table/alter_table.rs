@@ -16,7 +16,9 @@ use crate::partitions::attach::attach;
 use crate::partitions::create::current;
 use crate::partitions::detach::detach;
 use crate::partitions::indexes::{shown_indexes, spread_index};
-use crate::partitions::propagate::{for_heir, heirs, named_constraint, parts_of_dropped};
+use crate::partitions::propagate::{
+    for_heir, heirs, merges_check, named_constraint, parts_of_dropped, serial_for_heirs,
+};
 use crate::partitions::refuse::check_action;
 use crate::rows::delete::delete_index_entries;
 use crate::rows::domain_values::{checked, column_check, default_of};
@@ -106,9 +108,12 @@ async fn apply_down(
         set_state_of_copies(cx, id, choice, *state)?;
     }
     let Some(changed) = cx.catalog().table(id).cloned() else { return Ok(()) };
-    let action = named_constraint(action, &changed);
+    let action = serial_for_heirs(cx, named_constraint(action, &changed), &changed)?;
     for heir in heirs {
         let heir = current(cx, heir)?;
+        if merges_check(cx, &heir, &action)? {
+            continue;
+        }
         let action = for_heir(&action, &before, &heir);
         Box::pin(apply_down(cx, heir, &action, false)).await?;
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    ColumnId, Object, Relation, Routine, StoredExpr, Table, Trigger, TriggerConstraint,
-    TriggerEvent, TriggerState, TriggerTiming, is_temporary,
+    ColumnId, Object, PG_CATALOG, Relation, Routine, StoredExpr, Table, Trigger, TriggerConstraint,
+    TriggerEvent, TriggerState, TriggerTiming, built_in_trigger_function, is_temporary,
 };
 use braid_plan::{ConditionReads, NoStoredForm, identify_when};
 use braid_sql::ast::{self, CreateTrigger, TriggerChoice};
@@ -269,6 +269,14 @@ fn function_of(cx: &DdlContext<'_>, create: &CreateTrigger) -> Result<Arc<Routin
     let named = catalog.names().routines().named(cx.path(), &written);
     let shown = written.join(".");
     let found = named.into_iter().find(|routine| routine.parameters.is_empty());
+    let built_in = match written.as_slice() {
+        [name] => built_in_trigger_function(name),
+        [schema, name] if schema == PG_CATALOG => built_in_trigger_function(name),
+        _ => None,
+    };
+    if let (None, Some(built_in)) = (found, built_in) {
+        return Ok(built_in.clone());
+    }
     let Some(found) = found else {
         let name = written.last().map_or("", String::as_str);
         let is_built_in = braid_builtins::procedures()

@@ -31,7 +31,7 @@ impl TruncateTriggers {
         let mut found = Vec::new();
         for table in tables {
             for trigger in table.triggers.iter().filter(fires) {
-                let function = catalog.names().routines().get(trigger.function).cloned();
+                let function = catalog.names().routines().of_trigger(trigger.function).cloned();
                 let function = function.ok_or_else(|| {
                     let name = &trigger.name;
                     Error::broken(format!("the function of trigger \"{name}\" is missing"))

@@ -112,7 +112,7 @@ fn is_for_columns(table: &Table, trigger: &Trigger, updated: &BTreeSet<usize>) -
 
 fn function_of(binder: &Binder<'_>, trigger: &Trigger) -> Result<Arc<Routine>> {
     let routines = binder.context().catalog.names().routines();
-    routines.get(trigger.function).cloned().ok_or_else(|| {
+    routines.of_trigger(trigger.function).cloned().ok_or_else(|| {
         Error::broken(format!("the function of trigger \"{}\" is missing", trigger.name))
     })
 }

@@ -2,6 +2,7 @@
 //! are functions without parentheses.
 
 use braid_builtins::ResolvedSet;
+use braid_catalog::{is_extension_function, is_virtual_schema};
 use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
 use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -20,6 +21,7 @@ use crate::bind::domain::{check_filled, typeof_domain};
 use crate::bind::refusals::NoStoredForm;
 use crate::bind::routine::bind_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
+use crate::context::PlanContext;
 use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
 use crate::tree::node::{FunctionCall, SortKey};
 
@@ -31,7 +33,7 @@ pub(crate) fn bind_function(
     if let Some(call) = bind_routine(binder, function, cx)? {
         return Ok(call);
     }
-    let name = function_name(&function.name)?;
+    let name = function_name(&binder.cx, &function.name)?;
     if let FunctionArguments::Subquery(query) = &function.args {
         return match name.as_str() {
             "array" => bind_array_subquery(binder, query, cx),
@@ -365,14 +367,27 @@ fn is_descending(operator: &ObjectName) -> Result<bool> {
     }
 }
 
-/// A function's name: `pg_catalog.` and our own schema before it do not matter.
-pub(crate) fn function_name(name: &ObjectName) -> Result<String> {
+/// Whether there is a schema of that name.
+fn is_schema(cx: &PlanContext<'_>, name: &str) -> bool {
+    is_virtual_schema(name) || cx.catalog.names().schema(cx.path.database, name).is_some()
+}
+
+/// A function's name. A schema before it has to be `pg_catalog`, or that of the extension which
+/// has the function.
+pub(crate) fn function_name(cx: &PlanContext<'_>, name: &ObjectName) -> Result<String> {
     let parts: Vec<String> =
         name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
     match parts.as_slice() {
         [name] => Ok(name.clone()),
         [schema, name] if schema == "pg_catalog" || schema == "information_schema" => {
             Ok(name.clone())
+        }
+        [schema, name] if is_extension_function(cx.catalog, cx.path.database, schema, name) => {
+            Ok(name.clone())
+        }
+        [schema, _] if !is_schema(cx, schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(Error::new(SqlState::InvalidSchemaName, message))
         }
         [schema, name] => Err(Error::new(
             SqlState::UndefinedFunction,

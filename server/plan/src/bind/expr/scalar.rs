@@ -4,7 +4,6 @@ use braid_sql::ast::{
     self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
 };
 use braid_types::cast::CastContext;
-use braid_types::sql_type::RowType;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::function::{bind_function, keyword_value};
@@ -15,7 +14,7 @@ use super::operators::{
     compare_exprs, in_set, once, record, unify, without_blanks,
 };
 use super::subquery::{bind_quantified, bind_shared_subquery, is_row, row_subquery_compare};
-use super::subscript::{bind_array, bind_subscripts, cast_operand};
+use super::subscript::{bind_access, bind_array, bind_subscripts, cast_operand};
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{
     missing_column, missing_table, read_stored_column, table_name, table_row,
@@ -23,7 +22,7 @@ use crate::bind::from::range_table::{
 use crate::bind::from::system_columns::{
     note_system_column, refuse_own_row, source_named, system_column, system_column_of,
 };
-use crate::bind::refusals::UnknownColumn;
+use crate::bind::routine::{computed_field, may_compute_field};
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
@@ -235,6 +234,12 @@ fn bind_compound_identifier(
             return Ok(expr);
         }
         if found {
+            if may_compute_field(binder, name) {
+                let row = whole_row(binder, level.scope, (schema, table))?;
+                if let Some(value) = computed_field(binder, &row, name, cx)? {
+                    return Ok(value);
+                }
+            }
             return Err(missing_column(binder, Some(table), name));
         }
         scopes = level.parent;
@@ -565,61 +570,6 @@ fn bind_field_access(
         };
     }
     Ok(value)
-}
-
-fn bind_access(
-    binder: &mut Binder<'_>,
-    value: Expr,
-    access: &AccessExpr,
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    match access {
-        AccessExpr::Dot(Ast::Identifier(name)) => {
-            let name = braid_sql::fold(name);
-            if name == braid_sql::ROW_EXPANSION {
-                let message = "row expansion via \"*\" is not supported here";
-                return Err(Error::new(SqlState::FeatureNotSupported, message));
-            }
-            match value.ty() {
-                SqlType::Record(fields) => match field_place(binder, &fields, &name) {
-                    Some(place) => {
-                        let ty = fields[place].1.clone();
-                        Ok(Expr::Field(Box::new(value), place, ty))
-                    }
-                    None => Err(no_field(&fields, &name)),
-                },
-                ty => Err(Error::new(
-                    SqlState::WrongObjectType,
-                    format!(
-                        "column notation .{name} applied to type {}, which is not a composite \
-                         type",
-                        ty.display_name()
-                    ),
-                )),
-            }
-        }
-        AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
-        AccessExpr::Subscript(_) => {
-            bind_subscripts(binder, value, std::slice::from_ref(access), cx)
-        }
-    }
-}
-
-/// 42703 for a field that a row does not have.
-fn no_field(row: &RowType, name: &str) -> Error {
-    let message = match row.name() {
-        Some(ty) => format!("column \"{name}\" not found in data type {}", ty.display),
-        None => format!("could not identify column \"{name}\" in record data type"),
-    };
-    Error::new(SqlState::UndefinedColumn, message).caused_by(UnknownColumn)
-}
-
-/// The place of a field in a row. In the stored form fields of row types with a name have numbers.
-fn field_place(binder: &Binder<'_>, row: &RowType, name: &str) -> Option<usize> {
-    match braid_sql::split_field(name).filter(|_| binder.is_stored && row.name().is_some()) {
-        Some((_, number)) => row.attributes().iter().position(|known| known.number == number),
-        None => row.iter().position(|(field, _)| field == name),
-    }
 }
 
 /// The forms that are functions with a syntax of their own.

@@ -1,4 +1,4 @@
-//! Array constructors, subscripts, and assignment to parts of columns.
+//! Array constructors, subscripts, fields of rows, and assignment to parts of columns.
 //!
 //! All subscripts that follow each other belong to one array: `a[1][2]` is one expression.
 
@@ -7,6 +7,7 @@ use braid_sql::ast::{AccessExpr, Expr as Ast, Subscript, TargetColumn};
 use braid_sql::offset_of;
 use braid_types::array::{DIMENSIONS_MAX, too_many_dimensions};
 use braid_types::cast::{CastContext, NoCast};
+use braid_types::sql_type::RowType;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::modified::{coerce_modified, json_element, json_key, no_json_slices};
@@ -14,7 +15,8 @@ use super::operators::{call_operator, coerce, unify};
 use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
-use crate::bind::refusals::WrongPart;
+use crate::bind::refusals::{UnknownColumn, WrongPart};
+use crate::bind::routine::{computed_field, may_compute_field};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::start_of;
 use crate::tree::expr::Expr;
@@ -462,4 +464,64 @@ fn no_subscripts(ty: &SqlType) -> Error {
     }
     let message = format!("cannot subscript type {name} because it does not support subscripting");
     Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart)
+}
+
+/// A field of a row, or what a subscript gives.
+pub(super) fn bind_access(
+    binder: &mut Binder<'_>,
+    value: Expr,
+    access: &AccessExpr,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    match access {
+        AccessExpr::Dot(Ast::Identifier(name)) => {
+            let name = braid_sql::fold(name);
+            if name == braid_sql::ROW_EXPANSION {
+                let message = "row expansion via \"*\" is not supported here";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            match value.ty() {
+                SqlType::Record(fields) => match field_place(binder, &fields, &name) {
+                    Some(place) => {
+                        let ty = fields[place].1.clone();
+                        Ok(Expr::Field(Box::new(value), place, ty))
+                    }
+                    None if may_compute_field(binder, &name) => {
+                        let computed = computed_field(binder, &value, &name, cx)?;
+                        computed.ok_or_else(|| no_field(&fields, &name))
+                    }
+                    None => Err(no_field(&fields, &name)),
+                },
+                ty => Err(Error::new(
+                    SqlState::WrongObjectType,
+                    format!(
+                        "column notation .{name} applied to type {}, which is not a composite \
+                         type",
+                        ty.display_name()
+                    ),
+                )),
+            }
+        }
+        AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
+        AccessExpr::Subscript(_) => {
+            bind_subscripts(binder, value, std::slice::from_ref(access), cx)
+        }
+    }
+}
+
+/// 42703 for a field that a row does not have.
+fn no_field(row: &RowType, name: &str) -> Error {
+    let message = match row.name() {
+        Some(ty) => format!("column \"{name}\" not found in data type {}", ty.display),
+        None => format!("could not identify column \"{name}\" in record data type"),
+    };
+    Error::new(SqlState::UndefinedColumn, message).caused_by(UnknownColumn)
+}
+
+/// The place of a field in a row. In the stored form fields of row types with a name have numbers.
+fn field_place(binder: &Binder<'_>, row: &RowType, name: &str) -> Option<usize> {
+    match braid_sql::split_field(name).filter(|_| binder.is_stored && row.name().is_some()) {
+        Some((_, number)) => row.attributes().iter().position(|known| known.number == number),
+        None => row.iter().position(|(field, _)| field == name),
+    }
 }

@@ -389,7 +389,7 @@ fn function_or_view(
     around: Scopes<'_>,
 ) -> Result<(Node, Scope)> {
     // A function of another schema gives no view.
-    let function = function_name(name).unwrap_or_default();
+    let function = function_name(&binder.cx, name).unwrap_or_default();
     let view = braid_catalog::view_of_function(&function, args.list.len());
     let Some(view) = view.filter(|_| !with_ordinality) else {
         let calls = vec![bind_table_function(binder, name, args, alias, around)?];

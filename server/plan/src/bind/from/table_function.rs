@@ -26,6 +26,7 @@ use crate::bind::routine::{FoundCall, find_call};
 use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
+use crate::context::PlanContext;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{FunctionCall, FunctionScan, Node, Project};
 
@@ -41,7 +42,7 @@ pub(crate) fn bind_table_function(
     if let Some(call) = find_call(binder, name, &args, &mut cx)? {
         return bind_routine_rows(binder, call, name, alias);
     }
-    let function = function_name(name)?;
+    let function = function_name(&binder.cx, name)?;
     if args.has_names() {
         place_arguments(binder, &function, &mut args, &mut cx)?;
     }
@@ -226,8 +227,8 @@ fn written_name(name: &ObjectName) -> String {
     name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold).unwrap_or_default()
 }
 
-fn is_unnest(name: &ObjectName) -> bool {
-    function_name(name).is_ok_and(|name| name == "unnest")
+fn is_unnest(cx: &PlanContext<'_>, name: &ObjectName) -> bool {
+    function_name(cx, name).is_ok_and(|name| name == "unnest")
 }
 
 /// The row of a function that gives one value.
@@ -279,7 +280,7 @@ pub(crate) fn bind_rows_from(
         first.get_or_insert(name);
         let args = arguments(&function.args)?;
         // Each array of `unnest(a, b)` is a function of its own.
-        if args.list.len() > 1 && !args.has_names() && is_unnest(name) {
+        if args.list.len() > 1 && !args.has_names() && is_unnest(&binder.cx, name) {
             for arg in args.list {
                 let mut args = Arguments::default();
                 args.list.push(arg);

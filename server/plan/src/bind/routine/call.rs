@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{FunctionRef, Id, Object, ParameterMode, ROOT, Routine, RoutineResult};
-use braid_sql::ast::{Function, FunctionArguments, ObjectName};
+use braid_sql::ast::{Function, FunctionArguments, Ident, ObjectName};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -20,6 +20,7 @@ use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
 use crate::bind::expr::operators::{call_resolved, coerce, coerce_argument};
 use crate::bind::expr::window::bind_window_function;
 use crate::bind::note_taking::note_routine;
+use crate::bind::refusals::NoStoredForm;
 use crate::bind::scope::context::{
     AGGREGATES, ExprCx, IN_INDEX_FUNCTION, IN_WINDOW_CALL, misplaced,
 };
@@ -210,6 +211,47 @@ pub(crate) fn find_call(
         is_by_place: arguments.names().is_empty(),
     });
     Ok(Some(call))
+}
+
+/// The name as that of a function.
+fn function_of(name: &str) -> ObjectName {
+    ObjectName::from(vec![Ident::with_quote('"', name)])
+}
+
+/// Whether a function of users may have that name, so that it is worth while to build the row.
+pub(crate) fn may_compute_field(binder: &Binder<'_>, name: &str) -> bool {
+    !binder.is_stored && !routines_named(binder, &function_of(name)).is_empty()
+}
+
+/// The call of the function that has the name of a field and takes the row as its one argument;
+/// `None` if there is none. 0A000 where only what has a stored form may stand.
+pub(crate) fn computed_field(
+    binder: &mut Binder<'_>,
+    row: &Expr,
+    name: &str,
+    cx: &ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    let mut found = routines_named(binder, &function_of(name));
+    found.retain(|known| known.aggregate.is_none() && !known.is_procedure && !known.returns_set);
+    let types = [row.ty()];
+    let written = Written { types: &types, names: &[], is_variadic: false };
+    let Chosen::One(chosen) = choose(&found, &written) else { return Ok(None) };
+    if binder.notes.is_some() {
+        let message = format!("row.{name} as a call of a function");
+        return Err(Error::unsupported(message).caused_by(NoStoredForm));
+    }
+    let shown = format!("{name}({})", types[0].bare().display_name());
+    check_call(binder, (chosen.routine, &shown), false)?;
+    check_clause(binder, cx)?;
+    let calls_routine = binder.calls_routine;
+    let call = call_of(binder, &chosen, vec![row.clone()], &types)?;
+    match place_of_inlined(cx.clause) {
+        Some(place) => {
+            binder.calls_routine = calls_routine;
+            inline(binder, call, place).map(Some)
+        }
+        None => call.into_expr(binder).map(Some),
+    }
 }
 
 /// The error of a call that no routine, or more than one, takes.

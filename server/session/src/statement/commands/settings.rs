@@ -38,6 +38,12 @@ pub(crate) async fn run_set(session: &mut Session, set: &Set) -> Result<()> {
     if local && session.block == Block::None && !session.in_simple_list {
         warn_outside_block(session, "SET LOCAL");
     }
+    apply_set(session, set).await
+}
+
+/// `SET` without the warning that `LOCAL` has no effect outside of a block.
+pub(crate) async fn apply_set(session: &mut Session, set: &Set) -> Result<()> {
+    let local = set.scope == SetScope::Local;
     if local && session.block == Block::None {
         // It ends with the implicit transaction, which runs again with it.
         ensure_open(session);

@@ -79,6 +79,22 @@ pub(crate) fn begin_block(session: &mut Session, modes: &TransactionModes) -> Re
 }
 
 /// `SET TRANSACTION`
+/// `SET TRANSACTION` in a routine: its transaction has begun. 25001 for what would need another.
+pub(crate) fn set_running_modes(session: &mut Session, modes: &TransactionModes) -> Result<()> {
+    let mut now = session.shared.modes();
+    let refused = |message: &str| Err(Error::new(SqlState::ActiveSqlTransaction, message));
+    if modes.isolation.is_some_and(|isolation| isolation != now.isolation) {
+        return refused("SET TRANSACTION ISOLATION LEVEL must be called before any query");
+    }
+    if modes.read_only == Some(false) && now.read_only {
+        return refused("transaction read-write mode must be set before any query");
+    }
+    now.read_only = modes.read_only.unwrap_or(now.read_only);
+    now.deferrable = modes.deferrable.unwrap_or(now.deferrable);
+    session.shared.state.lock().modes = now;
+    Ok(())
+}
+
 pub(crate) fn set_modes(session: &mut Session, modes: &TransactionModes) -> Result<()> {
     let begun = session.open.as_ref().is_some_and(|open| open.statements > 0);
     let mut now = session.shared.modes();

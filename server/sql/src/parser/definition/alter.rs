@@ -19,7 +19,7 @@ use super::statistics::parse_alter_statistics;
 use super::types::parse_alter_type;
 use crate::ast::{
     AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
-    AlterTarget, AlterView, AlterViewAction, IdentityMode, ObjectName, Rename,
+    AlterTarget, AlterView, AlterViewAction, ExtensionStatement, IdentityMode, ObjectName, Rename,
     ReplicaIdentityClause, Statement,
 };
 use crate::parser::Cursor;
@@ -64,13 +64,42 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         }
         Some("trigger") => parse_alter_trigger(cursor),
         Some("policy") => parse_alter_policy(cursor),
+        Some("extension") => parse_alter_extension(cursor),
+        Some("language" | "procedural") => parse_alter_language(cursor),
         Some(
-            word @ ("extension" | "system" | "language" | "operator" | "publication"
-            | "subscription" | "tablespace" | "server" | "foreign" | "event" | "text"
-            | "rule"),
+            word @ ("system" | "operator" | "publication" | "subscription" | "tablespace"
+            | "server" | "foreign" | "event" | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// `ALTER EXTENSION`: `UPDATE` and `SET SCHEMA`.
+fn parse_alter_extension(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let name = parse_ident(cursor)?;
+    if cursor.take_all(&["set", "schema"]) {
+        let schema = parse_ident(cursor)?;
+        return Ok(Statement::Extension(ExtensionStatement::SetSchema { name, schema }));
+    }
+    if !cursor.take("update") {
+        return Err(cursor.unsupported("this form of ALTER EXTENSION"));
+    }
+    let version = if cursor.take("to") { Some(parse_setting_value(cursor)?) } else { None };
+    Ok(Statement::Extension(ExtensionStatement::Update { name, version }))
+}
+
+/// `ALTER [PROCEDURAL] LANGUAGE … OWNER TO`.
+fn parse_alter_language(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.take("procedural");
+    cursor.expect("language")?;
+    let language = parse_ident(cursor)?;
+    if cursor.is("rename") {
+        return Err(cursor.unsupported("ALTER LANGUAGE … RENAME"));
+    }
+    cursor.expect_all(&["owner", "to"])?;
+    let owner = parse_role_name(cursor)?;
+    Ok(Statement::Extension(ExtensionStatement::LanguageOwner { language, owner }))
 }
 
 fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {

@@ -17,8 +17,8 @@ use super::sequence::parse_create_sequence;
 use super::statistics::parse_create_statistics;
 use super::types::parse_create_type;
 use crate::ast::{
-    CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident,
-    ObjectName, Query, RefreshView, Span, Statement, ViewOptions, With,
+    CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody,
+    ExtensionStatement, Ident, ObjectName, Query, RefreshView, Span, Statement, ViewOptions, With,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -77,6 +77,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "statistics" if !or_replace => parse_create_statistics(cursor),
         "database" if !or_replace => parse_create_database(cursor),
         "extension" if !or_replace => parse_create_extension(cursor),
+        "language" | "trusted" | "procedural" => parse_create_language(cursor, or_replace),
         "user" | "role" | "group" if !or_replace => parse_create_user(cursor),
         _ => parse_create_unsupported(cursor),
     }
@@ -97,14 +98,13 @@ fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
 fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
-            word @ ("rule" | "language" | "publication" | "subscription" | "tablespace"
-            | "operator" | "cast" | "conversion" | "server" | "transform" | "domain"),
+            word @ ("rule" | "publication" | "subscription" | "tablespace" | "operator" | "cast"
+            | "conversion" | "server" | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),
         Some("event") => "EVENT TRIGGER".into(),
         Some("access") => "ACCESS METHOD".into(),
-        Some("trusted" | "procedural") => "LANGUAGE".into(),
         _ => return Err(cursor.unexpected()),
     };
     let error = cursor.unsupported(format!("CREATE {name}"));
@@ -313,5 +313,19 @@ fn parse_create_extension(cursor: &mut Cursor<'_>) -> Result<Statement> {
             break;
         }
     }
-    Ok(Statement::CreateExtension(CreateExtension { name, if_not_exists, schema }))
+    let create = CreateExtension { name, if_not_exists, schema };
+    Ok(Statement::Extension(ExtensionStatement::Create(create)))
+}
+
+/// `CREATE LANGUAGE` without a handler means the extension of that name.
+fn parse_create_language(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement> {
+    cursor.take("trusted");
+    cursor.take("procedural");
+    cursor.expect("language")?;
+    let name = parse_ident(cursor)?;
+    if cursor.is("handler") {
+        return Err(cursor.unsupported("CREATE LANGUAGE with a handler"));
+    }
+    let create = CreateExtension { name, if_not_exists: or_replace, schema: None };
+    Ok(Statement::Extension(ExtensionStatement::Create(create)))
 }

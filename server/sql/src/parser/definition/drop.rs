@@ -92,26 +92,17 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "schema" => CommentTarget::Schema,
         "database" => CommentTarget::Database,
         "extension" => CommentTarget::Extension,
+        "language" => CommentTarget::Language,
+        "procedural" if cursor.nth_is(1, "language") => {
+            cursor.advance();
+            CommentTarget::Language
+        }
         "role" => CommentTarget::Role,
         "type" => CommentTarget::Type,
         "domain" => CommentTarget::Domain,
         "collation" => CommentTarget::Collation,
         "statistics" => CommentTarget::Statistics,
-        "constraint" => {
-            cursor.advance();
-            let name = parse_ident(cursor)?;
-            cursor.expect("on")?;
-            // A table may be named `domain`; then `IS` follows, and not a name.
-            let is_domain = cursor.is("domain") && !cursor.nth_is(1, "is");
-            if is_domain && cursor.take("domain") {
-                let domain = parse_object_name(cursor)?;
-                let target = CommentTarget::DomainConstraint { name, domain };
-                return parse_comment_text(cursor, target);
-            }
-            let table = parse_object_name(cursor)?;
-            let target = CommentTarget::Constraint { name, table };
-            return parse_comment_text(cursor, target);
-        }
+        "constraint" => return parse_constraint_comment(cursor),
         "function" | "procedure" | "routine" | "aggregate" => {
             let kind = parse_routine_kind(cursor);
             let routine = Box::new(parse_routine_name(cursor, kind)?);
@@ -134,7 +125,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             };
             return parse_comment_text(cursor, target);
         }
-        "rule" | "operator" | "cast" | "language" | "foreign" | "tablespace" => {
+        "rule" | "operator" | "cast" | "foreign" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),
@@ -142,6 +133,23 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     let name = parse_object_name(cursor)?;
     parse_comment_text(cursor, target(name))
+}
+
+/// `CONSTRAINT name ON table`, or `ON DOMAIN domain`, of COMMENT ON.
+fn parse_constraint_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let name = parse_ident(cursor)?;
+    cursor.expect("on")?;
+    // A table may be named `domain`; then `IS` follows, and not a name.
+    let is_domain = cursor.is("domain") && !cursor.nth_is(1, "is");
+    if is_domain && cursor.take("domain") {
+        let domain = parse_object_name(cursor)?;
+        let target = CommentTarget::DomainConstraint { name, domain };
+        return parse_comment_text(cursor, target);
+    }
+    let table = parse_object_name(cursor)?;
+    let target = CommentTarget::Constraint { name, table };
+    parse_comment_text(cursor, target)
 }
 
 fn parse_comment_text(cursor: &mut Cursor<'_>, target: CommentTarget) -> Result<Statement> {

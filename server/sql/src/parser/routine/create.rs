@@ -4,14 +4,14 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::names::{has_parameter_name, parse_routine_kind, parse_routine_name};
+use super::names::{has_parameter_name, parse_routine_kind, parse_routine_name, parse_type};
 use crate::ast::{
-    AlterRoutine, AlterTarget, CreateRoutine, DataType, ParameterMode, Rename, Returns,
-    RoutineKind, RoutineOption, RoutineParameter, StandardBody, Statement,
+    AlterRoutine, AlterTarget, CreateRoutine, ParameterMode, Rename, Returns, RoutineKind,
+    RoutineOption, RoutineParameter, StandardBody, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_rename_kind;
-use crate::parser::embedded::{next_data_type, next_expr};
+use crate::parser::embedded::next_expr;
 use crate::parser::names::{parse_any_name, parse_label, parse_string};
 use crate::parser::session::set::{parse_reset_target, parse_stored_variable};
 
@@ -61,15 +61,6 @@ fn parse_returns(cursor: &mut Cursor<'_>) -> Result<Returns> {
     Ok(Returns::Value(parse_type(cursor)?))
 }
 
-/// A type. 0A000 for that of a column.
-fn parse_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
-    let data_type = next_data_type(cursor)?;
-    if cursor.take_symbol(&Token::Mod) {
-        return Err(cursor.unsupported("the type of a column in a signature"));
-    }
-    Ok(data_type)
-}
-
 /// A parameter with its mode, name, type and default.
 pub(super) fn parse_parameter(cursor: &mut Cursor<'_>) -> Result<RoutineParameter> {
     let first = parse_mode(cursor);
@@ -113,13 +104,23 @@ fn parse_options(cursor: &mut Cursor<'_>) -> Result<Vec<RoutineOption>> {
     Ok(options)
 }
 
+/// `name = value` or `name FROM CURRENT`, behind `SET`.
+fn parse_set(cursor: &mut Cursor<'_>) -> Result<RoutineOption> {
+    if !(cursor.nth_is(1, "from") && cursor.nth_is(2, "current")) {
+        return Ok(RoutineOption::Set(parse_stored_variable(cursor)?));
+    }
+    let name = crate::fold(&parse_label(cursor)?);
+    cursor.expect_all(&["from", "current"])?;
+    Ok(RoutineOption::SetFromCurrent(name))
+}
+
 fn parse_option(cursor: &mut Cursor<'_>) -> Result<Option<RoutineOption>> {
     use RoutineOption as O;
     if cursor.is("transform") {
         return Err(cursor.unsupported("the option TRANSFORM of functions"));
     }
     if cursor.take("set") {
-        return Ok(Some(O::Set(parse_stored_variable(cursor)?)));
+        return parse_set(cursor).map(Some);
     }
     if cursor.take("support") {
         return Ok(Some(O::Support(parse_any_name(cursor)?)));

@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
-use crate::ast::{RoutineKind, RoutineName};
+use crate::ast::{COLUMN_TYPE, RoutineKind, RoutineName};
 use crate::parser::Cursor;
 use crate::parser::embedded::next_data_type;
 use crate::parser::names::{parse_any_name, parse_label};
@@ -82,8 +82,23 @@ fn parse_argument(cursor: &mut Cursor<'_>) -> Result<Option<DataType>> {
     }
     mode = mode.or_else(|| cursor.take_one(&MODES));
     cursor.take("setof");
-    let data_type = next_data_type(cursor)?;
+    let data_type = parse_type(cursor)?;
     Ok((mode != Some(3)).then_some(data_type))
+}
+
+/// A type, or that of a column: `table.column%TYPE`.
+pub(super) fn parse_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
+    let data_type = next_data_type(cursor)?;
+    if !cursor.take_symbol(&Token::Mod) {
+        return Ok(data_type);
+    }
+    cursor.expect("type")?;
+    match data_type {
+        DataType::Custom(column, modifiers) if modifiers.is_empty() => {
+            Ok(DataType::Custom(column, vec![COLUMN_TYPE.to_owned()]))
+        }
+        _ => Err(cursor.unexpected()),
+    }
 }
 
 /// Whether a parameter's name is next, and not its type.

@@ -204,8 +204,8 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
     // A table may be named `sequence`; then `TO` or `FROM` follows, and not a name.
     let kind = if more && !cursor.nth_is(1, "from") { cursor.take_one(&kinds) } else { None };
     Ok(match kind {
-        None if more && cursor.is("language") => {
-            return Err(cursor.unsupported("GRANT on this kind of object"));
+        None if more && !cursor.nth_is(1, "from") && cursor.take("language") => {
+            GrantObjects::Languages(cursor.list(parse_ident)?)
         }
         None | Some(0) => GrantObjects::Tables(cursor.list(parse_object_name)?),
         Some(1) => GrantObjects::Sequences(cursor.list(parse_object_name)?),
