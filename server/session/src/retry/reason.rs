@@ -30,6 +30,11 @@ pub(crate) fn is_closed(error: &Error) -> bool {
     reason(error) == Some(RetryReason::TableClosed)
 }
 
+/// Whether something that the transaction relied on was defined differently meanwhile.
+pub(crate) fn is_schema_changed(error: &Error) -> bool {
+    reason(error) == Some(RetryReason::SchemaChanged)
+}
+
 /// Whether it was asked for by `inject_retry_errors_enabled`, for the client to see.
 pub(crate) fn is_injected(error: &Error) -> bool {
     reason(error) == Some(RetryReason::Injected)

@@ -71,6 +71,7 @@ fn begin_kv(session: &mut Session) -> Open {
         start,
         draft: None,
         catalog_since: None,
+        catalog_version: None,
         micros,
         statements,
         doomed: false,
@@ -121,6 +122,7 @@ pub(crate) async fn catalog_at(session: &mut Session, seq: Seq) -> Result<Arc<Ca
         Isolation::ReadCommitted => after,
         Isolation::RepeatableRead | Isolation::Serializable => before.or(after),
     };
+    open.catalog_version = Some(shared.version());
     Ok(over_shared(session, shared))
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Open {
     pub draft: Option<Draft>,
     /// A snapshot that is not newer than the catalog of the newest statement.
     pub catalog_since: Option<Arc<dyn Snapshot>>,
+    /// The version of the stored catalog that its newest statement has seen; none before the first.
+    pub catalog_version: Option<u64>,
     /// Its timestamp: microseconds since 2000-01-01.
     pub micros: i64,
     /// Statements run in it.

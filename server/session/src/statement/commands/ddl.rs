@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use braid_catalog::{Draft, version_key};
 use braid_ddl as ddl;
 use braid_ddl::DdlContext;
+use braid_exec::from_kv;
+use braid_kv::{LockRequest, RetryReason};
 use braid_sql::ast::{
     CreateTable, Execute, RoutineOption, Set, SetValue, SettingChange, Statement,
 };
@@ -13,6 +16,7 @@ use crate::client::{Formats, Severity};
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
+use crate::retry::reason::is_schema_changed;
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
@@ -75,8 +79,9 @@ async fn run_definition(
         && !session.in_simple_list
         && session.open.as_ref().is_none_or(|open| open.statements == 0);
     let noted = session.notices.count();
+    let (is_first, locks_first) = (false, false);
     let mut definition =
-        Definition { session, prepared, statement, params, implicit, noted, is_first: false };
+        Definition { session, prepared, statement, params, implicit, noted, is_first, locks_first };
     run_until_done(&mut definition).await
 }
 
@@ -91,6 +96,8 @@ struct Definition<'a> {
     /// Notices that came before it.
     noted: usize,
     is_first: bool,
+    /// It locks the catalog before it looks at it: others have changed it in between before.
+    locks_first: bool,
 }
 
 impl Repeat for Definition<'_> {
@@ -101,6 +108,11 @@ impl Repeat for Definition<'_> {
         let open = ensure_open(self.session);
         open.statements += 1;
         self.is_first = open.statements == 1;
+        if self.locks_first {
+            let txn = open.txn.clone();
+            let request = LockRequest::keys(vec![version_key()]);
+            txn.lock(txn.next_statement(), request).await.map_err(from_kv)?;
+        }
         attempt_ddl(self.session, self.prepared, self.statement, self.params, self.implicit).await
     }
 
@@ -110,6 +122,7 @@ impl Repeat for Definition<'_> {
 
     async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
         self.session.notices.truncate(self.noted);
+        self.locks_first |= !self.implicit && is_schema_changed(&error);
         note_rerun(self.session, &error, attempt).await?;
         restart_kv(self.session).await;
         Ok(())
@@ -193,7 +206,18 @@ pub(crate) async fn attempt(
         ddl::run(written.statement, &mut cx).await
     };
     if let Some(open) = &mut session.open {
+        let is_newer = |draft: &Draft| {
+            draft.is_locked()
+                && open.catalog_version.is_some_and(|seen| seen != draft.base().version())
+        };
+        let is_stale = !implicit && open.statements <= 1 && draft.as_ref().is_some_and(is_newer);
         open.draft = draft;
+        // What the transaction reads is older than the catalog that it has locked: its commit
+        // would fail, when the client cannot be spared any more.
+        if is_stale && result.is_ok() {
+            let changed = braid_kv::Error::retry(RetryReason::SchemaChanged, Some(version_key()));
+            return Err(from_kv(changed));
+        }
     }
     let severity = |fields: &Error| match fields.state() {
         SqlState::Warning => Severity::Warning,
