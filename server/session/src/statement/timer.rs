@@ -115,53 +115,50 @@ mod tests {
         (timer, stopped)
     }
 
-    async fn pass(seconds: u64) {
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
-        tokio::task::yield_now().await;
+    fn after(millis: u64) -> Instant {
+        Instant::now() + Duration::from_millis(millis)
     }
 
-    fn after(seconds: u64) -> Instant {
-        Instant::now() + Duration::from_secs(seconds)
+    async fn wait_until_stopped(stopped: &AtomicU32, times: u32) {
+        let all = async {
+            while stopped.load(Ordering::Relaxed) != times {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.expect("it is stopped");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_statement_is_stopped_once_at_its_own_deadline() {
+    #[tokio::test]
+    async fn a_statement_is_stopped_once_and_so_is_the_next_one() {
         let (timer, stopped) = counting();
         timer.arm(after(10));
-        pass(9).await;
-        assert_eq!(stopped.load(Ordering::Relaxed), 0);
-        pass(2).await;
+        wait_until_stopped(&stopped, 1).await;
+        tokio::time::sleep(Duration::from_millis(40)).await;
         assert_eq!(stopped.load(Ordering::Relaxed), 1);
-        pass(100).await;
-        assert_eq!(stopped.load(Ordering::Relaxed), 1);
-        // The task still serves the next one.
-        timer.arm(after(5));
-        pass(6).await;
-        assert_eq!(stopped.load(Ordering::Relaxed), 2);
+        timer.arm(after(10));
+        wait_until_stopped(&stopped, 2).await;
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_statement_that_has_ended_is_not_stopped_and_neither_is_the_next_one() {
         let (timer, stopped) = counting();
         timer.arm(after(10));
-        pass(1).await;
+        // The task has not run yet: this runtime has one thread.
         timer.disarm();
-        timer.arm(after(20));
-        pass(15).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
         assert_eq!(stopped.load(Ordering::Relaxed), 0);
-        timer.disarm();
-        pass(100).await;
+        timer.arm(after(3_600_000));
+        tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(stopped.load(Ordering::Relaxed), 0);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn an_earlier_deadline_is_kept_while_the_task_sleeps_for_a_later_one() {
         let (timer, stopped) = counting();
-        timer.arm(after(100));
-        pass(1).await;
+        timer.arm(after(3_600_000));
+        tokio::time::sleep(Duration::from_millis(10)).await;
         timer.disarm();
-        timer.arm(after(2));
-        pass(3).await;
-        assert_eq!(stopped.load(Ordering::Relaxed), 1);
+        timer.arm(after(10));
+        wait_until_stopped(&stopped, 1).await;
     }
 }

@@ -17,7 +17,8 @@ const TABLES: &str = "
 /// Adds and drops a foreign key of the whole table: both change the partition as well.
 async fn define(client: Client) {
     for _ in 0..BLOCKS {
-        let add = "ALTER TABLE whole ADD CONSTRAINT whole_parent FOREIGN KEY (parent) REFERENCES parent";
+        let add =
+            "ALTER TABLE whole ADD CONSTRAINT whole_parent FOREIGN KEY (parent) REFERENCES parent";
         client.batch_execute(add).await.expect("the key is added");
         let drop = "ALTER TABLE whole DROP CONSTRAINT whole_parent";
         client.batch_execute(drop).await.expect("the key is dropped");
