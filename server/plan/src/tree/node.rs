@@ -430,6 +430,17 @@ pub struct Sort {
     pub offset: Option<Expr>,
 }
 
+/// Where the rows are dropped that OFFSET skips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkippedRows {
+    /// By the limit itself.
+    Here,
+    /// By the scan below ([`Access::offset`]).
+    Below,
+    /// By another limit above, so that what is between the two is computed for them.
+    Above,
+}
+
 /// LIMIT and OFFSET.
 #[derive(Clone)]
 pub struct Limit {
@@ -439,8 +450,8 @@ pub struct Limit {
     pub limit: Option<Expr>,
     /// OFFSET
     pub offset: Option<Expr>,
-    /// The scan below skips the rows of OFFSET ([`Access::offset`]).
-    pub skips_below: bool,
+    /// Where the rows of OFFSET are dropped.
+    pub skipped: SkippedRows,
     /// WITH TIES: rows equal in these keys to the last one stay.
     pub ties: Vec<Expr>,
 }
