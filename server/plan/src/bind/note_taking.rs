@@ -64,14 +64,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Notes the columns that `t.*` stands for in a row constructor.
-    pub(crate) fn note_row_star(&mut self, item: &Ast, columns: &[&ScopeColumn]) {
-        if let Some(notes) = &mut self.notes {
-            let columns = columns.iter().map(|column| StarColumn::of_column(column)).collect();
-            notes.stars.insert(address(item), columns);
-        }
-    }
-
     pub(crate) fn note_window(
         &mut self,
         definition: &NamedWindowDefinition,
@@ -164,4 +156,12 @@ fn catalog_columns(
         return None;
     };
     Some(braid_sql::listed_columns(alias))
+}
+
+/// Notes the columns that `t.*` stands for in a row constructor.
+pub(crate) fn note_row_star(binder: &mut Binder<'_>, item: &Ast, columns: &[&ScopeColumn]) {
+    if let Some(notes) = &mut binder.notes {
+        let columns = columns.iter().map(|column| StarColumn::of_column(column)).collect();
+        notes.stars.insert(address(item), columns);
+    }
 }

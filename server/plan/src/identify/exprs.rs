@@ -109,9 +109,7 @@ pub(crate) fn identify_all(identifier: &mut Identifier<'_, '_>, list: &[Ast]) ->
 pub(crate) fn identify_expr(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
     Ok(match e {
         Ast::Nested(inner) => identify_expr(identifier, inner)?,
-        Ast::Identifier(_) | Ast::CompoundIdentifier(_) | Ast::QualifiedWildcard(..) => {
-            identify_name(identifier, e)?
-        }
+        Ast::Identifier(_) | Ast::CompoundIdentifier(_) => identify_name(identifier, e)?,
         Ast::Value(value) => match &value.value {
             Value::Number(text, _) => {
                 let ty = bound_type(identifier, e)?;
@@ -204,7 +202,7 @@ fn identify_array_items(
 }
 
 /// A column, a whole row, or a value that is a keyword.
-fn identify_name(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
+pub(super) fn identify_name(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
     match (identifier.notes.name(e), e) {
         (Some(Reference::Column(found)), _) => {
             if found.1 == 0 || found.0 == 0 {

@@ -85,11 +85,7 @@ fn identify_factor(
     match &mut result {
         TableFactor::Table { name, alias, args: None, sample, .. } => {
             identify_named(identifier, note, name);
-            if let (Some(sample), TableFactor::Table { sample: Some(original), .. }) =
-                (sample, factor)
-            {
-                identify_sample(identifier, sample, original)?;
-            }
+            identify_sample(identifier, sample.as_mut(), factor)?;
             let columns = match note.catalog_view {
                 Some(_) if alias.as_ref().is_some_and(|a| !a.columns.is_empty()) => {
                     return Err(unstorable("names of a catalog view's columns"));
@@ -189,9 +185,12 @@ fn identify_called(
 /// `TABLESAMPLE`: its numbers.
 fn identify_sample(
     identifier: &mut Identifier<'_, '_>,
-    sample: &mut TableSampleKind,
-    original: &TableSampleKind,
+    sample: Option<&mut TableSampleKind>,
+    factor: &TableFactor,
 ) -> Result<()> {
+    let (Some(sample), TableFactor::Table { sample: Some(original), .. }) = (sample, factor) else {
+        return Ok(());
+    };
     let Some(written) = braid_sql::table_sample(original) else {
         return Err(unstorable("this TABLESAMPLE clause"));
     };

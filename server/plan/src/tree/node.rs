@@ -9,7 +9,8 @@ use braid_builtins::{SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
+pub use super::access::SkippedRows;
+use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
@@ -428,17 +429,6 @@ pub struct Sort {
     pub limit: Option<Expr>,
     /// How many rows an OFFSET above skips, if there is a limit.
     pub offset: Option<Expr>,
-}
-
-/// Where the rows are dropped that OFFSET skips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkippedRows {
-    /// By the limit itself.
-    Here,
-    /// By the scan below ([`Access::offset`]).
-    Below,
-    /// By another limit above, so that what is between the two is computed for them.
-    Above,
 }
 
 /// LIMIT and OFFSET.

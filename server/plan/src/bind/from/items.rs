@@ -501,7 +501,7 @@ pub(crate) fn expand_view(
     let bound = bind_query(&mut inner, &query, None)?;
     binder.lead_from(inner);
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
-    let slots = kept_slots(&bound, view);
+    let slots = kept_slots(&bound.columns, bound.node.slots(), view);
     for (slot, (place, (name, ty))) in slots.into_iter().zip(view.columns.iter().enumerate()) {
         scope.columns.push(ScopeColumn {
             origin: (view.id, place as u16 + 1),

@@ -8,6 +8,7 @@ use crate::bind::Binder;
 use crate::bind::expr::scalar::{bind_expr, read_column};
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::system_columns::{refuse_own_row, stored_system_column};
+use crate::bind::note_taking::note_row_star;
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
@@ -273,7 +274,7 @@ pub(crate) fn columns_of(
         return Ok(fields_of(&record)?.into_iter().map(|(_, field)| field).collect());
     }
     let columns = named_columns(binder, name, &cx.scopes)?;
-    binder.note_row_star(ast, &columns);
+    note_row_star(binder, ast, &columns);
     columns.into_iter().map(|column| read_column(binder, column)).collect()
 }
 
