@@ -53,10 +53,10 @@ pub use rewrite::exclusion::{FrameEnd, FrameExclusion, FrameParts, frame_parts, 
 pub use rewrite::from_items::{is_rows_from, split_using};
 pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
-pub use rewrite::sample::{TableSample, table_sample};
+pub use rewrite::sample::{TableSample, sample_numbers_mut, table_sample};
 pub use rewrite::tokens::{ROW_EXPANSION, is_only, row_expansion, row_locks};
 pub use sizes::sizes_of;
 pub use text::{
     called_functions, column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name,
-    with_column_numbers,
+    with_column_numbers, with_row_arguments,
 };

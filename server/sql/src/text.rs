@@ -2,7 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, Query, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Query, Visit, VisitMut,
+    Visitor, VisitorMut,
+};
 use sqlparser::tokenizer::Span;
 
 /// The 1-based character offset of a span in the text that was parsed, 0 for an unknown one: what
@@ -78,6 +82,30 @@ pub fn rows_by_name(expr: &Expr) -> Expr {
     let mut expr = expr.clone();
     let _ = VisitMut::visit(&mut expr, &mut Rows);
     expr
+}
+
+/// A query in which `t.*` among the arguments of a function is an expression like the others.
+pub fn with_row_arguments(query: &Query) -> Query {
+    struct Rows;
+    impl VisitorMut for Rows {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let FunctionArguments::List(list) = &mut function.args else {
+                return ControlFlow::Continue(());
+            };
+            for arg in &mut list.args {
+                if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg {
+                    let row = Expr::QualifiedWildcard(name.clone(), AttachedToken::empty());
+                    *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut query = query.clone();
+    let _ = VisitMut::visit(&mut query, &mut Rows);
+    query
 }
 
 /// A stored expression over the rows of another table: `number` says which number a column has

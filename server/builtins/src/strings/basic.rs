@@ -168,16 +168,23 @@ fn initcap(call: &Call<'_>) -> Result<Datum> {
 }
 
 /// Upper and lower case keep the number of characters, as PostgreSQL's C library does.
-fn map_case(value: &str, upper: bool) -> String {
+fn map_case(value: &str, upper: bool) -> Result<Datum> {
     if value.is_ascii() {
-        return if upper { value.to_ascii_uppercase() } else { value.to_ascii_lowercase() };
+        work::spend_bytes(value.len())?;
+        return text(if upper { value.to_ascii_uppercase() } else { value.to_ascii_lowercase() });
     }
-    let one = |c: char| {
-        let mut mapped: Vec<char> =
-            if upper { c.to_uppercase().collect() } else { c.to_lowercase().collect() };
-        if mapped.len() == 1 { mapped.pop().unwrap_or(c) } else { c }
-    };
-    value.chars().map(one).collect()
+    fn one(c: char, mut mapped: impl Iterator<Item = char>) -> char {
+        match (mapped.next(), mapped.next()) {
+            (Some(mapped), None) => mapped,
+            _ => c,
+        }
+    }
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        work::tick()?;
+        out.push(if upper { one(c, c.to_uppercase()) } else { one(c, c.to_lowercase()) });
+    }
+    text(out)
 }
 
 fn concat(call: &Call<'_>) -> Result<Datum> {
@@ -261,8 +268,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("octet_length(text) -> int4", |c| count(c.text(0)?.len()));
     registry.add("octet_length(bpchar) -> int4", |c| count(c.text(0)?.len()));
     registry.add("bit_length(text) -> int4", |c| count(c.text(0)?.len() * 8));
-    registry.add("lower(text) -> text", |c| text(map_case(c.text(0)?, false)));
-    registry.add("upper(text) -> text", |c| text(map_case(c.text(0)?, true)));
+    registry.add("lower(text) -> text", |c| map_case(c.text(0)?, false));
+    registry.add("upper(text) -> text", |c| map_case(c.text(0)?, true));
     registry.add("initcap(text) -> text", initcap);
     registry.add("substr|substring(text, int4) -> text", substring);
     registry.add("substr|substring(text, int4, int4) -> text", substring);

@@ -17,7 +17,7 @@ fn threshold(call: &Call<'_>) -> f64 {
 }
 
 fn similarity(call: &Call<'_>) -> Result<f32> {
-    Ok(trigram::similarity(call.text(0)?, call.text(1)?))
+    trigram::similarity(call.text(0)?, call.text(1)?)
 }
 
 /// A `float4` has the digits of the value that is nearest to it.
@@ -56,19 +56,20 @@ struct Step {
 }
 
 /// The trigrams of a text in their order; `wanted` are those of the word, sorted.
-fn steps(text: &str, wanted: &[String]) -> Vec<Step> {
+fn steps(text: &str, wanted: &[String]) -> Result<Vec<Step>> {
     let mut first: HashMap<String, usize> = HashMap::new();
     let mut steps = Vec::new();
-    for word in trigram::trigrams_by_word(text) {
+    for word in trigram::trigrams_by_word(text)? {
         let last = word.len().saturating_sub(1);
         for (at, trigram) in word.into_iter().enumerate() {
+            work::tick()?;
             let is_wanted = wanted.binary_search(&trigram).is_ok();
             let same = *first.entry(trigram).or_insert(steps.len());
             let (begins_word, ends_word) = (at == 0, at == last);
             steps.push(Step { same, is_wanted, begins_word, ends_word });
         }
     }
-    steps
+    Ok(steps)
 }
 
 /// How many different trigrams a part of a text has, and how many of them are wanted.
@@ -90,8 +91,8 @@ impl Tally {
 /// The part grows to the right. At each place where it may end, its left end moves right as far as
 /// that makes it more alike.
 fn word_similarity(word: &str, text: &str, parts: Parts) -> Result<f32> {
-    let wanted = trigram::trigrams(word);
-    let steps = steps(text, &wanted);
+    let wanted = trigram::trigrams(word)?;
+    let steps = steps(text, &wanted)?;
     // The last place in the part at which each trigram stands, by its first place in the text.
     let mut last: Vec<Option<usize>> = vec![None; steps.len()];
     let mut low = (parts == Parts::Words).then_some(0);
@@ -173,7 +174,7 @@ fn register_words(registry: &mut Registry) {
 }
 
 fn show(call: &Call<'_>) -> Result<Datum> {
-    let trigrams = trigram::trigrams(call.text(0)?);
+    let trigrams = trigram::trigrams(call.text(0)?)?;
     Ok(Datum::array(SqlType::Text, trigrams.into_iter().map(Datum::text).collect()))
 }
 

@@ -47,6 +47,8 @@ pub struct Binder<'a> {
     pub(super) outer_queries: Vec<OuterQuery>,
     /// The subqueries of the select being bound.
     pub(super) shared_subqueries: Vec<SharedSubquery>,
+    /// The names that `*` gives to scalar subqueries that begin with it, by their text.
+    pub(super) star_names: HashMap<String, String>,
     /// The owner of the view being expanded, whose privileges count inside.
     pub(super) view_owner: Option<Id>,
     /// The views being expanded, the innermost last.
@@ -137,6 +139,7 @@ impl<'a> Binder<'a> {
             pushed_locks: Vec::new(),
             outer_queries: Vec::new(),
             shared_subqueries: Vec::new(),
+            star_names: HashMap::new(),
             view_owner: None,
             views: Vec::new(),
             guarded: None,

@@ -8,7 +8,7 @@ use braid_sql::ast::{
 use braid_types::SqlType;
 
 use super::Binder;
-use super::scope::columns::Scope;
+use super::scope::columns::{Scope, ScopeColumn};
 use super::scope::notes::{
     ItemNote, NamedItem, Notes, Reference, RoutineNote, StarColumn, address,
 };
@@ -25,7 +25,9 @@ impl Binder<'_> {
 
     /// What was noted.
     pub fn take_notes(&mut self) -> Notes {
-        self.notes.take().map(|notes| *notes).unwrap_or_default()
+        let mut notes = self.notes.take().map(|notes| *notes).unwrap_or_default();
+        notes.star_names = std::mem::take(&mut self.star_names);
+        notes
     }
 
     pub(crate) fn note_type(&mut self, ast: &Ast, ty: impl FnOnce() -> SqlType) {
@@ -154,4 +156,12 @@ fn catalog_columns(
         return None;
     };
     Some(braid_sql::listed_columns(alias))
+}
+
+/// Notes the columns that `t.*` stands for in a row constructor.
+pub(crate) fn note_row_star(binder: &mut Binder<'_>, item: &Ast, columns: &[&ScopeColumn]) {
+    if let Some(notes) = &mut binder.notes {
+        let columns = columns.iter().map(|column| StarColumn::of_column(column)).collect();
+        notes.stars.insert(address(item), columns);
+    }
 }

@@ -2,7 +2,7 @@
 
 use braid_sql::quote_ident;
 
-use crate::tree::node::{LockRows, Node, Window};
+use crate::tree::node::{Limit, LockRows, Node, SkippedRows, Window};
 
 use super::deparse::{Name, Rows, show_expr, show_function, show_keys, show_window, shown_output};
 use super::describe::{
@@ -54,19 +54,7 @@ pub(crate) fn describe_unary<'a>(
             (operator, names)
         }
         Node::LockRows(lock) => describe_locking(describer, node, lock, outer),
-        Node::Limit(limit) => {
-            let mut operator = plain_operator(describer, node, "Limit");
-            let names = describe_input(describer, &mut operator, &limit.input, outer);
-            let rows = Rows { input: &names, outer };
-            for (name, e) in [("Limit", &limit.limit), ("Offset", &limit.offset)] {
-                if let Some(e) = e {
-                    operator.line(name, show_expr(describer, e, rows));
-                }
-            }
-            let ties = limit.ties.iter().map(|e| show_expr(describer, e, rows)).collect();
-            operator.list("With Ties", ties);
-            (operator, names)
-        }
+        Node::Limit(limit) => describe_limit(describer, node, limit, outer),
         Node::Distinct(distinct) => {
             let mut operator = plain_operator(describer, node, "Distinct");
             let names = describe_input(describer, &mut operator, &distinct.input, outer);
@@ -78,6 +66,33 @@ pub(crate) fn describe_unary<'a>(
         // Every other kind is described by its own function.
         other => (plain_operator(describer, other, "Operator"), Vec::new()),
     }
+}
+
+fn describe_limit<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    limit: &'a Limit,
+    outer: &[Name],
+) -> Described {
+    let mut operator = plain_operator(describer, node, "Limit");
+    let names = describe_input(describer, &mut operator, &limit.input, outer);
+    let rows = Rows { input: &names, outer };
+    let [wanted, offset] =
+        [&limit.limit, &limit.offset].map(|e| e.as_ref().map(|e| show_expr(describer, e, rows)));
+    let (wanted, offset) = match (wanted, offset, limit.skipped) {
+        (Some(wanted), Some(offset), SkippedRows::Above) => {
+            (Some(format!("{wanted} + {offset}")), None)
+        }
+        (wanted, offset, _) => (wanted, offset),
+    };
+    for (name, shown) in [("Limit", wanted), ("Offset", offset)] {
+        if let Some(shown) = shown {
+            operator.line(name, shown);
+        }
+    }
+    let ties = limit.ties.iter().map(|e| show_expr(describer, e, rows)).collect();
+    operator.list("With Ties", ties);
+    (operator, names)
 }
 
 fn describe_locking<'a>(

@@ -1,8 +1,6 @@
 //! Operators, comparisons of rows, IN, LIKE and the quantified comparisons.
 
-use braid_sql::ast::{
-    Array, BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments,
-};
+use braid_sql::ast::{Array, BinaryOperator, Expr as Ast};
 use braid_types::{Result, SqlType};
 
 use super::exprs::{
@@ -12,6 +10,7 @@ use super::functions::identify_call;
 use super::literals::cast;
 use super::operators::operand_types;
 use super::queries::identify_query;
+use super::rows::{identify_compare, identify_overlaps};
 use super::{Identifier, unstorable};
 use crate::bind::{common_type, op_name};
 
@@ -27,68 +26,9 @@ pub(crate) fn identify_binary(
         return Ok(Ast::BinaryOp { left: boxed(left), op: op.clone(), right: boxed(right) });
     }
     if matches!(op, BinaryOperator::Overlaps) {
-        return Err(unstorable("OVERLAPS"));
+        return identify_overlaps(identifier, left, right);
     }
     identify_compare(identifier, &op_name(op), left, right)
-}
-
-/// An operator with the casts of its operands.
-pub(crate) fn identify_compare(
-    identifier: &mut Identifier<'_, '_>,
-    op: &str,
-    left: &Ast,
-    right: &Ast,
-) -> Result<Ast> {
-    let op = if op == "!=" { "<>" } else { op };
-    if let (Some(left), Some(right)) = (row_items(left), row_items(right)) {
-        return identify_compare_rows(identifier, op, &left, &right);
-    }
-    let (left_type, right_type) = (bound_type(identifier, left)?, bound_type(identifier, right)?);
-    let is_row = |ty: &SqlType| matches!(ty, SqlType::Record(_));
-    if is_row(&left_type) || is_row(&right_type) {
-        return Err(unstorable("a comparison of rows"));
-    }
-    let (left_type, right_type) = operand_types(op, &left_type, &right_type)?;
-    let left = boxed(identify_value(identifier, left, &left_type)?);
-    let right = boxed(identify_value(identifier, right, &right_type)?);
-    Ok(Ast::BinaryOp { left, op: custom_like(op), right })
-}
-
-/// Rows are equal if their items are; other comparisons stay as they are.
-fn identify_compare_rows(
-    identifier: &mut Identifier<'_, '_>,
-    op: &str,
-    left: &[&Ast],
-    right: &[&Ast],
-) -> Result<Ast> {
-    let connective = match op {
-        "=" => BinaryOperator::And,
-        "<>" => BinaryOperator::Or,
-        "<" | "<=" | ">" | ">=" => {
-            let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-            for (a, b) in left.iter().zip(right) {
-                let (a_type, b_type) = (bound_type(identifier, a)?, bound_type(identifier, b)?);
-                let (a_type, b_type) = operand_types(op, &a_type, &b_type)?;
-                lefts.push(identify_value(identifier, a, &a_type)?);
-                rights.push(identify_value(identifier, b, &b_type)?);
-            }
-            let (left, right) = (boxed(Ast::Tuple(lefts)), boxed(Ast::Tuple(rights)));
-            return Ok(Ast::BinaryOp { left, op: custom(op), right });
-        }
-        _ => return Err(unstorable("an operator on rows")),
-    };
-    let mut parts = Vec::with_capacity(left.len());
-    for (a, b) in left.iter().zip(right) {
-        parts.push(identify_compare(identifier, op, a, b)?);
-    }
-    let several = parts.len() > 1;
-    let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
-        left: boxed(left),
-        op: connective.clone(),
-        right: boxed(right),
-    });
-    let joined = joined.ok_or_else(|| unstorable("an empty row"))?;
-    Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
 }
 
 pub(crate) fn identify_distinct(
@@ -222,23 +162,6 @@ pub(super) fn custom_like(op: &str) -> BinaryOperator {
         "%" => BinaryOperator::Modulo,
         "||" => BinaryOperator::StringConcat,
         other => custom(other),
-    }
-}
-
-/// The items of a row constructor.
-fn row_items(e: &Ast) -> Option<Vec<&Ast>> {
-    match unnested(e) {
-        Ast::Tuple(items) => Some(items.iter().collect()),
-        Ast::Function(function) => {
-            let FunctionArguments::List(list) = &function.args else { return None };
-            let is_row = function.name.to_string().eq_ignore_ascii_case("row");
-            let items = list.args.iter().map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(item)) => Some(item),
-                _ => None,
-            });
-            items.collect::<Option<Vec<_>>>().filter(|items| is_row && !items.is_empty())
-        }
-        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use braid_types::sql_type::relation_of_row_type;
 use braid_types::{Error, Result, SqlType};
 
 use super::comparisons::{
-    custom, identify_binary, identify_compare, identify_distinct, identify_in_list, identify_like,
+    custom, identify_binary, identify_distinct, identify_in_list, identify_like,
 };
 use super::functions::{identify_call, identify_function};
 use super::literals::{
@@ -16,6 +16,7 @@ use super::literals::{
 };
 use super::operators::operand_types;
 use super::queries::{column, quoted, use_column};
+use super::rows::{identify_compare, identify_items};
 use super::syntax::identify_other;
 use super::{Identifier, unstorable};
 use crate::bind::{Reference, domain_of, sql_type_of, string_of, time_modifier_of};
@@ -163,7 +164,7 @@ pub(crate) fn identify_expr(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Res
         }
         Ast::Case { .. } => identify_case(identifier, e)?,
         Ast::Function(function) => identify_function(identifier, e, function)?,
-        Ast::Tuple(items) => Ast::Tuple(identify_all(identifier, items)?),
+        Ast::Tuple(items) => Ast::Tuple(identify_items(identifier, items.iter())?),
         Ast::Array(array) => {
             let ty = bound_type(identifier, e)?;
             let elem = identify_array_items(identifier, &array.elem, &ty)?;
@@ -201,7 +202,7 @@ fn identify_array_items(
 }
 
 /// A column, a whole row, or a value that is a keyword.
-fn identify_name(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
+pub(super) fn identify_name(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
     match (identifier.notes.name(e), e) {
         (Some(Reference::Column(found)), _) => {
             if found.1 == 0 || found.0 == 0 {
@@ -211,9 +212,20 @@ fn identify_name(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
             Ok(column(found))
         }
         (Some(Reference::Row(label)), _) if label > 0 => {
+            // The row of a function that gives plain values is its column.
+            if !matches!(bound_type(identifier, e)?, SqlType::Record(_)) {
+                return match identifier.notes.only_column(label) {
+                    Some(only) => Ok(column(only)),
+                    None => Err(unstorable(e)),
+                };
+            }
             Ok(Ast::Identifier(quoted(label.to_string())))
         }
-        (None, Ast::Identifier(ident)) if ident.quote_style.is_none() => Ok(e.clone()),
+        (None, Ast::Identifier(ident))
+            if ident.quote_style.is_none() && identifier.notes.ty(e).is_some() =>
+        {
+            Ok(e.clone())
+        }
         _ => Err(unstorable(e)),
     }
 }

@@ -11,6 +11,7 @@ use braid_types::{Result, SqlType};
 use super::exprs::{bound_type, identify_condition, identify_expr, identify_known, identify_value};
 use super::operators::operand_types;
 use super::queries::{identify_query, identify_sort_keys, identify_window, quoted};
+use super::rows::identify_items;
 use super::{Identifier, unstorable};
 use crate::bind::{RoutineNote, common_type, string_of};
 
@@ -228,7 +229,8 @@ fn identify_list(
                 identify_value(identifier, args[1], &right)?,
             ]
         }
-        "row" | "grouping" => {
+        "row" => identify_items(identifier, args.iter().copied())?,
+        "grouping" => {
             args.iter().map(|e| identify_known(identifier, e)).collect::<Result<Vec<_>>>()?
         }
         _ => {

@@ -17,10 +17,12 @@
 
 mod comparisons;
 mod exprs;
+mod from;
 mod functions;
 mod literals;
 mod operators;
 mod queries;
+mod rows;
 mod stored_exprs;
 mod syntax;
 
@@ -40,11 +42,12 @@ use crate::identify::queries::identify_query;
 /// privileges are those of `owner`, else of the session's user.
 pub fn identify(query: &Query, cx: &PlanContext<'_>, owner: Option<Id>) -> Result<StoredQuery> {
     braid_sql::deep_stack(|| {
+        let query = braid_sql::with_row_arguments(query);
         let mut binder = Binder::new(cx).noting(owner);
-        let bound = bind_query(&mut binder, query, None)?;
+        let bound = bind_query(&mut binder, &query, None)?;
         let notes = binder.take_notes();
         let mut identifier = Identifier::new(cx, &notes);
-        let syntax = identify_query(&mut identifier, query)?;
+        let syntax = identify_query(&mut identifier, &query)?;
         let uses = identifier.uses;
         let text = braid_sql::stored_text(&syntax)?;
         let types = bound.columns.iter().map(|column| &column.ty);

@@ -1,12 +1,11 @@
 //! Queries, their clauses and the items of FROM.
 
 use braid_sql::ast::{
-    AccessExpr, Distinct, Expr as Ast, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join,
-    JoinConstraint, JoinOperator, LimitClause, NamedWindowExpr, ObjectName, OrderByExpr,
-    OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    Value, Values, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    AccessExpr, Distinct, Expr as Ast, GroupByExpr, Ident, LimitClause, NamedWindowExpr,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, Value, Values,
+    WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
-use braid_sql::{FrameEnd, ItemColumn, PLACE_COLUMN, RELATION_MARK, TABLE_OID_COLUMN, label};
+use braid_sql::{FrameEnd, ItemColumn, PLACE_COLUMN, TABLE_OID_COLUMN};
 use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlType};
 use std::borrow::Cow;
@@ -14,10 +13,10 @@ use std::borrow::Cow;
 use super::exprs::{
     bound_type, identify_access, identify_bare, identify_condition, identify_expr, identify_value,
 };
-use super::functions::{identify_routine, identify_routine_arguments, identify_typed_arguments};
+use super::from::identify_joins;
 use super::literals::{number, take_limit};
 use super::{Identifier, unstorable};
-use crate::bind::{ItemNote, column_name, common_type, range_offset_type};
+use crate::bind::{common_type, item_name, range_offset_type};
 
 /// An identifier in quotes.
 pub(super) fn quoted(name: impl Into<String>) -> Ident {
@@ -211,6 +210,16 @@ fn identify_select(
             (&mut window.1, identifier.notes.window(original))
         {
             *spec = identify_window(identifier, bound)?;
+            if let NamedWindowExpr::WindowSpec(written) = &original.1
+                && let Some(base) = &written.window_name
+            {
+                // What the window takes from another one is not written again.
+                spec.window_name = Some(quoted(braid_sql::fold(base)));
+                spec.partition_by.clear();
+                if written.order_by.is_empty() {
+                    spec.order_by.clear();
+                }
+            }
         } else {
             return Err(unstorable("a window that is another one"));
         }
@@ -236,7 +245,7 @@ fn identify_items(
                 }
                 continue;
             }
-            SelectItem::UnnamedExpr(e) => (e, column_name(e)),
+            SelectItem::UnnamedExpr(e) => (e, item_name(e, &identifier.notes.star_names)),
             SelectItem::ExprWithAlias { expr, alias } => (expr, braid_sql::fold(alias)),
             star => {
                 let columns = identifier.notes.star(star).ok_or_else(|| unstorable(star))?;
@@ -366,176 +375,6 @@ fn identify_bound(
     })
 }
 
-fn identify_joins(
-    identifier: &mut Identifier<'_, '_>,
-    item: &TableWithJoins,
-) -> Result<TableWithJoins> {
-    let relation = identify_factor(identifier, &item.relation)?;
-    let joins =
-        item.joins.iter().map(|join| identify_join(identifier, join)).collect::<Result<_>>()?;
-    Ok(TableWithJoins { relation, joins })
-}
-
-fn identify_join(identifier: &mut Identifier<'_, '_>, join: &Join) -> Result<Join> {
-    let relation = identify_factor(identifier, &join.relation)?;
-    let mut constraint = |c: &JoinConstraint| -> Result<JoinConstraint> {
-        Ok(match c {
-            JoinConstraint::On(e) => JoinConstraint::On(identify_condition(identifier, e)?),
-            JoinConstraint::Using(_) | JoinConstraint::Natural => {
-                let Some(columns) = identifier.notes.join(join) else {
-                    return Err(Error::broken("a join without a note on its columns"));
-                };
-                for column in columns {
-                    use_column(identifier, column.left);
-                    use_column(identifier, column.right);
-                }
-                let name = |name: String| ObjectName::from(vec![quoted(name)]);
-                let mut names: Vec<ObjectName> =
-                    columns.iter().flat_map(|column| column.to_names()).map(name).collect();
-                if let JoinConstraint::Using(written) = c
-                    && braid_sql::split_using(written).1.is_some()
-                {
-                    names.extend(written.last().cloned());
-                }
-                if names.is_empty() { JoinConstraint::None } else { JoinConstraint::Using(names) }
-            }
-            JoinConstraint::None => JoinConstraint::None,
-        })
-    };
-    let join_operator = match &join.join_operator {
-        JoinOperator::Join(c) | JoinOperator::Inner(c) => match constraint(c)? {
-            JoinConstraint::None => JoinOperator::CrossJoin(JoinConstraint::None),
-            c => JoinOperator::Join(c),
-        },
-        JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => JoinOperator::Left(constraint(c)?),
-        JoinOperator::Right(c) | JoinOperator::RightOuter(c) => JoinOperator::Right(constraint(c)?),
-        JoinOperator::FullOuter(c) => JoinOperator::FullOuter(constraint(c)?),
-        JoinOperator::CrossJoin(c) => JoinOperator::CrossJoin(constraint(c)?),
-        _ => return Err(unstorable("this kind of join")),
-    };
-    Ok(Join { relation, global: false, join_operator })
-}
-
-fn identify_factor(
-    identifier: &mut Identifier<'_, '_>,
-    factor: &TableFactor,
-) -> Result<TableFactor> {
-    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
-        let inner = identify_joins(identifier, table_with_joins)?;
-        return Ok(TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias: None });
-    }
-    if has_column_definitions(factor) {
-        return Err(unstorable("a column definition list"));
-    }
-    if let TableFactor::Table { name, .. } | TableFactor::Function { name, .. } = factor
-        && braid_sql::is_rows_from(name)
-    {
-        return Err(unstorable("ROWS FROM"));
-    }
-    if let TableFactor::Table { sample: Some(_), .. } = factor {
-        return Err(unstorable("TABLESAMPLE"));
-    }
-    let note = identifier.notes.item(factor).ok_or_else(|| unstorable(factor))?;
-    let mut result = factor.clone();
-    match &mut result {
-        TableFactor::Table { name, alias, args: None, .. } => {
-            identify_named(identifier, note, name);
-            let columns = match note.catalog_view {
-                Some(_) if alias.as_ref().is_some_and(|a| !a.columns.is_empty()) => {
-                    return Err(unstorable("names of a catalog view's columns"));
-                }
-                Some(_) => names_of(note),
-                None => listed(alias.as_ref()),
-            };
-            *alias = Some(label(note.label, written(alias.as_ref()), columns));
-        }
-        TableFactor::Derived { subquery, alias, .. } => {
-            let TableFactor::Derived { subquery: original, .. } = factor else {
-                return Err(unstorable(factor));
-            };
-            **subquery = identify_query(identifier, original)?;
-            let columns = listed(alias.as_ref());
-            *alias = Some(label(note.label, written(alias.as_ref()), columns));
-        }
-        TableFactor::Table { name, alias, args: Some(args), .. } => {
-            let TableFactor::Table { name: written, args: Some(original), .. } = factor else {
-                return Err(unstorable(factor));
-            };
-            args.args = identify_table_arguments(identifier, written, &original.args)?;
-            *alias = Some(function_label(note, alias.as_ref(), written));
-            identify_called(identifier, written, name);
-        }
-        TableFactor::Function { name, args, alias, .. } => {
-            let TableFactor::Function { name: written, args: originals, .. } = factor else {
-                return Err(unstorable(factor));
-            };
-            *args = identify_table_arguments(identifier, written, originals)?;
-            *alias = Some(function_label(note, alias.as_ref(), written));
-            identify_called(identifier, written, name);
-        }
-        TableFactor::UNNEST { alias, array_exprs, .. } => {
-            let TableFactor::UNNEST { array_exprs: originals, .. } = factor else {
-                return Err(unstorable(factor));
-            };
-            *array_exprs =
-                originals.iter().map(|e| identify_expr(identifier, e)).collect::<Result<_>>()?;
-            let name = ObjectName::from(vec![Ident::new("unnest")]);
-            *alias = Some(function_label(note, alias.as_ref(), &name));
-        }
-        other => return Err(unstorable(other)),
-    }
-    Ok(result)
-}
-
-/// Puts a relation's id in the place of its name; entries of WITH keep theirs.
-fn identify_named(identifier: &mut Identifier<'_, '_>, note: &ItemNote, name: &mut ObjectName) {
-    let parts = match (note.relation, note.catalog_view) {
-        (Some(id), _) => {
-            identifier.uses.entry(id).or_default();
-            identifier.relations.insert(note.label, id);
-            vec![quoted(RELATION_MARK), quoted(id.to_string())]
-        }
-        (None, Some((schema, name))) => vec![quoted(schema), quoted(name)],
-        (None, None) => {
-            let last = name.0.last().and_then(|part| part.as_ident());
-            vec![quoted(last.map(braid_sql::fold).unwrap_or_default())]
-        }
-    };
-    *name = ObjectName::from(parts);
-}
-
-fn identify_table_arguments(
-    identifier: &mut Identifier<'_, '_>,
-    name: &ObjectName,
-    args: &[FunctionArg],
-) -> Result<Vec<FunctionArg>> {
-    if let Some(note) = identifier.notes.routine(name) {
-        return identify_routine_arguments(identifier, note, args);
-    }
-    let mut list = Vec::with_capacity(args.len());
-    for arg in args {
-        let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = arg else {
-            return Err(unstorable(arg));
-        };
-        list.push(e);
-    }
-    let name = name.0.last().and_then(|part| part.as_ident());
-    let name = name.map(braid_sql::fold).unwrap_or_default();
-    let args = identify_typed_arguments(identifier, &name, &list)?;
-    Ok(args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect())
-}
-
-/// Puts the number of a function of a user in the place of its name.
-fn identify_called(
-    identifier: &mut Identifier<'_, '_>,
-    written: &ObjectName,
-    name: &mut ObjectName,
-) {
-    if let Some(note) = identifier.notes.routine(written) {
-        *name = identify_routine(identifier, note);
-    }
-}
-
 /// Notes that the query reads a column.
 pub(crate) fn use_column(identifier: &mut Identifier<'_, '_>, column: ItemColumn) {
     let is_system = matches!(column.1, TABLE_OID_COLUMN | PLACE_COLUMN);
@@ -564,35 +403,4 @@ fn plain_alias(alias: &TableAlias) -> TableAlias {
         column.name = quoted(braid_sql::fold(&column.name));
     }
     result
-}
-
-fn written(alias: Option<&TableAlias>) -> Option<String> {
-    alias.map(|alias| braid_sql::fold(&alias.name))
-}
-
-fn listed(alias: Option<&TableAlias>) -> Vec<String> {
-    let columns = alias.into_iter().flat_map(|alias| &alias.columns);
-    columns.map(|column| braid_sql::fold(&column.name)).collect()
-}
-
-/// The names of an item's columns.
-fn names_of(note: &ItemNote) -> Vec<String> {
-    note.columns.iter().map(|(name, _)| name.clone()).collect()
-}
-
-/// A function in FROM always shows its name and those of its columns.
-fn function_label(note: &ItemNote, alias: Option<&TableAlias>, name: &ObjectName) -> TableAlias {
-    let last = name.0.last().and_then(|part| part.as_ident());
-    let name = written(alias).or_else(|| last.map(braid_sql::fold));
-    label(note.label, name, names_of(note))
-}
-
-/// Whether an item is a function with `AS t (a int, b text)`.
-fn has_column_definitions(factor: &TableFactor) -> bool {
-    use TableFactor::{Function, Table, TableFunction};
-    let (Table { alias, .. } | Function { alias, .. } | TableFunction { alias, .. }) = factor
-    else {
-        return false;
-    };
-    alias.iter().flat_map(|alias| &alias.columns).any(|column| column.data_type.is_some())
 }

@@ -5,7 +5,7 @@ use braid_sql::ast::{Expr as Ast, Ident, ObjectName, ObjectNamePart};
 use braid_types::{Result, SqlType};
 
 use super::comparisons::{custom_like, identify_quantified};
-use super::exprs::{boxed, identify_all, identify_known, not, unnested};
+use super::exprs::{boxed, identify_all, identify_known, identify_name, not, unnested};
 use super::functions::{identify_call, identify_syntax_arguments};
 use super::literals::{identify_literal, identify_modified_literal};
 use super::queries::identify_query;
@@ -16,6 +16,7 @@ use crate::collate::collation_named;
 /// Subqueries, quantified comparisons, and functions with a syntax of their own.
 pub(crate) fn identify_other(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {
     Ok(match e {
+        Ast::QualifiedWildcard(..) => identify_name(identifier, e)?,
         Ast::Subquery(query) => Ast::Subquery(Box::new(identify_query(identifier, query)?)),
         Ast::Exists { subquery, negated } => {
             let subquery = Box::new(identify_query(identifier, subquery)?);

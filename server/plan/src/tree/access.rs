@@ -222,3 +222,14 @@ impl Bound {
         can_fail
     }
 }
+
+/// Where the rows are dropped that OFFSET skips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkippedRows {
+    /// By the limit itself.
+    Here,
+    /// By the scan below ([`Access::offset`]).
+    Below,
+    /// By another limit above, so that what is between the two is computed for them.
+    Above,
+}

@@ -9,7 +9,8 @@ use braid_builtins::{SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
+pub use super::access::SkippedRows;
+use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
@@ -439,8 +440,8 @@ pub struct Limit {
     pub limit: Option<Expr>,
     /// OFFSET
     pub offset: Option<Expr>,
-    /// The scan below skips the rows of OFFSET ([`Access::offset`]).
-    pub skips_below: bool,
+    /// Where the rows of OFFSET are dropped.
+    pub skipped: SkippedRows,
     /// WITH TIES: rows equal in these keys to the last one stay.
     pub ties: Vec<Expr>,
 }

@@ -2,8 +2,8 @@
 
 use braid_types::Result;
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select,
-    TableFactor, TableWithJoins,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint,
+    JoinOperator, ObjectName, Select, TableFactor, TableSampleKind, TableWithJoins,
 };
 
 use super::calls::{print_called, print_function_name};
@@ -140,7 +140,31 @@ fn print_factor(printer: &mut Printer<'_>, factor: &TableFactor) -> Result<()> {
         }
         other => return Err(unprintable(other)),
     }
-    print_alias(printer, factor)
+    print_alias(printer, factor)?;
+    match factor {
+        TableFactor::Table { sample: Some(sample), .. } => print_sample(printer, sample),
+        _ => Ok(()),
+    }
+}
+
+fn print_sample(printer: &mut Printer<'_>, sample: &TableSampleKind) -> Result<()> {
+    let Some(sample) = crate::table_sample(sample) else { return Err(unprintable("TABLESAMPLE")) };
+    printer.push(" TABLESAMPLE ");
+    printer.push(sample.method);
+    printer.push(" (");
+    for (place, e) in sample.args.into_iter().enumerate() {
+        if place > 0 {
+            printer.push(", ");
+        }
+        print_expr(printer, e)?;
+    }
+    printer.push(")");
+    if let Some(seed) = sample.seed {
+        printer.push(" REPEATABLE (");
+        print_expr(printer, seed)?;
+        printer.push(")");
+    }
+    Ok(())
 }
 
 fn print_table_call(
@@ -149,6 +173,9 @@ fn print_table_call(
     args: &[FunctionArg],
     ordinality: bool,
 ) -> Result<()> {
+    if crate::is_rows_from(name) {
+        return print_rows_from(printer, args, ordinality);
+    }
     if !print_called(printer, name)? {
         let name = name.0.last().and_then(|part| part.as_ident());
         print_function_name(printer, name.map_or("", |ident| &ident.value));
@@ -167,6 +194,29 @@ fn print_table_call(
     if ordinality {
         printer.push(" WITH ORDINALITY");
     }
+    Ok(())
+}
+
+/// `ROWS FROM(f(…), g(…))`
+fn print_rows_from(
+    printer: &mut Printer<'_>,
+    calls: &[FunctionArg],
+    ordinality: bool,
+) -> Result<()> {
+    printer.push("ROWS FROM(");
+    for (place, call) in calls.iter().enumerate() {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(function))) = call else {
+            return Err(unprintable(call));
+        };
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(unprintable(call));
+        };
+        if place > 0 {
+            printer.push(", ");
+        }
+        print_table_call(printer, &function.name, &list.args, false)?;
+    }
+    printer.push(if ordinality { ") WITH ORDINALITY" } else { ")" });
     Ok(())
 }
 

@@ -1,10 +1,14 @@
 //! `GROUP BY DISTINCT …` and `GROUP BY ALL …`, which sqlparser lacks.
 //!
 //! `GROUP BY DISTINCT a, b` becomes `GROUP BY "\u{1}distinct", a, b`; ALL is what holds without it.
+//!
+//! In ROLLUP, CUBE and GROUPING SETS sqlparser takes a parenthesis for that of a list. An element
+//! that only begins with one, or that is a query, gets another: `ROLLUP (((SELECT 1)))`.
 
 use sqlparser::ast::{Expr, Ident};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::sample::closing;
 use super::words::word;
 use crate::lex::tokens::word_token;
 
@@ -47,4 +51,56 @@ pub(crate) fn quantifier(
         out.push(TokenWithSpan { token: Token::Comma, span });
     }
     Some(at + 1)
+}
+
+/// The parentheses that elements of ROLLUP, CUBE and GROUPING SETS get.
+#[derive(Default)]
+pub(crate) struct Wraps {
+    opening: Vec<usize>,
+    closing: Vec<usize>,
+}
+
+impl Wraps {
+    /// Puts the parentheses that belong before the token at `at`.
+    pub(crate) fn put(
+        &mut self,
+        tokens: &[TokenWithSpan],
+        at: usize,
+        out: &mut Vec<TokenWithSpan>,
+    ) {
+        let Some(token) = tokens.get(at) else { return };
+        let begins_group = matches!(word(Some(token)), Some("rollup" | "cube" | "sets"));
+        if begins_group && let Some(end) = closing(tokens, at + 1) {
+            self.find(tokens, at + 2, end);
+        }
+        let span = token.span;
+        if self.closing.contains(&at) {
+            out.push(TokenWithSpan { token: Token::RParen, span });
+        }
+        if self.opening.contains(&at) {
+            out.push(TokenWithSpan { token: Token::LParen, span });
+        }
+    }
+
+    /// Finds the elements of a list that need parentheses. The list ends at `end`.
+    fn find(&mut self, tokens: &[TokenWithSpan], from: usize, end: usize) {
+        let mut start = from;
+        while start < end {
+            let mut at = start;
+            while at < end && tokens[at].token != Token::Comma {
+                at = closing(tokens, at).map_or(at, |close| close.min(end - 1)) + 1;
+            }
+            if let Some(close) = closing(tokens, start)
+                && (close + 1 < at || begins_query(word(tokens.get(start + 1))))
+            {
+                self.opening.push(start);
+                self.closing.push(at);
+            }
+            start = at + 1;
+        }
+    }
+}
+
+fn begins_query(word: Option<&str>) -> bool {
+    matches!(word, Some("select" | "with" | "values" | "table"))
 }

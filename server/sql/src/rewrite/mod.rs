@@ -1,6 +1,7 @@
 //! The pass between lexer and parser, and the shape of the trees that come out.
 
 pub(crate) mod exclusion;
+pub(crate) mod fetch;
 pub(crate) mod from_items;
 pub(crate) mod grouping;
 pub(crate) mod parenthesized;
@@ -8,4 +9,5 @@ pub(crate) mod recursion;
 pub(crate) mod sample;
 pub(crate) mod shape;
 pub(crate) mod tokens;
+pub(crate) mod typed_literals;
 pub(crate) mod words;

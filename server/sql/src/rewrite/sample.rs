@@ -46,6 +46,21 @@ pub fn table_sample(sample: &TableSampleKind) -> Option<TableSample<'_>> {
     (is_repeatable || mark == SAMPLE).then(|| TableSample { method, args: args.collect(), seed })
 }
 
+/// The numbers of a clause: the seed, if it has one, then the arguments.
+pub fn sample_numbers_mut(sample: &mut TableSampleKind) -> Vec<&mut Expr> {
+    let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
+        sample;
+    let quantity = sample.quantity.as_mut().map(|quantity| &mut quantity.value);
+    let Some(Expr::Function(function)) = quantity else { return Vec::new() };
+    let FunctionArguments::List(list) = &mut function.args else { return Vec::new() };
+    // The method stands before them.
+    let numbers = list.args.iter_mut().skip(1).filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
+        _ => None,
+    });
+    numbers.collect()
+}
+
 /// Rewrites `TABLESAMPLE` at `at`; returns where to go on. What has another form is left for the
 /// parser, which reports it.
 pub(crate) fn rewrite_sample(
@@ -86,7 +101,7 @@ pub(crate) fn rewrite_sample(
 }
 
 /// Where the parenthesis closes that opens at `open`.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     if tokens.get(open)?.token != Token::LParen {
         return None;
     }

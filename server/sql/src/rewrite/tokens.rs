@@ -5,13 +5,14 @@
 //! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
 //! - `FROM ONLY t` becomes `FROM t` with a mark that [`is_only`] finds;
 //! - `SELECT` without columns gets one that is taken away behind the parser;
-//! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
+//! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`: [`super::fetch`];
+//! - `pg_catalog.int4 '7'`: [`super::typed_literals`];
 //! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
 //!   for an interval, but its type is that of the ordering column;
 //! - `(row).*` becomes `row.*`;
 //! - `TABLESAMPLE …`: [`super::sample`];
 //! - `EXCLUDE …` of a window frame: [`super::exclusion`];
-//! - `GROUP BY DISTINCT …`: [`super::grouping`];
+//! - `GROUP BY DISTINCT …` and `ROLLUP ((SELECT …))`: [`super::grouping`];
 //! - `SEARCH …` and `CYCLE …`: [`super::recursion`];
 //! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
 //! - `SUBSTRING(a SIMILAR b ESCAPE c)` becomes `SUBSTRING(a FROM b FOR c)`, and `row.*::t` becomes
@@ -27,10 +28,11 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
 
+use super::fetch::{end_fetch, fetch_expression};
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{follows_into, follows_reindex, is_word, position, word};
-use super::{exclusion, from_items, grouping, recursion};
+use super::{exclusion, from_items, grouping, recursion, typed_literals};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
 use crate::limits;
@@ -75,7 +77,8 @@ impl Counts {
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
             "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following"
-            | "exclude" | "rows" | "tablesample" | "search" | "cycle" | "similar" => return true,
+            | "exclude" | "rows" | "rollup" | "cube" | "sets" | "tablesample" | "search"
+            | "cycle" | "similar" => return true,
             _ => {}
         }
         false
@@ -121,6 +124,9 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
                 survey.rewrite |= counts.word(&word.value)
                     || word.value == "as" && from_items::may_precede_as(previous)
                     || grouping::may_be_quantifier(&word.value, previous);
+            }
+            token if typed_literals::is_string(token) => {
+                survey.rewrite |= typed_literals::may_precede(previous);
             }
             _ => {}
         }
@@ -202,8 +208,10 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     let mut inserting = false;
     // Where `ROWS ONLY` or `ROWS WITH TIES` stands that is to be rewritten.
     let mut rows_only = None;
+    let mut wraps = grouping::Wraps::default();
     while let Some(token) = tokens.get(at) {
         let span = token.span;
+        wraps.put(&tokens, at, &mut out);
         match word(Some(token)) {
             // `SELECT … INTO TABLE t`
             Some("table") if !inserting && follows_into(&out) => {}
@@ -272,6 +280,9 @@ fn other_form(
     }
     if whole_row(tokens, at, out) {
         return Ok(Some(at + 1));
+    }
+    if let Some(end) = typed_literals::rewrite(tokens, at, out) {
+        return Ok(Some(end));
     }
     match word(tokens.get(at)) {
         Some("as") => return from_items::alias(tokens, at, out),
@@ -390,44 +401,6 @@ fn frame_offset(
         }
     }
     None
-}
-
-/// Where `ROWS ONLY` or `ROWS WITH TIES` stands after `FETCH FIRST (…)` at `at`, if that is there.
-fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
-    let ahead = |n: usize| word(tokens.get(n));
-    if !matches!(ahead(at + 1), Some("first" | "next"))
-        || tokens.get(at + 2)?.token != Token::LParen
-    {
-        return None;
-    }
-    let mut depth = 0;
-    let length = tokens[at + 2..].iter().position(|token| {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
-    let end = at + 3 + length;
-    let with_ties = ahead(end + 1) == Some("with") && ahead(end + 2) == Some("ties");
-    let is_end = with_ties || ahead(end + 1) == Some("only");
-    (is_end && matches!(ahead(end), Some("row" | "rows"))).then_some(end)
-}
-
-/// Ends a count of FETCH that has become one of LIMIT, and gives the number of tokens read.
-///
-/// `LIMIT (…) FETCH FIRST ROWS WITH TIES` keeps the ties: the count stands in LIMIT.
-fn end_fetch(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> usize {
-    if word(tokens.get(at + 1)) == Some("only") {
-        return 2;
-    }
-    if let Some(token) = tokens.get(at) {
-        let added =
-            |name: &str| TokenWithSpan { token: word_token(name.into(), None), span: token.span };
-        out.extend([added("fetch"), added("first"), token.clone()]);
-    }
-    1
 }
 
 /// Whether the tokens end with `TRIM (` or with it and LEADING, TRAILING or BOTH.

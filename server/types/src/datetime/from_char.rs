@@ -375,7 +375,8 @@ impl Found {
         }
         let mut year = self.year.or(self.iso_year);
         if year.is_none() {
-            year = self.century.map(|century| (century - 1) * 100 + 1);
+            let century = self.century.filter(|century| *century != 0);
+            year = century.map(|century| first_year(century, self.before_christ));
         }
         let year = match year {
             // Without a year: 1 BC.
@@ -501,4 +502,14 @@ pub fn to_date(text: &str, template: &str) -> Result<i32> {
     }
     let message = format!("date out of range: \"{text}\"");
     Err(Error::new(SqlState::DatetimeFieldOverflow, message))
+}
+
+/// The first year of a century, as a field for years would have it. Centuries before Christ are
+/// negative or marked by BC.
+fn first_year(century: i64, before_christ: bool) -> i64 {
+    match (century > 0, before_christ) {
+        (true, false) => (century - 1) * 100 + 1,
+        (false, true) if century < 0 => (century + 1) * 100 - 1,
+        _ => century * 100,
+    }
 }

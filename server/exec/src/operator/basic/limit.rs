@@ -1,6 +1,6 @@
 //! LIMIT, OFFSET and WITH TIES.
 
-use braid_plan::{Expr, Limit};
+use braid_plan::{Expr, Limit, SkippedRows};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -14,8 +14,8 @@ pub struct LimitOperator {
     input: BoxedOperator,
     limit: Option<Expr>,
     offset: Option<Expr>,
-    /// The scan below skips the rows of OFFSET.
-    skips_below: bool,
+    /// Where the rows of OFFSET are dropped.
+    skipped: SkippedRows,
     ties: Exprs,
     /// The form in which ties are compared.
     form: KeyForm,
@@ -58,7 +58,7 @@ impl LimitOperator {
             input,
             limit: node.limit.clone(),
             offset: node.offset.clone(),
-            skips_below: node.skips_below,
+            skipped: node.skipped,
             ties: Exprs::new(node.ties.clone()),
             form: KeyForm::of_exprs(&node.ties),
             evaluator,
@@ -74,8 +74,17 @@ impl LimitOperator {
         if !self.started {
             self.started = true;
             let skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?;
-            self.skip = skip.filter(|_| !self.skips_below).unwrap_or(0);
-            self.remaining = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+            let skip = skip.unwrap_or(0);
+            let limit = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+            (self.skip, self.remaining) = match self.skipped {
+                SkippedRows::Here => (skip, limit),
+                SkippedRows::Below => (0, limit),
+                SkippedRows::Above => {
+                    let taken =
+                        |limit: u64| if limit == 0 { 0 } else { limit.saturating_add(skip) };
+                    (0, limit.map(taken))
+                }
+            };
             self.done = self.remaining == Some(0);
         }
         while !self.done {

@@ -32,6 +32,9 @@ pub(crate) struct Arguments<'q> {
 pub(crate) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {
     let FunctionArguments::List(list) = args else { return Ok(Arguments::default()) };
     let mut result = listed(&list.args)?;
+    if result.star && list.duplicate_treatment.is_some() {
+        return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
+    }
     result.distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
     for clause in &list.clauses {
         match clause {
@@ -195,7 +198,9 @@ pub(crate) fn bind_row_items(
     let mut items = Vec::with_capacity(list.len());
     for ast in list {
         match ast.as_ref() {
-            Ast::QualifiedWildcard(name, _) => items.extend(columns_of(binder, name, cx)?),
+            star @ Ast::QualifiedWildcard(name, _) => {
+                items.extend(columns_of(binder, (star, name), cx)?);
+            }
             ast => items.push(bind_expr(binder, ast, cx)?),
         }
     }

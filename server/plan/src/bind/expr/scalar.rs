@@ -1,11 +1,14 @@
 //! Scalar expressions: one arm a syntactic form; functions and subqueries have files of their own.
 
+use std::borrow::Cow;
+
 use braid_sql::ast::{
     self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
+use super::arguments::bind_row_items;
 use super::function::{bind_function, keyword_value};
 use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to};
@@ -129,10 +132,10 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             Ok(case)
         }
         Ast::Function(function) => bind_function(binder, function, cx),
-        Ast::QualifiedWildcard(name, _) => table_row(binder, name, cx),
+        Ast::QualifiedWildcard(name, _) => table_row(binder, (ast, name), cx),
         Ast::Tuple(items) => {
-            let items = bind_exprs(binder, items, cx)?;
-            bind_row(items)
+            let items: Vec<Cow<'_, Ast>> = items.iter().map(Cow::Borrowed).collect();
+            bind_row(bind_row_items(binder, &items, cx)?)
         }
         Ast::Array(array) => bind_array(binder, &array.elem, cx),
         Ast::Collate { expr, collation } => mark(bind_expr(binder, expr, cx)?, binder, collation),

@@ -16,6 +16,7 @@ use crate::bind::from::system_columns::with_keys;
 use crate::bind::query::ordered::{BoundQuery, bind_query};
 use crate::bind::scope::columns::Scope;
 use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION, OuterQuery, SharedSubquery};
+use crate::bind::scope::names::begins_with_star;
 use crate::bind::{Binder, TypeNames, sql_type_of};
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 
@@ -117,9 +118,13 @@ fn bind_scalar_subquery(
     query: &Query,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
+    let syntax = query;
     let query = bind_subquery(binder, query, cx)?;
     if query.columns.len() != 1 {
         return Err(Error::new(SqlState::SyntaxError, "subquery must return only one column"));
+    }
+    if begins_with_star(&syntax.body) {
+        binder.star_names.insert(syntax.to_string(), query.columns[0].name.clone());
     }
     let ty = query.columns[0].ty.clone();
     Ok(subquery_expr(binder, query, SubqueryKind::Scalar, ty))

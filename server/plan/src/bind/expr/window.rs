@@ -18,7 +18,8 @@ use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
 use crate::bind::refusals::NotAllowedIn;
 use crate::bind::routine::find_aggregate;
-use crate::bind::scope::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
+use crate::bind::scope::columns::Scopes;
+use crate::bind::scope::context::{Collector, ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
 use crate::bind::scope::windows::{BoundWindow, NamedWindows, SharedWindow};
 use crate::rules::walk;
 use crate::tree::expr::Expr;
@@ -157,6 +158,10 @@ pub(crate) fn bind_window_function(
                 .zip(&window.arg_types)
                 .map(|(arg, ty)| coerce_argument(binder, arg, ty))
                 .collect::<Result<Vec<_>>>()?;
+            if filter.is_some() {
+                let what = "FILTER is not implemented for non-aggregate window functions";
+                return Err(Error::new(SqlState::FeatureNotSupported, what));
+            }
             (WindowFunction::Named(window.kind), args, window.returns)
         } else if let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? {
             check_star(name, arguments)?;
@@ -177,6 +182,30 @@ pub(crate) fn bind_window_function(
         collector.windows.push(BoundWindow { slot, partition, order, call });
     }
     Ok(Expr::Column(slot, returns))
+}
+
+/// Binds the windows of a WINDOW clause, also those that no call uses, for their faults and for
+/// notes on them.
+pub(crate) fn check_windows(
+    binder: &mut Binder<'_>,
+    definitions: &[NamedWindowDefinition],
+    scopes: Scopes<'_>,
+) -> Result<()> {
+    for NamedWindowDefinition(name, _) in definitions {
+        let window = binder.windows.get(&braid_sql::fold(name)).cloned();
+        let Some(window) = window else { continue };
+        let mut collector = Collector { allow_aggregates: true, ..Collector::default() };
+        let mut cx = ExprCx { scopes, clause: IN_WINDOW, collector: Some(&mut collector) };
+        let frame = window.window_frame.as_ref();
+        let spec = WindowParts { partition: &window.partition_by, order: &window.order_by, frame };
+        for e in bind_exprs(binder, spec.partition, &mut cx)? {
+            super::operators::check_equality(&e.ty())?;
+        }
+        let order: Vec<&OrderByExpr> = spec.order.iter().collect();
+        let order = bind_sort_keys(binder, &order, &mut cx)?;
+        bind_frame(binder, &spec, &order, &mut cx)?;
+    }
+    Ok(())
 }
 
 /// The window of the WINDOW clause that a call names.

@@ -1,10 +1,13 @@
 //! Aliases of the items of FROM, and the names that they give to columns.
 
+use braid_catalog::View;
 use braid_sql::ast::TableAlias;
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
 use crate::bind::scope::columns::Scope;
+use crate::context::OutputColumn;
+use crate::tree::expr::Slot;
 
 /// The name that columns of an item have before them.
 pub(crate) fn shown_name(binder: &Binder<'_>, alias: &TableAlias) -> String {
@@ -48,4 +51,24 @@ pub(crate) fn rename_columns(scope: &mut Scope, alias: &TableAlias) -> Result<()
         column.name = braid_sql::fold(&name.name);
     }
     Ok(())
+}
+
+/// The columns of a view among those that its query gives. A query that is kept as it was written
+/// gives more once a table has got another column: then names show which the view has.
+pub(super) fn kept_slots(columns: &[OutputColumn], slots: Vec<Slot>, view: &View) -> Vec<Slot> {
+    if view.stored.is_some() || slots.len() <= view.columns.len() {
+        return slots;
+    }
+    let mut kept = Vec::with_capacity(view.columns.len());
+    // A table's new column stands behind its others, so the last one of a name is the old one.
+    let mut found = columns.iter().zip(&slots).rev();
+    for (name, _) in view.columns.iter().rev() {
+        match found.find(|(column, _)| column.name == *name) {
+            Some((_, slot)) => kept.push(*slot),
+            // The view's columns have names of their own.
+            None => return slots,
+        }
+    }
+    kept.reverse();
+    kept
 }

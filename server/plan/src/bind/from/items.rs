@@ -10,7 +10,7 @@ use braid_sql::ast::{
 use braid_sql::{UsingColumn, is_only};
 use braid_types::{Error, Result, SqlState};
 
-use super::aliases::{rename_columns, rename_item_columns, shown_name};
+use super::aliases::{kept_slots, rename_columns, rename_item_columns, shown_name};
 use super::presence::mark_sides;
 use super::privileges::{check_select, check_some_column, narrow};
 use super::range_table::enter_range;
@@ -501,9 +501,8 @@ pub(crate) fn expand_view(
     let bound = bind_query(&mut inner, &query, None)?;
     binder.lead_from(inner);
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
-    for (slot, (place, (name, ty))) in
-        bound.node.slots().into_iter().zip(view.columns.iter().enumerate())
-    {
+    let slots = kept_slots(&bound.columns, bound.node.slots(), view);
+    for (slot, (place, (name, ty))) in slots.into_iter().zip(view.columns.iter().enumerate()) {
         scope.columns.push(ScopeColumn {
             origin: (view.id, place as u16 + 1),
             ..plain_column(alias, name, slot, ty.clone())

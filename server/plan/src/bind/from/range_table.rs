@@ -8,9 +8,11 @@ use crate::bind::Binder;
 use crate::bind::expr::scalar::{bind_expr, read_column};
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::system_columns::{refuse_own_row, stored_system_column};
+use crate::bind::note_taking::note_row_star;
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::first_part;
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::variable;
@@ -246,7 +248,7 @@ pub(crate) fn fields_of(record: &Expr) -> Result<Vec<(String, Expr)>> {
 /// `t.*` as one value: the whole row.
 pub(crate) fn table_row(
     binder: &mut Binder<'_>,
-    name: &ObjectName,
+    (ast, name): (&Ast, &ObjectName),
     cx: &ExprCx<'_, '_>,
 ) -> Result<Expr> {
     if let Some(record) = variable_row(binder, name, &cx.scopes)? {
@@ -255,6 +257,9 @@ pub(crate) fn table_row(
     let parts = name_parts(name);
     let (schema, table) = table_name(binder, &parts, None)?;
     let scope = scope_of_table(binder, &cx.scopes, schema, table)?;
+    if let Some(column) = scope.columns_of(schema, table).next() {
+        binder.note_name(ast, Reference::Row(column.item.0));
+    }
     refuse_own_row(cx.clause)?;
     whole_row(binder, scope, (schema, table))
 }
@@ -262,13 +267,14 @@ pub(crate) fn table_row(
 /// `t.*` as the columns of the table.
 pub(crate) fn columns_of(
     binder: &mut Binder<'_>,
-    name: &ObjectName,
+    (ast, name): (&Ast, &ObjectName),
     cx: &ExprCx<'_, '_>,
 ) -> Result<Vec<Expr>> {
     if let Some(record) = variable_row(binder, name, &cx.scopes)? {
         return Ok(fields_of(&record)?.into_iter().map(|(_, field)| field).collect());
     }
     let columns = named_columns(binder, name, &cx.scopes)?;
+    note_row_star(binder, ast, &columns);
     columns.into_iter().map(|column| read_column(binder, column)).collect()
 }
 

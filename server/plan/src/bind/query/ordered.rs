@@ -19,7 +19,9 @@ use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::places::start_of;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With};
+use crate::tree::node::{
+    Distinct, Limit, LockWait, Node, Project, SkippedRows, Sort, SortKey, Values, With,
+};
 
 /// A bound query: its plan and the columns of its result, one a slot of the plan.
 pub struct BoundQuery {
@@ -143,7 +145,7 @@ fn sort_output(
 
 fn bind_limit(
     binder: &mut Binder<'_>,
-    mut node: Node,
+    node: Node,
     query: &Query,
     parent: Option<&Scopes<'_>>,
 ) -> Result<Node> {
@@ -196,17 +198,40 @@ fn bind_limit(
     if limit.is_none() && offset.is_none() {
         return Ok(node);
     }
-    // What is volatile is not computed for rows that the limit leaves out.
-    let volatile = |project: &Project| project.exprs.iter().any(|(_, e)| e.is_volatile());
-    if let Node::Project(project) = &mut node
-        && (!ties.is_empty() || (offset.is_none() && volatile(project)))
-    {
-        let input = std::mem::replace(&mut project.input, Node::one_row());
-        project.input =
-            Node::Limit(Box::new(Limit { input, limit, offset, skips_below: false, ties }));
-        return Ok(node);
+    Ok(limited(node, limit, offset, ties))
+}
+
+/// LIMIT and OFFSET over a query. What is volatile is computed for the rows that OFFSET skips, but
+/// not for those behind the last one:
+///
+/// ```text
+///   LIMIT 2 OFFSET 3     Limit (skips 3) ── Project nextval(…) ── Limit (first 2 + 3) ── …
+/// ```
+fn limited(mut node: Node, limit: Option<Expr>, offset: Option<Expr>, ties: Vec<Expr>) -> Node {
+    let skipped = SkippedRows::Here;
+    let Node::Project(project) = &mut node else {
+        return Node::Limit(Box::new(Limit { input: node, limit, offset, skipped, ties }));
+    };
+    let is_counted = project.exprs.iter().any(|(_, e)| e.is_volatile());
+    // An offset that is volatile cannot be computed twice.
+    let is_steady = offset.as_ref().is_none_or(|offset| !offset.is_volatile());
+    if ties.is_empty() && !(is_counted && is_steady && limit.is_some()) {
+        return Node::Limit(Box::new(Limit { input: node, limit, offset, skipped, ties }));
     }
-    Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, skips_below: false, ties })))
+    let above = offset.clone().filter(|_| is_counted && is_steady);
+    let skipped = if above.is_some() { SkippedRows::Above } else { SkippedRows::Here };
+    let input = std::mem::replace(&mut project.input, Node::one_row());
+    project.input = Node::Limit(Box::new(Limit { input, limit, offset, skipped, ties }));
+    match above {
+        Some(offset) => Node::Limit(Box::new(Limit {
+            input: node,
+            limit: None,
+            offset: Some(offset),
+            skipped: SkippedRows::Here,
+            ties: Vec::new(),
+        })),
+        None => node,
+    }
 }
 
 /// The count of FETCH. Beside WITH TIES, a count that is no number stands in LIMIT.

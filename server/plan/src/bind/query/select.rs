@@ -32,7 +32,7 @@ use crate::bind::from::range_table::{
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
-use crate::bind::scope::names::{alias_name, column_name};
+use crate::bind::scope::names::{alias_name, item_name};
 use crate::bind::scope::notes::StarColumn;
 use crate::bind::scope::places::bind_condition;
 use crate::context::OutputColumn;
@@ -120,6 +120,7 @@ fn bind_select_list(
         }
         None => None,
     };
+    window::check_windows(binder, &select.named_window, scopes)?;
     let mut group = bind_group_by(binder, &select.group_by, &items, scopes, &mut collector)?;
     group.since = since;
     let keys = order_keys(binder, order, &items, scopes, &mut collector)?;
@@ -220,7 +221,7 @@ fn bind_items(
                 let expr = bind_expr(binder, ast, &mut cx)?;
                 let name = match item {
                     SelectItem::ExprWithAlias { alias, .. } => alias_name(alias)?,
-                    _ => column_name(ast),
+                    _ => item_name(ast, &binder.star_names),
                 };
                 items.push(bind_written_item(binder, name, ast, expr, scope)?);
             }

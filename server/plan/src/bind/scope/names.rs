@@ -1,7 +1,9 @@
 //! Aliases, the length of FROM, and the names of result columns whose expressions have no alias.
 
+use std::collections::HashMap;
+
 use braid_sql::ast::{
-    BinaryOperator, Expr as Ast, Ident, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    BinaryOperator, Expr as Ast, Ident, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
 use braid_types::{Error, Result, SqlState};
 
@@ -111,6 +113,33 @@ pub fn column_name(ast: &Ast) -> String {
         }
         Ast::Subquery(query) => first_name(&query.body),
         _ => "?column?".to_owned(),
+    }
+}
+
+/// The name of an item of a select list without an alias. `stars` are the names that `*` gives to
+/// subqueries, by their text.
+pub fn item_name(ast: &Ast, stars: &HashMap<String, String>) -> String {
+    fn inner(ast: &Ast) -> Option<&Query> {
+        match ast {
+            Ast::Nested(e) | Ast::Collate { expr: e, .. } | Ast::Cast { expr: e, .. } => inner(e),
+            Ast::Subquery(query) if begins_with_star(&query.body) => Some(&**query),
+            _ => None,
+        }
+    }
+    let named = inner(ast).and_then(|query| stars.get(&query.to_string()).cloned());
+    named.unwrap_or_else(|| column_name(ast))
+}
+
+/// Whether the first item of a query's select list is a `*`.
+pub(crate) fn begins_with_star(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => matches!(
+            select.projection.first(),
+            Some(SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+        ),
+        SetExpr::SetOperation { left, .. } => begins_with_star(left),
+        SetExpr::Query(query) => begins_with_star(&query.body),
+        _ => false,
     }
 }
 

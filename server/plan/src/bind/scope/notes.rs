@@ -97,6 +97,8 @@ pub struct Notes {
     pub(crate) stars: HashMap<usize, Vec<StarColumn>>,
     pub(crate) places: HashMap<usize, usize>,
     pub(crate) routines: HashMap<usize, RoutineNote>,
+    /// The names that `*` gives to scalar subqueries, by their text.
+    pub(crate) star_names: HashMap<String, String>,
     /// WINDOW clauses: the definitions as they were bound.
     pub windows: HashMap<usize, super::windows::SharedWindow>,
 }
@@ -125,6 +127,19 @@ impl Notes {
     pub fn field(&self, label: u32, name: &str) -> Option<ItemColumn> {
         let (_, number) = self.rows.get(&label)?.iter().find(|(known, _)| known == name)?;
         Some((label, *number))
+    }
+
+    /// The column of an item that has no other.
+    pub fn only_column(&self, label: u32) -> Option<ItemColumn> {
+        match self.rows.get(&label)?.as_slice() {
+            [(_, number)] => Some((label, *number)),
+            _ => None,
+        }
+    }
+
+    /// The columns that `t.*` stands for in a row constructor.
+    pub fn row_star(&self, item: &Ast) -> Option<&[StarColumn]> {
+        self.stars.get(&address(item)).map(Vec::as_slice)
     }
 
     /// The columns that USING or NATURAL merges.

@@ -13,7 +13,8 @@ use braid_types::{Datum, SqlType};
 use crate::Slot;
 use crate::tree::expr::Expr;
 use crate::tree::node::{
-    AggregateCall, AggregateNode, Join, JoinKind, Limit, Node, Project, Scan, Sort, SortKey,
+    AggregateCall, AggregateNode, Join, JoinKind, Limit, Node, Project, Scan, SkippedRows, Sort,
+    SortKey,
 };
 
 use super::first_rows::take_order;
@@ -61,7 +62,7 @@ fn first_row(
         input: Node::Sort(Box::new(sort)),
         limit: Some(Expr::Const(Datum::Int(1), SqlType::Int8)),
         offset: None,
-        skips_below: false,
+        skipped: SkippedRows::Here,
         ties: Vec::new(),
     };
     Some(Node::Aggregate(Box::new(AggregateNode {

@@ -2,7 +2,9 @@
 
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{JoinMethod, Limit, LimitHint, LockRows, Node, Scan, Sort, SortKey};
+use crate::tree::node::{
+    JoinMethod, Limit, LimitHint, LockRows, Node, Scan, SkippedRows, Sort, SortKey,
+};
 
 use super::first_rows::append_below;
 use super::index_order::{order_read, rewrite_below};
@@ -90,8 +92,14 @@ fn hand_down(mut limit: Limit) -> Node {
     }
     let is_fixed = |e: &Expr| matches!(e, Expr::Const(..) | Expr::Param(..));
     if limit.ties.is_empty() && limit.limit.iter().chain(&limit.offset).all(is_fixed) {
-        let page = Page { limit: limit.limit.clone(), offset: limit.offset.clone() };
-        limit.skips_below = page.hand_to(&mut limit.input);
+        let page = Page {
+            limit: limit.limit.clone(),
+            offset: limit.offset.clone(),
+            takes_skipped: limit.skipped == SkippedRows::Above,
+        };
+        if page.hand_to(&mut limit.input) {
+            limit.skipped = SkippedRows::Below;
+        }
     }
     Node::Limit(Box::new(limit))
 }
@@ -101,6 +109,8 @@ fn hand_down(mut limit: Limit) -> Node {
 struct Page {
     limit: Option<Expr>,
     offset: Option<Expr>,
+    /// The rows of OFFSET are wanted as well.
+    takes_skipped: bool,
 }
 
 impl Page {
@@ -127,6 +137,10 @@ impl Page {
             }
             Node::Sort(sort) if self.limit.is_some() => {
                 (sort.limit, sort.offset) = (self.limit, self.offset);
+                false
+            }
+            scan @ Node::Scan(_) if self.takes_skipped => {
+                self.hint(scan, true);
                 false
             }
             Node::Scan(scan) => {
