@@ -9,8 +9,9 @@ use braid_builtins::{SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
-pub use super::access::SkippedRows;
-use super::access::{Access, Bound, LimitHint, Reading, TermBound, TermCondition, TermSearch};
+pub use super::access::{
+    Access, Bound, LimitHint, Reading, SkippedRows, TermBound, TermCondition, TermSearch,
+};
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
     Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
