@@ -172,6 +172,7 @@ impl<'a> Lexer<'a> {
                 b'n' | b'N' if self.peek(1) == b'\'' => {
                     self.at += 1;
                     self.plain_string(start)?;
+                    self.make_national();
                 }
                 b'b' | b'B' if self.peek(1) == b'\'' => self.bit_string(start, false)?,
                 b'x' | b'X' if self.peek(1) == b'\'' => self.bit_string(start, true)?,
@@ -296,6 +297,15 @@ impl<'a> Lexer<'a> {
             self.escaped.iter_mut().for_each(|escaped| escaped.push(found.clone()));
         }
         self.push(Token::SingleQuotedString(strings::undouble(&pieces, '\'')), start)
+    }
+
+    /// Makes the last string one of the type `character`.
+    fn make_national(&mut self) {
+        if let Some(TokenWithSpan { token, .. }) = self.tokens.last_mut()
+            && let Token::SingleQuotedString(text) = token
+        {
+            *token = Token::NationalStringLiteral(std::mem::take(text));
+        }
     }
 
     fn escape_string(&mut self, start: usize) -> Result<()> {
