@@ -56,7 +56,7 @@ pub use registry::resolve::{
 pub use registry::tables::{
     all_aggregates, all_functions, all_set_functions, is_aggregate, makes_other_rows,
 };
+pub use registry::traits::{IndexTraits, SequenceTraits};
 pub use search::text_vector;
-pub use system::relations::{IndexTraits, SequenceTraits};
 pub use text_types::{COLLATION_VERSION, check_locale};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

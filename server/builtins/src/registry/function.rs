@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use braid_types::sql_type::AnyType;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlType};
 
-use crate::system::relations::{IndexTraits, SequenceTraits};
+use super::traits::{IndexTraits, SequenceTraits};
 
 /// What an argument may be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use braid_sql::quote_ident;
 use braid_types::SqlType;
 
-use crate::{Catalog, ExtensionSchema, Id, PG_CATALOG, SearchPath, virtual_schema_name};
+use crate::{Catalog, ExtensionSchema, Id, SearchPath, virtual_schema_name};
 
 /// An extension that is always there.
 pub struct Extension {
@@ -178,8 +178,12 @@ impl Extension {
 /// The lowest number of an object of users in PostgreSQL.
 const FIRST_OF_USERS: Id = 16_384;
 
-/// The schema of an extension, in quotes where needed: the one it was created in, else `public`.
-/// `None` if the path has it, so that names need no schema.
+/// The only schema that types and operators of extensions are found in by name.
+const PUBLIC_SCHEMA: &str = "public";
+
+/// The schema of an extension where names need it: `public`, unless it was created in another one.
+/// `None` if the path has it. Names have no schema where the extension is in another one: such a
+/// dump can be restored here.
 pub fn extension_schema(catalog: &Catalog, path: &SearchPath, extension: &str) -> Option<String> {
     let created = created_extensions(catalog, path.database).iter();
     let own = created.filter(|own| own.name == extension).map(|own| own.schema).next();
@@ -188,10 +192,10 @@ pub fn extension_schema(catalog: &Catalog, path: &SearchPath, extension: &str) -
             Some(name) => name.to_owned(),
             None => catalog.schema_name(id),
         },
-        None => "public".to_owned(),
+        None => PUBLIC_SCHEMA.to_owned(),
     };
-    let is_found = name == PG_CATALOG || path.names(true).any(|schema| schema == name);
-    (!is_found).then(|| quote_ident(&name))
+    let is_found = path.names(true).any(|schema| schema == name);
+    (name == PUBLIC_SCHEMA && !is_found).then(|| quote_ident(&name))
 }
 
 /// What `CREATE EXTENSION` has noted for a database.

@@ -304,22 +304,17 @@ pub(crate) fn add_table_constraint(
 ) -> Result<()> {
     let name = constraint.name.as_ref().map(fold);
     let start = braid_sql::offset_of(constraint.span);
-    // A column that is not there is shown by its constraint.
-    let placed = |error: Error| match error.state() {
-        SqlState::UndefinedColumn => error.position(start),
-        _ => error,
-    };
     match &constraint.kind {
         TableConstraintKind::PrimaryKey { columns, storing, rules } => {
             if table.primary_key().is_some() {
                 return Err(multiple_primary_keys(&table.name).position(start));
             }
             let spec = KeySpec::written(name, true, columns, storing);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec }).map_err(placed)?;
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec }).map_err(placed)?;
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         TableConstraintKind::UsingIndex { .. } => {
             return Err(Error::unsupported("USING INDEX"));

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::calls::print_function;
-use super::extensions::{shown_operator, type_prefix};
+use super::extensions::{operator, shown_operator, type_prefix};
 use super::items::print_name;
 use super::parens::{is_cast_simple, is_simple, unnested};
 use super::printer::{Entry, INDENT_ITEM, Printer, unprintable};
@@ -480,14 +480,6 @@ fn is_row(e: &Expr) -> bool {
         Expr::Tuple(_) => true,
         Expr::Function(function) => function.name.to_string().eq_ignore_ascii_case("row"),
         _ => false,
-    }
-}
-
-pub(super) fn operator(op: &BinaryOperator) -> String {
-    match op {
-        BinaryOperator::NotEq => "<>".to_owned(),
-        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
-        other => other.to_string(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
-use super::expr::operator;
 use super::parens::unnested;
 use super::printer::Printer;
 
@@ -26,6 +25,14 @@ pub(super) fn shown_operator(
     match extension.and_then(|extension| names.extension_schema(extension)) {
         Some(schema) => format!("OPERATOR({schema}.{symbol})"),
         None => symbol,
+    }
+}
+
+pub(super) fn operator(op: &BinaryOperator) -> String {
+    match op {
+        BinaryOperator::NotEq => "<>".to_owned(),
+        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+        other => other.to_string(),
     }
 }
 

@@ -87,7 +87,6 @@ pub fn parse(
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
         SqlType::Range(kind) => ranges(*kind, false, text, settings, now_micros)?,
         SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
-        // Any text is accepted, and nothing is kept of it.
         SqlType::Void => Datum::text(""),
         SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
     })
