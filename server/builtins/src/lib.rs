@@ -42,6 +42,7 @@ pub use names::procedures::{Operator, Procedure, arg_oid, operators, procedures}
 pub use names::pseudo_types::{PSEUDO_TYPES, PseudoType};
 pub use names::reg::{cast_reg, function_oid, is_reg_cast};
 pub use names::type_names::{row_array_type, row_type};
+pub use numbers::floats::seed_random;
 pub use registry::call::display;
 pub use registry::function::{
     Advisory, Arg, Call, Environment, Eval, Function, LargeObjectCall, Lookup, ObjectIdentity,
@@ -55,6 +56,7 @@ pub use registry::resolve::{
 pub use registry::tables::{
     all_aggregates, all_functions, all_set_functions, is_aggregate, makes_other_rows,
 };
+pub use registry::traits::{IndexTraits, SequenceTraits};
 pub use search::text_vector;
 pub use text_types::{COLLATION_VERSION, check_locale};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

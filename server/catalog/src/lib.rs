@@ -77,7 +77,10 @@ pub use virtual_table::{
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,
     virtual_table_by_oid, virtual_tables,
 };
-pub use virtual_table::{EXTENSIONS, Extension, created_extensions, is_extension_function};
+pub use virtual_table::{
+    EXTENSIONS, Extension, created_extensions, extension_schema, is_extension_function,
+    type_schema, uses_extension,
+};
 
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;

@@ -128,6 +128,16 @@ pub fn family_name(class: &OperatorClass) -> &'static str {
 }
 
 impl OperatorClass {
+    /// The extension that has it.
+    pub fn extension(&self) -> Option<&'static str> {
+        match self.name {
+            "citext_ops" => Some("citext"),
+            "btree_hstore_ops" | "gin_hstore_ops" => Some("hstore"),
+            "gin_trgm_ops" => Some("pg_trgm"),
+            _ => None,
+        }
+    }
+
     /// The class of that name.
     pub fn by_name(name: &str) -> Option<&'static OperatorClass> {
         OPERATOR_CLASSES.iter().find(|class| class.name == name)

@@ -186,7 +186,11 @@ impl<'c> Routines<'c> {
             Some(found) => {
                 format!("{}{brackets}", self.catalog.enums().text(path, found))
             }
-            None => ty.plain_name().to_owned(),
+            None => {
+                let prefix = path.and_then(|path| crate::type_schema(self.catalog, path, ty));
+                let prefix = prefix.map(|schema| format!("{schema}.")).unwrap_or_default();
+                format!("{prefix}{}", ty.plain_name())
+            }
         }
     }
 }

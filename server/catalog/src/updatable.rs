@@ -233,5 +233,5 @@ fn number_of(expr: &Expr, item: u32) -> Option<u16> {
     let of: u32 = of.value.parse().ok()?;
     let number: u16 = number.value.parse().ok()?;
     // System columns are none of the item's own.
-    (of == item && number < braid_sql::PLACE_COLUMN).then_some(number)
+    (of == item && number < braid_sql::DELETED_BY_COLUMN).then_some(number)
 }

@@ -115,6 +115,21 @@ impl Server {
             )
             .detail("User does not have CONNECT privilege."));
         }
+        if database.refuses_connections {
+            let name = &database.name;
+            let message = format!("database \"{name}\" is not currently accepting connections");
+            return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+        }
+        let of_database = || self.engine.sessions.count_of_database(&database.name);
+        if let Some(limit) = database.connection_limit
+            && !role.superuser
+            && usize::try_from(limit).is_ok_and(|limit| of_database() >= limit)
+        {
+            return Err(Error::new(
+                SqlState::TooManyConnections,
+                format!("too many connections for database \"{}\"", database.name),
+            ));
+        }
         let of_role = || self.engine.sessions.count_of_user(&role.name);
         if let Some(limit) = role.connection_limit
             && !role.superuser

@@ -21,6 +21,8 @@ pub struct SessionOptions {
     pub settings: BTreeMap<String, String>,
     /// Where the client is; `None` inside this process.
     pub peer: Option<SocketAddr>,
+    /// The address and port that it came in by.
+    pub local: Option<SocketAddr>,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
     /// Whose session it is, in the words of `pg_stat_activity.backend_type`.
@@ -47,6 +49,7 @@ impl SessionOptions {
             database: database.to_owned(),
             settings: BTreeMap::new(),
             peer: None,
+            local: None,
             encrypted: false,
             backend: WORKER,
         }
@@ -88,7 +91,8 @@ impl SessionOptions {
             }
         }
         let (user, database) = (user.to_owned(), database.to_owned());
-        Ok(SessionOptions { user, database, settings, peer, encrypted, backend: CLIENT })
+        let local = None;
+        Ok(SessionOptions { user, database, settings, peer, local, encrypted, backend: CLIENT })
     }
 
     /// Whether the client is on this machine.

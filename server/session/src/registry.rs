@@ -76,6 +76,11 @@ impl SessionRegistry {
         self.sessions.lock().values().filter(|entry| entry.user == user).count()
     }
 
+    /// How many sessions a database has.
+    pub fn count_of_database(&self, database: &str) -> usize {
+        self.sessions.lock().values().filter(|entry| entry.database == database).count()
+    }
+
     /// All sessions, by their numbers.
     pub(crate) fn entries(&self) -> Vec<Arc<SessionEntry>> {
         let mut entries: Vec<_> = self.sessions.lock().values().cloned().collect();

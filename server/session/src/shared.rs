@@ -127,6 +127,10 @@ impl Shared {
             "max_connections" => limits.connections_max.to_string(),
             "max_message_bytes" => limits.message_bytes_max.to_string(),
             "ssl" => on_off(limits.tls),
+            "port" => self.entry.local.map_or_else(String::new, |local| local.port().to_string()),
+            "listen_addresses" => {
+                self.entry.local.map_or_else(String::new, |local| local.ip().to_string())
+            }
             "autovacuum" => on_off(!limits.analyze_interval.is_zero()),
             "autovacuum_naptime" => format!("{}s", limits.analyze_interval.as_secs().max(1)),
             lower => return state.settings.get(lower),
@@ -503,7 +507,7 @@ impl RuntimeInfo for Shared {
                     name: setting.name.to_owned(),
                     value: in_unit(&setting.kind, &value),
                     unit,
-                    category: "Session".to_owned(),
+                    category: crate::settings::category(setting.name).to_owned(),
                     description: setting.description.to_owned(),
                     context: match setting.access {
                         Access::User | Access::Transaction | Access::Identity => "user",

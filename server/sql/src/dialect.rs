@@ -249,6 +249,7 @@ impl Dialect for BraidDialect {
         let value = match &token.token {
             Token::Number(number, long) => Value::Number(number.clone(), *long),
             Token::SingleQuotedString(text) => Value::SingleQuotedString(text.clone()),
+            Token::NationalStringLiteral(_) => return prefix_operators::national(parser),
             Token::Placeholder(name) => Value::Placeholder(name.clone()),
             Token::Word(_) => {
                 return prefix_operators::interval(parser)

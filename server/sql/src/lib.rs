@@ -36,10 +36,10 @@ mod sizes;
 mod text;
 
 pub use deparse::{
-    ItemColumn, Layout, Names, PLACE_COLUMN, RELATION_MARK, RowNames, TABLE_OID_COLUMN, TABLE_ROW,
-    UsingColumn, field_mark, is_call, label, listed_columns, relation_id, shown_condition_text,
-    shown_expr_text, shown_text, split_field, split_label, stored_expr_text, stored_text,
-    using_columns,
+    DELETED_BY_COLUMN, ItemColumn, Layout, Names, PLACE_COLUMN, RELATION_MARK, RowNames,
+    TABLE_OID_COLUMN, TABLE_ROW, UsingColumn, VERSION_COLUMN, field_mark, is_call, label,
+    listed_columns, relation_id, shown_condition_text, shown_expr_text, shown_text, split_field,
+    split_label, stored_expr_text, stored_text, using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use lex::escapes::with_escape_strings;

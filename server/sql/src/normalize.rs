@@ -175,7 +175,7 @@ impl<'t> Walk<'t> {
     fn constant(&self, at: usize) -> usize {
         let all = self.constants == Constants::All;
         match self.token(at) {
-            Some(Token::SingleQuotedString(_)) => 1,
+            Some(Token::SingleQuotedString(_) | Token::NationalStringLiteral(_)) => 1,
             Some(Token::HexStringLiteral(_) | Token::SingleQuotedByteStringLiteral(_)) => 1,
             Some(Token::Number(..)) if all => usize::from(!self.is_kept(at)),
             Some(Token::Minus) if all && self.begins_value(at) => {
@@ -224,6 +224,7 @@ impl<'t> Walk<'t> {
             Some(
                 Token::Number(..)
                 | Token::SingleQuotedString(_)
+                | Token::NationalStringLiteral(_)
                 | Token::Placeholder(_)
                 | Token::RParen
                 | Token::RBracket,

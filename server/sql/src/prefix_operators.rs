@@ -3,8 +3,8 @@
 //! `interval(2) '…'` beside.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    Interval, ObjectName, UnaryOperator, Value,
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, Interval, ObjectName, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -33,6 +33,20 @@ fn geometric(token: &Token) -> Option<UnaryOperator> {
         },
         _ => return None,
     })
+}
+
+/// `N'text'`: a value of `character` without a length; `None` if something else is next.
+pub(crate) fn national(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let next = parser.peek_token_ref();
+    let Token::NationalStringLiteral(text) = &next.token else { return None };
+    let value = Value::SingleQuotedString(text.clone()).with_span(next.span);
+    parser.advance_token();
+    Some(Ok(Expr::Cast {
+        kind: CastKind::DoubleColon,
+        expr: Box::new(Expr::Value(value)),
+        data_type: DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), Vec::new()),
+        format: None,
+    }))
 }
 
 /// The operator that is next and its operand; `None` if no such operator is next.

@@ -137,6 +137,7 @@ async fn serve(
         server,
         tls: options.tls.as_ref(),
         peer,
+        local: socket.local_addr().ok(),
         message_bytes_max: options.limits.message_bytes_max,
     };
     let start = AssertUnwindSafe(startup::start(socket, &context)).catch_unwind();

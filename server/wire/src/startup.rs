@@ -40,6 +40,7 @@ pub(crate) struct Context<'a> {
     pub server: &'a Arc<Server>,
     pub tls: Option<&'a TlsAcceptor>,
     pub peer: SocketAddr,
+    pub local: Option<SocketAddr>,
     pub message_bytes_max: usize,
 }
 
@@ -130,7 +131,8 @@ async fn open(
     if minor > 0 || !unknown.is_empty() {
         backend::negotiate_version(channel.out(), &unknown);
     }
-    let options = SessionOptions::from_startup(&parameters, Some(context.peer), encrypted)?;
+    let mut options = SessionOptions::from_startup(&parameters, Some(context.peer), encrypted)?;
+    options.local = context.local;
     let permit = context.server.admit()?;
     match context.server.authentication(&options).await? {
         Authentication::Trust => {}

@@ -18,7 +18,7 @@ use crate::strings::split_identifier;
 /// How the type of a number prints; `None` if there is none.
 pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     if let Some(ty) = SqlType::from_oid(oid) {
-        return Some(ty.plain_name().to_owned());
+        return Some(with_schema(&ty, ty.plain_name().to_owned(), lookup));
     }
     if let Some((_, name)) = lookup.type_by_oid(oid) {
         return Some(name);
@@ -34,13 +34,24 @@ pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     Some(if is_array { format!("{name}[]") } else { name })
 }
 
+/// The name of a built-in type, behind the schema of its extension where it needs one.
+pub(crate) fn with_schema(ty: &SqlType, name: String, lookup: &dyn Lookup) -> String {
+    match lookup.type_schema(ty) {
+        Some(schema) => format!("{schema}.{name}"),
+        None => name,
+    }
+}
+
 /// Whether an unqualified name finds the type; `None` if there is none.
 pub(crate) fn type_is_visible(oid: u32, lookup: &dyn Lookup) -> Option<bool> {
     let name = type_name(oid, lookup)?;
     if let Some((relation, _)) = relation_of_row_type(oid) {
         return Some(lookup.relation_is_visible(relation));
     }
-    if SqlType::from_oid(oid).is_some() || PseudoType::by_oid(oid).is_some() {
+    if let Some(ty) = SqlType::from_oid(oid) {
+        return Some(lookup.type_schema(&ty).is_none());
+    }
+    if PseudoType::by_oid(oid).is_some() {
         return Some(true);
     }
     // The name of a type of users is qualified where it has to be.

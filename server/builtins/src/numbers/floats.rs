@@ -274,15 +274,19 @@ fn random(_: &Call<'_>) -> Result<Datum> {
 }
 
 /// Seeds this thread's generator: later calls of the session repeat only while it stays on it.
+pub fn seed_random(seed: f64) {
+    let bits = seed.to_bits();
+    let spread = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xbf58_476d_1ce4_e5b9;
+    RANDOM_STATE.with(|cell| cell.set([bits ^ 0x94d0_49bb_1331_11eb, spread | 1]));
+}
+
 fn set_seed(call: &Call<'_>) -> Result<Datum> {
     let seed = call.float(0)?;
     if !(-1.0..=1.0).contains(&seed) {
         let message = format!("setseed parameter {seed} is out of allowed range [-1,1]");
         return Err(crate::registry::call::invalid(message));
     }
-    let bits = seed.to_bits();
-    let spread = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xbf58_476d_1ce4_e5b9;
-    RANDOM_STATE.with(|cell| cell.set([bits ^ 0x94d0_49bb_1331_11eb, spread | 1]));
+    seed_random(seed);
     Ok(Datum::Text("".into()))
 }
 

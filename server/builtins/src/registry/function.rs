@@ -1,7 +1,11 @@
 //! What a function is, and what a call sees.
 
+use std::net::SocketAddr;
+
 use braid_types::sql_type::AnyType;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlType};
+
+use super::traits::{IndexTraits, SequenceTraits};
 
 /// What an argument may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,6 +306,14 @@ pub trait Environment: Send + Sync {
     fn backend_pid(&self) -> i32;
     /// The client's address, if it has one.
     fn client_addr(&self) -> Option<String>;
+    /// The client's port, if it has one.
+    fn client_port(&self) -> Option<u16> {
+        None
+    }
+    /// The address and port that the client came in by.
+    fn server_addr(&self) -> Option<SocketAddr> {
+        None
+    }
     /// The channels that this session listens to, in the order of its LISTENs.
     fn listening_channels(&self) -> Vec<String> {
         Vec::new()
@@ -333,6 +345,10 @@ pub trait Lookup: Send + Sync {
     fn relation_name(&self, oid: u32) -> Option<String>;
     /// The type of users with that name, which may be qualified; its arrays have one, too.
     fn type_by_name(&self, _name: &[String]) -> Option<u32> {
+        None
+    }
+    /// The schema that the name of a type of an extension needs, in quotes where needed.
+    fn type_schema(&self, _ty: &SqlType) -> Option<String> {
         None
     }
     /// The domain of that oid, as the session writes its name.
@@ -374,6 +390,22 @@ pub trait Lookup: Send + Sync {
     /// The place of a table or index among partitions; `None` for any other relation.
     fn partition_tree(&self, _oid: u32) -> Option<PartitionTree> {
         None
+    }
+    /// Whether a role is a superuser.
+    fn is_superuser(&self, _role: &str) -> bool {
+        false
+    }
+    /// What an index has.
+    fn index_traits(&self, _oid: u32) -> Option<IndexTraits> {
+        None
+    }
+    /// What a sequence counts by.
+    fn sequence_traits(&self, _oid: u32) -> Option<SequenceTraits> {
+        None
+    }
+    /// The numbers of all databases, if the oid is that of the tablespace that they are in.
+    fn databases_in(&self, _tablespace: u32) -> Vec<u32> {
+        Vec::new()
     }
     /// `CREATE TRIGGER …` of a trigger.
     fn trigger_definition(&self, _oid: u32, _pretty: bool) -> Option<String> {

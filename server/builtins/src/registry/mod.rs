@@ -6,3 +6,4 @@ pub(crate) mod function;
 pub(crate) mod polymorphic;
 pub(crate) mod resolve;
 pub(crate) mod tables;
+pub(crate) mod traits;

@@ -5,7 +5,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::names::procedures::{Procedure, procedure};
 use crate::names::reg::lookup_name;
-use crate::names::type_names::{type_is_visible, type_name};
+use crate::names::type_names::{type_is_visible, type_name, with_schema};
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
 use crate::strings::split_identifier;
@@ -43,8 +43,11 @@ fn format_type(call: &Call<'_>) -> Result<Datum> {
         Datum::Int(typmod) if *typmod >= 0 && is_time(&ty) => {
             text(braid_types::datetime::typmod::type_name(&ty, *typmod as i32))
         }
-        Datum::Int(typmod) => text(ty.with_typmod(*typmod as i32).display_name()),
-        _ => text(ty.plain_name()),
+        Datum::Int(typmod) => {
+            let name = ty.clone().with_typmod(*typmod as i32).display_name();
+            text(with_schema(&ty, name, call.env.lookup()))
+        }
+        _ => text(with_schema(&ty, ty.plain_name().to_owned(), call.env.lookup())),
     }
 }
 

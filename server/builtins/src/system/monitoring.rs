@@ -4,10 +4,11 @@
 //! shows the transactions of this gateway that are open.
 
 use braid_types::snapshot::Snapshot;
-use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, unsigned};
 
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
+use crate::sets::rows;
 use crate::{Call, RelationCounter, Rows, Special};
 
 /// The snapshot that an argument is.
@@ -90,6 +91,16 @@ fn register_snapshots(registry: &mut Registry) {
         "txid_current_if_assigned() -> int8 volatile",
         Special::AssignedXactId { is_xid8: false },
     );
+}
+
+/// `pg_walfile_name(lsn)`: the file that PostgreSQL would have the byte before that place in.
+fn wal_file(call: &Call<'_>) -> Result<Datum> {
+    /// Bytes of a file.
+    const SEGMENT: u64 = 16 << 20;
+    let lsn = unsigned::from_datum(call.datum(0))?;
+    let number = lsn.saturating_sub(1) / SEGMENT;
+    let files = (1 << 32) / SEGMENT;
+    Ok(Datum::text(format!("{:08X}{:08X}{:08X}", 1, number / files, number % files)))
 }
 
 /// `pg_xact_status(id)`: only the own transaction is known. Of older ones NULL says that how they
@@ -194,6 +205,24 @@ pub(super) fn register(registry: &mut Registry) {
          modification timestamptz",
         none,
     );
+    registry.set("pg_tablespace_databases(oid) -> oid", |c| {
+        let databases = c.env.lookup().databases_in(c.oid(0)?);
+        rows(databases.into_iter().map(|oid| Row::from([Datum::Int(oid.into())])))
+    });
+    registry.add("pg_walfile_name(pg_lsn) -> text stable", wal_file);
+    registry.add("pg_is_wal_replay_paused() -> bool volatile", |_| {
+        let message = "recovery is not in progress";
+        Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+            .hint("Recovery control functions can only be executed during recovery."))
+    });
+    registry.set("pg_last_committed_xact() -> xid xid, timestamp timestamptz, roident oid", |_| {
+        let message = "could not get commit timestamp data";
+        Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+            .hint("Make sure the configuration parameter \"track_commit_timestamp\" is set."))
+    });
+    registry.add("pg_safe_snapshot_blocking_pids(int4) -> int4[] volatile", |_| {
+        Ok(Datum::array(SqlType::Int4, Vec::new()))
+    });
     registry.set(
         "pg_control_system() -> pg_control_version int4, catalog_version_no int4, \
          system_identifier int8, pg_control_last_modified timestamptz",

@@ -193,6 +193,20 @@ fn has_role(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Bool(answer))
 }
 
+/// Settings: a superuser may change each one, other users have no privileges of their own.
+fn on_setting(call: &Call<'_>) -> Result<Datum> {
+    let Some((role, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    for written in call.text(at + 1)?.split(',').map(str::trim) {
+        let kind = written.to_uppercase();
+        let plain = kind.strip_suffix(" WITH GRANT OPTION").unwrap_or(&kind);
+        if !matches!(plain, "SET" | "ALTER SYSTEM") {
+            let message = format!("unrecognized privilege type: \"{written}\"");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    }
+    Ok(Datum::Bool(call.env.lookup().is_superuser(&role)))
+}
+
 /// Whether policies hide rows of a table from the user.
 fn row_security_active(call: &Call<'_>) -> Result<Datum> {
     let relation = relation(call, 0)?;
@@ -232,6 +246,7 @@ pub(super) fn register(registry: &mut Registry) {
         "text",
         "oid"
     );
+    privilege!("has_parameter_privilege", on_setting, "text");
     privilege!("pg_has_role", has_role, "name", "oid");
     registry.add("row_security_active(oid) -> bool stable", row_security_active);
     registry.add("row_security_active(text) -> bool stable", row_security_active);

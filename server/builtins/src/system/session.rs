@@ -60,6 +60,10 @@ fn client_encoding(call: &Call<'_>) -> Result<Datum> {
     text(call.env.setting("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
 }
 
+fn port(port: Option<u16>) -> Datum {
+    port.map_or(Datum::Null, |port| Datum::Int(port.into()))
+}
+
 pub(super) fn register(registry: &mut Registry) {
     LazyLock::force(&STARTED);
     registry.add("version() -> text stable", |_| text(VERSION));
@@ -89,8 +93,15 @@ pub(super) fn register(registry: &mut Registry) {
         let parsed = found.and_then(|addr| Inet::parse(&SqlType::Inet, &addr).ok());
         Ok(parsed.map_or(Datum::Null, |inet| inet.to_datum()))
     });
-    registry.add("inet_server_addr() -> inet stable", |_| Ok(Datum::Null));
-    registry.add("inet_client_port|inet_server_port() -> int4 stable", |_| Ok(Datum::Null));
+    registry.add("inet_server_addr() -> inet stable", |c| {
+        let found = c.env.server_addr().map(|addr| addr.ip().to_string());
+        let parsed = found.and_then(|addr| Inet::parse(&SqlType::Inet, &addr).ok());
+        Ok(parsed.map_or(Datum::Null, |inet| inet.to_datum()))
+    });
+    registry.add("inet_client_port() -> int4 stable", |c| Ok(port(c.env.client_port())));
+    registry.add("inet_server_port() -> int4 stable", |c| {
+        Ok(port(c.env.server_addr().map(|addr| addr.port())))
+    });
     registry.add("pg_notification_queue_usage() -> float8 volatile", |c| {
         Ok(Datum::Float(c.env.notification_queue_usage()))
     });

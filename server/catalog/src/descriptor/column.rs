@@ -49,6 +49,13 @@ pub struct Column {
     pub is_key_expr: bool,
     /// For rows stored before the column was added: its value there.
     pub missing: Option<StoredDatum>,
+    /// `SET STATISTICS`: how many common values and bounds PostgreSQL would keep of the column.
+    /// BraidDB shows it, and its own statistics do not follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics_target: Option<i16>,
+    /// `SET STORAGE`: the letter in `pg_attribute`. It is shown, and has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<char>,
     /// Privileges granted on it alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<Grant>,
@@ -80,6 +87,8 @@ impl Column {
             hidden: false,
             is_key_expr: false,
             missing: None,
+            statistics_target: None,
+            storage: None,
             grants: Vec::new(),
             comment: None,
         }

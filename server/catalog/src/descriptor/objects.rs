@@ -165,6 +165,9 @@ pub struct Sequence {
     pub first: i64,
     /// OWNED BY table and column.
     pub owned_by: Option<(Id, ColumnId)>,
+    /// `UNLOGGED`: shown, and stored like any other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON SEQUENCE.
@@ -211,6 +214,15 @@ pub struct Database {
     /// The schemas of the extensions that were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<ExtensionSchema>,
+    /// `CONNECTION LIMIT`; superusers are not counted against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_limit: Option<i32>,
+    /// `ALLOW_CONNECTIONS false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses_connections: bool,
+    /// `IS_TEMPLATE`: it cannot be dropped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_template: bool,
     /// COMMENT ON DATABASE.
     pub comment: Option<String>,
 }

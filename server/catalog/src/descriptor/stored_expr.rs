@@ -107,6 +107,7 @@ impl CatalogNames<'_> {
             table: self.relation(table.id, &[]).map(|(shown, _)| shown).unwrap_or_default(),
             name: table.name.clone(),
             columns: columns(table),
+            types: column_types(table),
         });
         let form = (pretty, found.is_cast);
         let text = braid_sql::shown_expr_text(&expr, self, row.unwrap_or_default(), form).ok()?;
@@ -174,6 +175,10 @@ pub fn written_text(text: &str, name_of: impl Fn(Id) -> Option<String>) -> Strin
 
 fn columns(table: &Table) -> HashMap<u16, String> {
     table.columns.iter().map(|column| (column.id, column.name.clone())).collect()
+}
+
+fn column_types(table: &Table) -> HashMap<u16, String> {
+    table.columns.iter().map(|column| (column.id, column.ty.plain_name().to_owned())).collect()
 }
 
 #[cfg(test)]

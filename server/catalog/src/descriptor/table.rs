@@ -145,6 +145,9 @@ pub struct Check {
     /// Existing rows were checked.
     #[serde(default = "is_checked")]
     pub validated: bool,
+    /// `NO INHERIT`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_inherit: bool,
     /// COMMENT ON CONSTRAINT.
     pub comment: Option<String>,
 }

@@ -1,11 +1,15 @@
 //! Views with the names that their relations and columns have today.
 
+use std::collections::HashMap;
+
+use braid_types::SqlType;
+
 use super::Collations;
 use braid_sql::quote_ident;
 use braid_sql::{Layout, Names};
 
 use crate::names::qualified;
-use crate::{Catalog, Relation, SearchPath, View};
+use crate::{Catalog, Extension, Relation, SearchPath, View, extension_schema};
 
 /// The names of a catalog as a session has to write them.
 #[derive(Clone, Copy)]
@@ -58,6 +62,28 @@ impl Names for CatalogNames<'_> {
     fn routine_name(&self, id: u32) -> Option<String> {
         let routines = self.catalog.names().routines();
         routines.get(id).map(|routine| routines.text(self.path, routine))
+    }
+
+    fn column_types(&self, id: u32) -> HashMap<u16, String> {
+        let of = |(id, ty): (u16, &SqlType)| (id, ty.plain_name().to_owned());
+        match self.catalog.relation(id) {
+            Some(Relation::Table(table)) => {
+                table.columns.iter().map(|column| of((column.id, &column.ty))).collect()
+            }
+            Some(Relation::View(view)) => {
+                (1..).zip(view.columns.iter().map(|(_, ty)| ty)).map(of).collect()
+            }
+            _ => HashMap::new(),
+        }
+    }
+
+    fn extension_schema(&self, extension: &str) -> Option<String> {
+        extension_schema(self.catalog, self.path?, extension)
+    }
+
+    fn function_schema(&self, function: &str) -> Option<String> {
+        let extension = Extension::of_function(function)?;
+        extension_schema(self.catalog, self.path?, extension.name)
     }
 
     fn columns(&self, id: u32) -> Vec<(u16, String)> {

@@ -62,6 +62,9 @@ fn first_descriptors() -> Vec<(Id, Descriptor)> {
             settings: Vec::new(),
             default_privileges: Vec::new(),
             extensions: Vec::new(),
+            connection_limit: None,
+            refuses_connections: false,
+            is_template: false,
             comment: None,
         };
         all.push((id, Descriptor::Database(Arc::new(database))));

@@ -4,11 +4,14 @@
 //! functions of the extension with that schema, as the dumps of PostgreSQL do. Without a schema
 //! the functions are always found.
 
-use crate::{Catalog, ExtensionSchema, Id};
+use braid_sql::quote_ident;
+use braid_types::SqlType;
+
+use crate::{Catalog, ExtensionSchema, Id, SearchPath, virtual_schema_name};
 
 /// An extension that is always there.
 pub struct Extension {
-    /// Its number, below those of users, so that no dump has it.
+    /// Its number while a database does not use it: below those of users, so that no dump has it.
     pub oid: u32,
     /// Its name.
     pub name: &'static str,
@@ -147,10 +150,52 @@ impl Extension {
         EXTENSIONS.iter().find(|known| known.name == name)
     }
 
+    /// The extension that alone has functions of that name.
+    pub fn of_function(name: &str) -> Option<&'static Extension> {
+        EXTENSIONS.iter().find(|known| known.own_functions().any(|own| own == name))
+    }
+
+    /// The names of its functions that are not also those of built-in functions.
+    pub fn own_functions(&self) -> impl Iterator<Item = &'static str> {
+        let shared = |name: &&str| match self.name {
+            "citext" => !name.starts_with("citext"),
+            _ => *name == "gen_random_uuid",
+        };
+        self.functions.iter().copied().filter(move |name| !shared(name))
+    }
+
+    /// Its number in a database that has created or uses it, so that dumps have it.
+    pub fn dumped_oid(&self) -> Id {
+        FIRST_OF_USERS + self.oid
+    }
+
     /// Whether it is part of every database from the start, in `pg_catalog`.
     pub fn is_preinstalled(&self) -> bool {
         self.name == "plpgsql"
     }
+}
+
+/// The lowest number of an object of users in PostgreSQL.
+const FIRST_OF_USERS: Id = 16_384;
+
+/// The only schema that types and operators of extensions are found in by name.
+const PUBLIC_SCHEMA: &str = "public";
+
+/// The schema of an extension where names need it: `public`, unless it was created in another one.
+/// `None` if the path has it. Names have no schema where the extension is in another one: such a
+/// dump can be restored here.
+pub fn extension_schema(catalog: &Catalog, path: &SearchPath, extension: &str) -> Option<String> {
+    let created = created_extensions(catalog, path.database).iter();
+    let own = created.filter(|own| own.name == extension).map(|own| own.schema).next();
+    let name = match own {
+        Some(id) => match virtual_schema_name(id) {
+            Some(name) => name.to_owned(),
+            None => catalog.schema_name(id),
+        },
+        None => PUBLIC_SCHEMA.to_owned(),
+    };
+    let is_found = path.names(true).any(|schema| schema == name);
+    (name == PUBLIC_SCHEMA && !is_found).then(|| quote_ident(&name))
 }
 
 /// What `CREATE EXTENSION` has noted for a database.
@@ -172,4 +217,14 @@ pub fn is_extension_function(
     };
     let found = catalog.names().schema(database, schema);
     found.is_some_and(|found| created.iter().any(|own| own.schema == found.id && has(own)))
+}
+
+/// The schema that the name of a built-in type needs: that of its extension.
+pub fn type_schema(catalog: &Catalog, path: &SearchPath, ty: &SqlType) -> Option<String> {
+    let extension = match ty.innermost() {
+        SqlType::Citext => "citext",
+        SqlType::Hstore => "hstore",
+        _ => return None,
+    };
+    extension_schema(catalog, path, extension)
 }

@@ -7,10 +7,14 @@
 
 mod extensions;
 mod list;
+mod used_extensions;
 
-pub use extensions::{EXTENSIONS, Extension, created_extensions, is_extension_function};
+pub use extensions::{
+    EXTENSIONS, Extension, created_extensions, extension_schema, is_extension_function, type_schema,
+};
 pub use list::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
     view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,
     virtual_table_by_oid, virtual_tables,
 };
+pub use used_extensions::uses_extension;

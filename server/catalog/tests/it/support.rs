@@ -39,6 +39,8 @@ pub fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         is_key_expr: false,
         hidden: false,
         missing: None,
+        statistics_target: None,
+        storage: None,
         grants: Vec::new(),
         comment: Some("a column".to_owned()),
     }
@@ -86,6 +88,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
         families: vec![Family { id: 0, name: "primary".to_owned() }],
         next_family: 1,
         checks: vec![Check {
+            no_inherit: false,
             validated: true,
             id: check,
             name: format!("{name}_a_check"),
@@ -133,6 +136,7 @@ pub fn sequence(draft: &mut Draft, name: &str) -> Sequence {
         counter: fresh_counter(),
         first: 1,
         owned_by: None,
+        unlogged: false,
         grants: Vec::new(),
         comment: None,
     }

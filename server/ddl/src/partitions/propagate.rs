@@ -111,7 +111,7 @@ pub(crate) fn merges_check(
     action: &AlterAction,
 ) -> Result<bool> {
     let AlterAction::AddConstraint(constraint) = action else { return Ok(false) };
-    let (TableConstraintKind::Check(expr), Some(name)) = (&constraint.kind, &constraint.name)
+    let (TableConstraintKind::Check(clause), Some(name)) = (&constraint.kind, &constraint.name)
     else {
         return Ok(false);
     };
@@ -119,7 +119,7 @@ pub(crate) fn merges_check(
     let Some(own) = heir.checks.iter().find(|check| check.name == name) else {
         return Ok(false);
     };
-    let (expr, _) = check_expr(cx, heir, expr)?;
+    let (expr, _) = check_expr(cx, heir, &clause.expr)?;
     if expr.sql() != own.expr.sql() {
         return Ok(false);
     }

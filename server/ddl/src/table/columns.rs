@@ -7,8 +7,8 @@ use braid_plan::{
     NotAssignable, collation_named, more_dimensions_of, stored_collation, time_modifier_of,
 };
 use braid_sql::ast::{
-    ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
-    ObjectName, SequenceOption, UniqueRules,
+    CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey,
+    IdentityMode, ObjectName, SequenceOption, UniqueRules,
 };
 use braid_sql::fold;
 use braid_types::sql_type::length;
@@ -40,7 +40,7 @@ pub(crate) struct Behind<'s> {
     /// UNIQUE constraints, with their names.
     pub(crate) unique: Vec<(Option<String>, UniqueRules)>,
     /// CHECK constraints.
-    pub(crate) checks: Vec<(Option<String>, &'s Expr)>,
+    pub(crate) checks: Vec<(Option<String>, &'s CheckClause)>,
     /// REFERENCES.
     pub(crate) references: Vec<(Option<String>, &'s ForeignKey)>,
     /// FAMILY: its name and whether it may be made.
@@ -322,6 +322,8 @@ pub(crate) fn push_column(
             hidden: false,
             is_key_expr: false,
             missing: None,
+            statistics_target: None,
+            storage: None,
             grants: Vec::new(),
             comment: None,
         },
@@ -410,7 +412,8 @@ pub(crate) fn finish_column(
     let mut changed = found.clone();
     if let Some(expr) = behind.default {
         let default = bind_default_expr(cx, expr, &found);
-        changed.default = default.map_err(|error| mismatch(error, &found.name))?;
+        let start = braid_sql::offset_of(braid_sql::ast::Spanned::span(expr));
+        changed.default = default.map_err(|error| mismatch(error, &found.name).position(start))?;
     }
     if let Some(expr) = behind.generated {
         let shape = Arc::new(table.clone());
@@ -458,6 +461,7 @@ impl FreshSequence for Sequence {
             counter: fresh_counter(),
             first: 1,
             owned_by: None,
+            unlogged: false,
             grants: Vec::new(),
             comment: None,
         }

@@ -9,7 +9,7 @@ use braid_catalog::{
 };
 use braid_codec::key::is_orderable;
 use braid_plan::stored_collation;
-use braid_sql::ast::{Expr, Family, TableConstraint, TableConstraintKind};
+use braid_sql::ast::{CheckClause, Family, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -57,6 +57,8 @@ fn push_key_expr(table: &mut Table, label: &str, expr: &StoredExpr, ty: &SqlType
         hidden: true,
         is_key_expr: true,
         missing: None,
+        statistics_target: None,
+        storage: None,
         grants: Vec::new(),
         comment: None,
     });
@@ -266,11 +268,12 @@ pub(crate) fn add_check_constraint(
     cx: &mut DdlContext<'_>,
     table: &mut Table,
     name: Option<String>,
-    expr: &Expr,
+    clause: &CheckClause,
     column: Option<&str>,
 ) -> Result<()> {
+    let no_inherit = clause.no_inherit;
     let shape = Arc::new(table.clone());
-    let (expr, columns) = check_expr(cx, &shape, expr)?;
+    let (expr, columns) = check_expr(cx, &shape, &clause.expr)?;
     let single = match columns.as_slice() {
         [only] => table.column(*only).map(|column| column.name.clone()),
         _ => None,
@@ -282,8 +285,14 @@ pub(crate) fn add_check_constraint(
         }
         None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
     };
+    if no_inherit && table.partitioning.is_some() {
+        let message =
+            format!("cannot add NO INHERIT constraint to partitioned table \"{}\"", table.name);
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
     let id = cx.draft()?.allocate_id(table.id);
-    table.checks.push(Check { id, name, expr, columns, validated: true, comment: None });
+    let validated = true;
+    table.checks.push(Check { id, name, expr, columns, validated, no_inherit, comment: None });
     Ok(())
 }
 
@@ -294,10 +303,11 @@ pub(crate) fn add_table_constraint(
     constraint: &TableConstraint,
 ) -> Result<()> {
     let name = constraint.name.as_ref().map(fold);
+    let start = braid_sql::offset_of(constraint.span);
     match &constraint.kind {
         TableConstraintKind::PrimaryKey { columns, storing, rules } => {
             if table.primary_key().is_some() {
-                return Err(multiple_primary_keys(&table.name));
+                return Err(multiple_primary_keys(&table.name).position(start));
             }
             let spec = KeySpec::written(name, true, columns, storing);
             add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
@@ -313,7 +323,7 @@ pub(crate) fn add_table_constraint(
             let spec = exclusion_spec(cx, table, constraint.name.as_ref(), written)?;
             add_key(cx, table, &spec)?;
         }
-        TableConstraintKind::Check(expr) => add_check_constraint(cx, table, name, expr, None)?,
+        TableConstraintKind::Check(check) => add_check_constraint(cx, table, name, check, None)?,
         TableConstraintKind::ForeignKey(key) => {
             define_foreign_key(cx, table, name, key, folded(&key.columns))?;
         }

@@ -33,6 +33,8 @@ pub(crate) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         hidden: true,
         is_key_expr: false,
         missing: None,
+        statistics_target: None,
+        storage: None,
         grants: Vec::new(),
         comment: None,
     });

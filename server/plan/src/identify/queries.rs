@@ -5,7 +5,7 @@ use braid_sql::ast::{
     OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, Value, Values,
     WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
-use braid_sql::{FrameEnd, ItemColumn, PLACE_COLUMN, TABLE_OID_COLUMN};
+use braid_sql::{DELETED_BY_COLUMN, FrameEnd, ItemColumn};
 use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlType};
 use std::borrow::Cow;
@@ -377,7 +377,7 @@ fn identify_bound(
 
 /// Notes that the query reads a column.
 pub(crate) fn use_column(identifier: &mut Identifier<'_, '_>, column: ItemColumn) {
-    let is_system = matches!(column.1, TABLE_OID_COLUMN | PLACE_COLUMN);
+    let is_system = column.1 >= DELETED_BY_COLUMN;
     if let Some(id) = identifier.relations.get(&column.0) {
         let used = identifier.uses.entry(*id).or_default();
         if !is_system {

@@ -9,6 +9,7 @@
 
 mod accepted;
 mod active;
+mod categories;
 mod formats;
 mod isolation;
 mod setting;
@@ -17,6 +18,7 @@ mod units;
 mod values;
 
 pub use active::Active;
+pub(crate) use categories::category;
 pub(crate) use formats::real_text;
 pub(crate) use isolation::{isolation_of, isolation_text};
 pub use setting::{Access, Kind, Setting};

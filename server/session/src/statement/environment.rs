@@ -1,5 +1,6 @@
 //! The session as functions and the planner see it during one statement.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
@@ -75,6 +76,14 @@ impl Environment for StatementEnvironment {
 
     fn client_addr(&self) -> Option<String> {
         self.shared.entry.peer.map(|peer| peer.ip().to_string())
+    }
+
+    fn client_port(&self) -> Option<u16> {
+        self.shared.entry.peer.map(|peer| peer.port())
+    }
+
+    fn server_addr(&self) -> Option<SocketAddr> {
+        self.shared.entry.local
     }
 
     fn listening_channels(&self) -> Vec<String> {

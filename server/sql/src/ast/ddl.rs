@@ -1,8 +1,9 @@
 //! Tables, their constraints and indexes.
 
 use super::{
-    DataType, DropBehavior, Execute, Expr, Ident, ObjectName, Query, ReplicaIdentityClause,
-    RowSecurityChange, SequenceOption, Span, TriggerChoice, TriggerState, UniqueRules,
+    CheckClause, ColumnTuning, DataType, DropBehavior, Execute, Expr, Ident, MatchKind, ObjectName,
+    Query, ReplicaIdentityClause, RowSecurityChange, SequenceOption, Span, TriggerChoice,
+    TriggerState, UniqueRules,
 };
 
 /// `CREATE TABLE`.
@@ -175,7 +176,7 @@ pub enum ColumnConstraintKind {
     /// `UNIQUE`.
     Unique(UniqueRules),
     /// `CHECK (expr)`.
-    Check(Expr),
+    Check(CheckClause),
     /// `REFERENCES …`; its `columns` are empty.
     References(ForeignKey),
     /// `GENERATED ALWAYS AS (expr) STORED`.
@@ -259,7 +260,7 @@ pub enum TableConstraintKind {
     /// `EXCLUDE …`.
     Exclude(Box<Exclusion>),
     /// `CHECK (expr)`.
-    Check(Expr),
+    Check(CheckClause),
     /// `FOREIGN KEY (…) REFERENCES …`.
     ForeignKey(ForeignKey),
 }
@@ -311,17 +312,6 @@ pub struct ForeignKey {
     pub deferrable: bool,
     /// `INITIALLY DEFERRED`.
     pub initially_deferred: bool,
-}
-
-/// `MATCH` of a foreign key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatchKind {
-    /// `MATCH SIMPLE`, the default.
-    Simple,
-    /// `MATCH FULL`.
-    Full,
-    /// `MATCH PARTIAL`.
-    Partial,
 }
 
 /// What a foreign key does when its target changes.
@@ -595,6 +585,6 @@ pub enum AlterColumnAction {
         /// `IF EXISTS`.
         if_exists: bool,
     },
-    /// `SET STATISTICS n`, `SET STORAGE …`, `SET (…)`: accepted, no effect.
-    Tuning,
+    /// `SET STATISTICS n`, `SET STORAGE …`, `SET (…)`.
+    Tuning(ColumnTuning),
 }

@@ -31,7 +31,7 @@ pub use ddl::{
     AlterAction, AlterColumnAction, AlterTable, BoundClause, BoundKind, ColumnConstraint,
     ColumnConstraintKind, ColumnDef, ColumnOptions, CreateIndex, CreateTable, CreateTableLike,
     Exclusion, Family, ForeignKey, IdentityMode, IndexKey, InlineIndex, Interleave, InterleaveKind,
-    KeyColumn, MatchKind, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
+    KeyColumn, PartitionBy, PartitionOfClause, ReferenceAction, TableConstraint,
     TableConstraintKind,
 };
 pub use domains::{
@@ -46,7 +46,8 @@ pub use objects::{
     Rename, RenameKind, Truncate, ViewOptions,
 };
 pub use options::{
-    DropBehavior, LockStrength, ReplicaIdentityClause, RowLock, SequenceOption, UniqueRules,
+    CheckClause, ColumnTuning, DropBehavior, LockStrength, MatchKind, ReplicaIdentityClause,
+    RowLock, SequenceOption, UniqueRules,
 };
 pub use policies::{AlterPolicy, CreatePolicy, PolicyCommand, RowSecurityChange};
 pub use routines::{

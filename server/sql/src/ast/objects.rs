@@ -142,6 +142,8 @@ pub struct CreateSequence {
     pub temporary: bool,
     /// `GLOBAL TEMPORARY`.
     pub global: bool,
+    /// `UNLOGGED`.
+    pub unlogged: bool,
     /// The options, in order.
     pub options: Vec<SequenceOption>,
 }

@@ -1,6 +1,6 @@
 //! Options that several statements share.
 
-use super::{DataType, Ident, NonBlock, ObjectName};
+use super::{DataType, Expr, Ident, NonBlock, ObjectName};
 
 /// `CASCADE` or `RESTRICT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,4 +101,35 @@ pub enum ReplicaIdentityClause {
     Nothing,
     /// `USING INDEX index`.
     Index(Ident),
+}
+
+/// `CHECK (expr) [NO INHERIT]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckClause {
+    /// The condition.
+    pub expr: Expr,
+    /// `NO INHERIT`: other tables do not get the constraint from this one.
+    pub no_inherit: bool,
+}
+
+/// What `ALTER COLUMN` changes without a change of any row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnTuning {
+    /// `SET STATISTICS n`.
+    Statistics(i64),
+    /// `SET STORAGE word`.
+    Storage(String),
+    /// `SET COMPRESSION …`, `SET (…)` and `RESET (…)`: accepted, no effect.
+    Ignored,
+}
+
+/// `MATCH` of a foreign key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatchKind {
+    /// `MATCH SIMPLE`, the default.
+    Simple,
+    /// `MATCH FULL`.
+    Full,
+    /// `MATCH PARTIAL`.
+    Partial,
 }

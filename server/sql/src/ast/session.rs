@@ -251,6 +251,8 @@ pub enum SettingChange {
     Set(Set),
     /// `RESET variable`.
     Reset(Reset),
+    /// `CONNECTION LIMIT n`, `ALLOW_CONNECTIONS b`, `IS_TEMPLATE b`, each with its value.
+    Options(Vec<(String, String)>),
 }
 
 /// An option of a user.

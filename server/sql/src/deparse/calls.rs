@@ -8,6 +8,7 @@ use sqlparser::ast::{
 };
 
 use super::expr::{print_expr, print_operand, print_subquery};
+use super::extensions::function_prefix;
 use super::items::print_name;
 use super::parens::unnested;
 use super::printer::{Printer, unprintable};
@@ -77,7 +78,10 @@ pub(crate) fn print_function(printer: &mut Printer<'_>, function: &Function) -> 
             _ => {
                 match KEYWORD_TIMES.contains(&name.as_str()) {
                     true => printer.push(&name.to_uppercase()),
-                    false => print_function_name(printer, &name),
+                    false => {
+                        printer.push(&function_prefix(printer, &name, &list.args));
+                        print_function_name(printer, &name);
+                    }
                 }
                 printer.push("(");
                 print_arguments(printer, list)?;

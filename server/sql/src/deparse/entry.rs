@@ -33,6 +33,8 @@ pub struct RowNames {
     pub name: String,
     /// The names of its columns by number.
     pub columns: HashMap<u16, String>,
+    /// The types of its columns by number.
+    pub types: HashMap<u16, String>,
 }
 
 /// The text of a stored expression with today's names. `is_cast`: a cast that is not shown stands
@@ -45,7 +47,8 @@ pub fn shown_expr_text(
 ) -> Result<String> {
     let mut printer = Printer::new(Some(names), Layout { pretty, wrap: -1 });
     let (relation, columns, name_inside) = (row.table, row.columns, Some(row.name));
-    let entry = Entry { relation, columns, name_inside, ..Entry::default() };
+    let types = row.types;
+    let entry = Entry { relation, columns, types, name_inside, ..Entry::default() };
     printer.entries.insert(TABLE_ROW, entry);
     match is_cast {
         true => print_cast_operand(&mut printer, expr)?,

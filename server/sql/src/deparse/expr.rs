@@ -7,11 +7,14 @@ use sqlparser::ast::{
 };
 
 use super::calls::print_function;
+use super::extensions::{operator, shown_operator, type_prefix};
 use super::items::print_name;
 use super::parens::{is_cast_simple, is_simple, unnested};
 use super::printer::{Entry, INDENT_ITEM, Printer, unprintable};
 use super::query::print_query;
-use super::stored_form::{PLACE_COLUMN, TABLE_OID_COLUMN, split_field};
+use super::stored_form::{
+    DELETED_BY_COLUMN, PLACE_COLUMN, TABLE_OID_COLUMN, VERSION_COLUMN, split_field,
+};
 use super::syntax::print_special;
 use crate::enum_marks::marked_enum;
 
@@ -45,7 +48,7 @@ pub(crate) fn print_expr(printer: &mut Printer<'_>, e: &Expr) -> Result<()> {
         }
         Expr::BinaryOp { left, op, right } => print_wrapped(printer, |p| {
             print_arg(p, left, e)?;
-            p.push(&format!(" {} ", operator(op)));
+            p.push(&format!(" {} ", shown_operator(p, left, op, right)));
             print_arg(p, right, e)
         }),
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => print_wrapped(printer, |p| {
@@ -255,6 +258,8 @@ pub(crate) fn shown_column_name(printer: &Printer<'_>, e: &Expr) -> Option<Strin
     match key {
         TABLE_OID_COLUMN => Some("tableoid".to_owned()),
         PLACE_COLUMN => Some("ctid".to_owned()),
+        VERSION_COLUMN => Some("xmin".to_owned()),
+        DELETED_BY_COLUMN => Some("xmax".to_owned()),
         key => item.columns.get(&key).cloned(),
     }
 }
@@ -312,7 +317,7 @@ fn print_quantified(
     right: &Expr,
     e: &Expr,
 ) -> Result<()> {
-    let op = operator(op);
+    let op = shown_operator(printer, left, op, right);
     if let Expr::Subquery(query) = unnested(right) {
         printer.push("(");
         print_expr(printer, left)?;
@@ -382,8 +387,14 @@ fn shown_type_name(printer: &Printer<'_>, data_type: &DataType) -> String {
         return if is_array { format!("{name}[]") } else { name };
     }
     match data_type {
-        DataType::Custom(..) => data_type.to_string(),
-        known => known.to_string().to_lowercase(),
+        DataType::Custom(..) => {
+            let name = data_type.to_string();
+            format!("{}{name}", type_prefix(printer, &name))
+        }
+        known => {
+            let name = known.to_string().to_lowercase();
+            format!("{}{name}", type_prefix(printer, &name))
+        }
     }
 }
 
@@ -469,14 +480,6 @@ fn is_row(e: &Expr) -> bool {
         Expr::Tuple(_) => true,
         Expr::Function(function) => function.name.to_string().eq_ignore_ascii_case("row"),
         _ => false,
-    }
-}
-
-fn operator(op: &BinaryOperator) -> String {
-    match op {
-        BinaryOperator::NotEq => "<>".to_owned(),
-        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
-        other => other.to_string(),
     }
 }
 

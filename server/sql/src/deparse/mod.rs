@@ -27,6 +27,7 @@
 mod calls;
 mod entry;
 mod expr;
+mod extensions;
 mod items;
 mod parens;
 mod printer;
@@ -42,6 +43,6 @@ pub use entry::{
 pub use printer::{Layout, Names};
 pub use range::{relation_id, using_columns};
 pub use stored_form::{
-    ItemColumn, PLACE_COLUMN, RELATION_MARK, TABLE_OID_COLUMN, TABLE_ROW, UsingColumn, field_mark,
-    label, listed_columns, split_field, split_label,
+    DELETED_BY_COLUMN, ItemColumn, PLACE_COLUMN, RELATION_MARK, TABLE_OID_COLUMN, TABLE_ROW,
+    UsingColumn, VERSION_COLUMN, field_mark, label, listed_columns, split_field, split_label,
 };

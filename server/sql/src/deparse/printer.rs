@@ -15,6 +15,18 @@ pub trait Names {
     fn routine_name(&self, id: u32) -> Option<String>;
     /// The numbers and names of its columns, in order.
     fn columns(&self, id: u32) -> Vec<(u16, String)>;
+    /// The types of its columns, without modifiers.
+    fn column_types(&self, _id: u32) -> HashMap<u16, String> {
+        HashMap::new()
+    }
+    /// The schema of an extension, in quotes where needed; `None` if no name of it needs one.
+    fn extension_schema(&self, _extension: &str) -> Option<String> {
+        None
+    }
+    /// The same for an extension with a function of that name.
+    fn function_schema(&self, _function: &str) -> Option<String> {
+        None
+    }
 }
 
 /// How a definition is laid out.
@@ -148,6 +160,8 @@ pub(super) struct Entry {
     pub relation: String,
     /// Names of its columns by number.
     pub columns: HashMap<u16, String>,
+    /// Types of its columns by number, as far as they are known.
+    pub types: HashMap<u16, String>,
     /// The list behind the alias.
     pub aliases: Vec<String>,
 }

@@ -35,6 +35,8 @@ struct Item {
     base: String,
     relation: String,
     columns: Vec<(u16, String)>,
+    /// Their types, as far as they are known.
+    types: HashMap<u16, String>,
     listed: Vec<String>,
 }
 
@@ -183,6 +185,7 @@ fn enter_factor(
         shows_alias: shows_alias || shows_list,
         relation: item.relation,
         columns,
+        types: item.types,
         aliases: if shows_list { aliases } else { Vec::new() },
     };
     printer.entries.insert(item.label, entry);
@@ -211,6 +214,7 @@ fn add_item(printer: &Printer<'_>, factor: &TableFactor) -> Result<Item> {
         base: String::new(),
         relation: String::new(),
         columns: Vec::new(),
+        types: HashMap::new(),
         listed,
     };
     match factor {
@@ -233,6 +237,7 @@ fn name_item(printer: &Printer<'_>, name: &ObjectName, item: &mut Item) -> Resul
         item.relation = shown;
         item.base = bare;
         item.columns = names.columns(id);
+        item.types = names.column_types(id);
         return Ok(());
     }
     let last = name.0.last().and_then(|part| part.as_ident());

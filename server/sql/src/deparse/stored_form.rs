@@ -14,6 +14,12 @@ pub const TABLE_OID_COLUMN: u16 = u16::MAX;
 /// The number of the system column `ctid`.
 pub const PLACE_COLUMN: u16 = u16::MAX - 1;
 
+/// The number of the system column `xmin`.
+pub const VERSION_COLUMN: u16 = u16::MAX - 2;
+
+/// The number of the system column `xmax`, the least of those of system columns.
+pub const DELETED_BY_COLUMN: u16 = u16::MAX - 3;
+
 /// The name of a field of a row type with a name in the stored form: the relation's id and the
 /// column's number.
 pub fn field_mark(relation: u32, column: u16) -> String {

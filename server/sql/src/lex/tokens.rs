@@ -110,6 +110,15 @@ fn is_operator_part(byte: u8) -> bool {
     )
 }
 
+/// Makes a string one of the type `character`.
+fn make_national(token: Option<&mut TokenWithSpan>) {
+    if let Some(TokenWithSpan { token, .. }) = token
+        && let Token::SingleQuotedString(text) = token
+    {
+        *token = Token::NationalStringLiteral(std::mem::take(text));
+    }
+}
+
 impl<'a> Lexer<'a> {
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
@@ -172,6 +181,7 @@ impl<'a> Lexer<'a> {
                 b'n' | b'N' if self.peek(1) == b'\'' => {
                     self.at += 1;
                     self.plain_string(start)?;
+                    make_national(self.tokens.last_mut());
                 }
                 b'b' | b'B' if self.peek(1) == b'\'' => self.bit_string(start, false)?,
                 b'x' | b'X' if self.peek(1) == b'\'' => self.bit_string(start, true)?,

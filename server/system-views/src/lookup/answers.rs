@@ -1,7 +1,8 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
 use braid_builtins::{
-    Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText, StatisticsText, Writable,
+    IndexTraits, Lookup, ObjectIdentity, PartitionTree, PrivilegedKind, RoutineText,
+    SequenceTraits, StatisticsText, Writable,
 };
 use braid_sql::Layout;
 use braid_sql::quote_ident;
@@ -19,9 +20,10 @@ use crate::lookup::object_privileges;
 use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use crate::lookup::writable::writable;
+use crate::pg_catalog::roles::{TEMPLATES, template_name};
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Collations, Index, Object, PUBLIC, Queries, Relation, RoutineParameter,
+    Catalog, Collations, Index, IndexKey, Object, PUBLIC, Queries, Relation, RoutineParameter,
     StatisticsObjects, TABLE_PRIVILEGES, Table, undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
@@ -68,6 +70,10 @@ impl Lookup for CatalogLookup {
             return rows.resolve(&self.path, name).ok()?.map(|ty| ty.oid());
         };
         Some(if is_array { found.array } else { found.id })
+    }
+
+    fn type_schema(&self, ty: &SqlType) -> Option<String> {
+        braid_catalog::type_schema(&self.catalog, &self.path, ty)
     }
 
     fn domain_name(&self, oid: u32) -> Option<String> {
@@ -161,6 +167,38 @@ impl Lookup for CatalogLookup {
 
     fn partition_tree(&self, oid: u32) -> Option<PartitionTree> {
         partition_tree(&self.catalog, oid)
+    }
+
+    fn is_superuser(&self, role: &str) -> bool {
+        self.catalog.names().role(role).is_some_and(|role| role.superuser)
+    }
+
+    fn index_traits(&self, oid: u32) -> Option<IndexTraits> {
+        let (_, index) = self.catalog.index(oid)?;
+        let index = index.as_written();
+        // NULLs come last where values go up, unless the key says otherwise.
+        let key = |key: &IndexKey| (key.descending, key.descending != key.nulls_opposed);
+        Some(IndexTraits {
+            method: index.method().to_owned(),
+            keys: index.keys.iter().map(key).collect(),
+            included: index.included().len(),
+        })
+    }
+
+    fn sequence_traits(&self, oid: u32) -> Option<SequenceTraits> {
+        let found = self.catalog.sequences().get(oid)?;
+        Some(SequenceTraits {
+            numbers: [found.start, found.min, found.max, found.increment],
+            cycle: found.cycle,
+            cache: found.cache,
+            ty: found.ty.oid(),
+        })
+    }
+
+    fn databases_in(&self, tablespace: u32) -> Vec<u32> {
+        // Everything is in `pg_default`.
+        let all = self.catalog.databases().iter().map(|database| database.id);
+        all.filter(|_| tablespace == 1663).collect()
     }
 
     fn trigger_definition(&self, oid: u32, pretty: bool) -> Option<String> {
@@ -323,7 +361,9 @@ impl Lookup for CatalogLookup {
     }
 
     fn database_size(&self, oid: u32) -> Option<i64> {
-        self.catalog.database(oid)?;
+        if template_name(oid).is_none() {
+            self.catalog.database(oid)?;
+        }
         let tables = self.catalog.tables().in_database(oid);
         let bytes = tables.map(|table| {
             let indexes = table.indexes.iter();
@@ -334,7 +374,8 @@ impl Lookup for CatalogLookup {
     }
 
     fn database_oid(&self, name: &str) -> Option<u32> {
-        self.catalog.names().database(name).map(|database| database.id)
+        let found = self.catalog.names().database(name).map(|database| database.id);
+        found.or_else(|| TEMPLATES.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid))
     }
 
     fn are_policies_for(&self, role: &str, relation: u32) -> bool {

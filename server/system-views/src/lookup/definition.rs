@@ -8,7 +8,8 @@ use braid_catalog::partitions;
 use braid_catalog::{
     Catalog, CatalogNames, Check, Collations, Column, ColumnId, Domain, DomainCheck, ExcludedKey,
     Exclusion, ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass,
-    Table, TriggerConstraint, column_label, index_column_text, is_temporary, shown_key_columns,
+    Table, TriggerConstraint, column_label, extension_schema, index_column_text, is_temporary,
+    shown_key_columns,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -23,7 +24,12 @@ fn key_text(names: CatalogNames<'_>, table: &Table, key: &IndexKey, pretty: bool
         let _ = write!(text, " COLLATE {shown}");
     }
     if let Some(class) = key.operator_class.and_then(OperatorClass::by_oid) {
-        let _ = write!(text, " {}", class.name);
+        let schema = match (class.extension(), names.path) {
+            (Some(extension), Some(path)) => extension_schema(names.catalog, path, extension),
+            _ => None,
+        };
+        let schema = schema.map(|schema| format!("{schema}.")).unwrap_or_default();
+        let _ = write!(text, " {schema}{}", class.name);
     }
     let direction = match (key.descending, key.nulls_opposed) {
         (false, false) => "",
@@ -207,8 +213,10 @@ pub fn check_definition(
     check: &Check,
     pretty: bool,
 ) -> String {
+    let no_inherit = if check.no_inherit { " NO INHERIT" } else { "" };
     let not_valid = if check.validated { "" } else { " NOT VALID" };
-    format!("CHECK ({}){not_valid}", names.condition(table, &check.expr, pretty))
+    let condition = names.condition(table, &check.expr, pretty);
+    format!("CHECK ({condition}){no_inherit}{not_valid}")
 }
 
 /// `CHECK ((…))` of a domain.

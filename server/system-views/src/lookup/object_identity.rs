@@ -22,6 +22,7 @@ const PG_ATTRDEF: u32 = 2604;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_NAMESPACE: u32 = 2615;
 const PG_REWRITE: u32 = 2618;
+const PG_TRIGGER: u32 = 2620;
 const PG_STATISTIC_EXT: u32 = 3381;
 
 /// The row types of relations have numbers from here on.
@@ -41,6 +42,7 @@ pub(crate) fn object_identity(
         PG_CONSTRAINT => constraint(lookup, oid),
         PG_ATTRDEF => default(lookup, oid),
         PG_REWRITE => rule(lookup, oid),
+        PG_TRIGGER => trigger(lookup, oid),
         PG_PROC => routine(lookup, oid),
         PG_STATISTIC_EXT => statistics(lookup, oid),
         PG_NAMESPACE => Some(global("schema", lookup.schema_name(oid)?)),
@@ -223,6 +225,19 @@ fn default(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
         name: None,
         identity: format!("for {identity}.{}", quote_ident(&column.name)),
         description: format!("default value for column {} of {shown}", column.name),
+    })
+}
+
+/// A trigger, which goes by its name and its relation.
+fn trigger(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
+    let (relation, trigger) = lookup.catalog.names().triggers().get(oid)?;
+    let name = quote_ident(&trigger.name);
+    Some(ObjectIdentity {
+        kind: "trigger".to_owned(),
+        schema: None,
+        name: None,
+        identity: format!("{name} on {}", identified(lookup, &relation)),
+        description: format!("trigger {} on {}", trigger.name, described(lookup, &relation)),
     })
 }
 

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use braid_catalog::names::index_labels;
 use braid_types::collation::built_in_oid;
-use braid_types::sql_type::{length, range_subtype, row_type_oid};
+use braid_types::sql_type::{length, range_subtype, row_type_oid, storage};
 use braid_types::{Result, Row, SqlType};
 
-use crate::cell::{acl_items, count, flag, int, text};
+use crate::cell::{acl_items, count, flag, int, letter, text};
 use crate::context::{RowsOf, VirtualContext};
 use crate::pg_catalog::relations::{index_columns, visible_indexes};
 use crate::row_builder::RowBuilder;
@@ -48,16 +48,6 @@ pub(crate) fn alignment(ty: &SqlType) -> &'static str {
         8 | 12 | 16 if *ty != SqlType::Uuid => "d",
         _ if *ty == SqlType::Uuid => "c",
         _ => "i",
-    }
-}
-
-/// `attstorage` or `typstorage`.
-pub(crate) fn storage(ty: &SqlType) -> &'static str {
-    match ty {
-        SqlType::Numeric(_) | SqlType::Inet | SqlType::Cidr => "m",
-        ty if ty.is_vector() => "p",
-        ty if length(ty) == -1 => "x",
-        _ => "p",
     }
 }
 
@@ -150,7 +140,7 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         int(relation),
         text(name),
         int(column.and_then(|column| column.domain).unwrap_or_else(|| ty.oid())),
-        int(-1),
+        int(column.and_then(|column| column.statistics_target).unwrap_or(-1)),
         int(length(ty)),
         count(number),
         int(if of_domain { 0 } else { i32::from(ty.is_array()) + more_dimensions }),
@@ -158,7 +148,7 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         int(if of_domain { -1 } else { column.map_or_else(|| ty.typmod(), Column::typmod) }),
         flag(by_value(ty)),
         text(alignment(ty)),
-        text(storage(ty)),
+        letter(column.and_then(|column| column.storage).unwrap_or_else(|| storage(ty))),
         flag(not_null),
         flag(has_default),
         flag(column.is_some_and(|column| column.missing.is_some())),

@@ -268,8 +268,8 @@ fn constraints<'t>(
         let expr = text(names.node_text(table, &[&check.expr]));
         let inherited =
             upper.is_some_and(|upper| upper.checks.iter().any(|known| known.name == check.name));
-        let valid = check.validated;
-        let rest = Constraint { no_inherit: false, inherited, valid, expr, ..Constraint::on(key) };
+        let (valid, no_inherit) = (check.validated, check.no_inherit);
+        let rest = Constraint { no_inherit, inherited, valid, expr, ..Constraint::on(key) };
         found.push((check.id, check.name.as_str(), "c", rest));
     }
     for key in &table.foreign_keys {

@@ -19,7 +19,8 @@ use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
     BRAID_INTERNAL, Column, EXTENSIONS, FunctionRef, Id, Index, Language, PG_CATALOG, ROOT,
-    Relation, StoredExpr, Table, Trigger, View, enums_named, virtual_schemas, virtual_tables,
+    Relation, StoredExpr, Table, Trigger, View, enums_named, uses_extension, virtual_schemas,
+    virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -351,8 +352,12 @@ fn pg_extension(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for extension in EXTENSIONS {
         let own = created.iter().find(|created| created.name == extension.name);
         let own = own.map(|created| created.schema);
+        let is_dumped = !extension.is_preinstalled()
+            && (own.is_some() || uses_extension(cx.catalog, cx.path.database, extension));
+        let public = cx.catalog.names().schema(cx.path.database, "public").map(|found| found.id);
+        let own = own.or(public.filter(|_| is_dumped));
         builder.push([
-            int(extension.oid),
+            int(if is_dumped { extension.dumped_oid() } else { extension.oid }),
             text(extension.name),
             int(ROOT),
             int(own.or(schema.map(|(_, schema)| schema)).unwrap_or(0)),

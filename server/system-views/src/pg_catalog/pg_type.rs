@@ -7,7 +7,7 @@ use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
 
 use crate::cell::{acl_items, flag, int, letter, optional, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::attributes::{alignment, by_value, collation, collation_oid, storage};
+use crate::pg_catalog::attributes::{alignment, by_value, collation, collation_oid};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{Domain, Enum, Id, Object, ROOT, virtual_schema, virtual_tables};
 
@@ -40,7 +40,7 @@ struct TypeRow<'a> {
     element: u32,
     array: u32,
     align: &'a str,
-    storage: &'a str,
+    storage: char,
     collation: u32,
     acl: Option<Vec<String>>,
     domain: Option<DomainPart>,
@@ -86,7 +86,7 @@ impl<'a> TypeRow<'a> {
             element,
             array: if matches!(ty, SqlType::Array(_)) { 0 } else { sql_type::array_oid(ty) },
             align: alignment(ty),
-            storage: storage(ty),
+            storage: sql_type::storage(ty),
             collation: collation(ty),
             acl: None,
             domain: None,
@@ -114,7 +114,7 @@ impl<'a> TypeRow<'a> {
                 -2 => "c",
                 _ => "d",
             },
-            storage: if ty.len == -1 { "x" } else { "p" },
+            storage: if ty.len == -1 { 'x' } else { 'p' },
             collation: 0,
             acl: None,
             domain: None,
@@ -137,7 +137,7 @@ impl<'a> TypeRow<'a> {
             element: 0,
             array: row_array_type(relation),
             align: "d",
-            storage: "x",
+            storage: 'x',
             collation: 0,
             acl: None,
             domain: None,
@@ -160,7 +160,7 @@ impl<'a> TypeRow<'a> {
             element: 0,
             array: found.array,
             align: "i",
-            storage: "p",
+            storage: 'p',
             collation: 0,
             acl: None,
             domain: None,
@@ -177,7 +177,7 @@ impl<'a> TypeRow<'a> {
             category: 'A',
             element: found.id,
             array: 0,
-            storage: "x",
+            storage: 'x',
             ..TypeRow::of_enum(found)
         }
     }
@@ -254,7 +254,7 @@ impl<'a> TypeRow<'a> {
             int(self.array),
             int(input_function(input)),
             text(self.align),
-            text(self.storage),
+            letter(self.storage),
             flag(domain.is_some_and(|domain| domain.not_null)),
             int(domain.map_or(0, |domain| domain.base)),
             int(domain.map_or(-1, |domain| domain.typmod)),

@@ -241,7 +241,7 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         let mut row = ClassRow::new(sequence.id, name, schema, owner, 'S', 3);
         row.rows = Some(1);
         let owner_table = sequence.owned_by.and_then(|(table, _)| catalog.table(table));
-        if owner_table.is_some_and(|table| table.unlogged) {
+        if sequence.unlogged || owner_table.is_some_and(|table| table.unlogged) {
             row.persistence = "u";
         }
         row.acl = catalog.privileges().acl(Object::Sequence(sequence));

@@ -223,6 +223,16 @@ pub fn length(ty: &SqlType) -> i16 {
     }
 }
 
+/// `pg_type.typstorage`.
+pub fn storage(ty: &SqlType) -> char {
+    match ty {
+        SqlType::Numeric(_) | SqlType::Inet | SqlType::Cidr => 'm',
+        ty if ty.is_vector() => 'p',
+        ty if length(ty) == -1 => 'x',
+        _ => 'p',
+    }
+}
+
 /// `pg_type.typcategory`.
 pub fn category(ty: &SqlType) -> char {
     match ty {

@@ -14,7 +14,7 @@ mod scalars;
 mod variants;
 
 pub use any_type::AnyType;
-pub use facts::{all, array_oid, category, is_preferred, length};
+pub use facts::{all, array_oid, category, is_preferred, length, storage};
 pub use row_name::{RowAttribute, RowName, relation_of_row_type, row_array_type_oid, row_type_oid};
 pub use variants::{
     Field, RowType, SqlType, range_kind, range_subtype, refresh_types, row_name, user_types,

@@ -87,8 +87,8 @@ pub fn parse(
         SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
         SqlType::Range(kind) => ranges(*kind, false, text, settings, now_micros)?,
         SqlType::Multirange(kind) => ranges(*kind, true, text, settings, now_micros)?,
-        SqlType::Void if text.is_empty() => Datum::text(""),
-        SqlType::Void | SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
+        SqlType::Void => Datum::text(""),
+        SqlType::Any(_) => return Err(invalid_syntax(ty.plain_name(), text)),
     })
 }
 

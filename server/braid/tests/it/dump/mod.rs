@@ -5,6 +5,7 @@
 
 mod altered;
 mod everything;
+mod extensions;
 mod forty_tables;
 mod own_features;
 mod roles;

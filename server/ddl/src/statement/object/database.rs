@@ -67,7 +67,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
     check_name(cx, &name)?;
     let id = cx.draft()?.allocate_id(0);
     let public = cx.draft()?.allocate_id(0);
-    cx.draft()?.put(Database {
+    let mut made = Database {
         id,
         name,
         owner,
@@ -75,9 +75,54 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
         settings: Vec::new(),
         default_privileges: Vec::new(),
         extensions: Vec::new(),
+        connection_limit: None,
+        refuses_connections: false,
+        is_template: false,
         comment: None,
-    });
+    };
+    let is_kept =
+        |option: &str| matches!(option, "connection limit" | "allow_connections" | "is_template");
+    for (option, value) in create.options.iter().filter(|(option, _)| is_kept(option)) {
+        set_option(&mut made, option, value, false)?;
+    }
+    cx.draft()?.put(made);
     cx.draft()?.put(Schema::public(public, id));
+    Ok(())
+}
+
+/// CONNECTION LIMIT, ALLOW_CONNECTIONS and IS_TEMPLATE. `is_own`: it is the session's database.
+fn set_option(database: &mut Database, option: &str, value: &str, is_own: bool) -> Result<()> {
+    let flag = || match value.to_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => {
+            let message = format!("{option} requires a Boolean value");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+    };
+    match option {
+        "is_template" => database.is_template = flag()?,
+        "allow_connections" => {
+            let allows = flag()?;
+            if !allows && is_own {
+                let message = "cannot disallow connections for current database";
+                return Err(Error::new(SqlState::InvalidParameterValue, message));
+            }
+            database.refuses_connections = !allows;
+        }
+        "connection limit" | "connection_limit" => {
+            let limit = value.parse().ok().filter(|limit| *limit >= -1);
+            let limit: i32 = limit.ok_or_else(|| {
+                let message = format!("invalid connection limit: {value}");
+                Error::new(SqlState::InvalidParameterValue, message)
+            })?;
+            database.connection_limit = Some(limit).filter(|limit| *limit >= 0);
+        }
+        _ => {
+            let message = format!("option \"{option}\" not recognized");
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+    }
     Ok(())
 }
 
@@ -175,7 +220,7 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()
             let message = "cannot drop the currently open database";
             return Err(Error::new(SqlState::ObjectInUse, message));
         }
-        if database.id == TEMPLATE_DATABASE {
+        if database.id == TEMPLATE_DATABASE || database.is_template {
             let message = "cannot drop a template database";
             return Err(Error::new(SqlState::WrongObjectType, message));
         }
@@ -217,6 +262,12 @@ pub(crate) fn set(cx: &mut DdlContext<'_>, alter: &AlterDatabase) -> Result<()> 
             if let Some(value) = stored_value(set) {
                 let name = shown_name(&set.name);
                 database.settings.push(DatabaseSetting { role, name, value });
+            }
+        }
+        SettingChange::Options(options) => {
+            let is_own = database.id == cx.path().database;
+            for (option, value) in options {
+                set_option(&mut database, option, value, is_own)?;
             }
         }
         SettingChange::Reset(Reset::Name(name)) => {

@@ -56,6 +56,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateSequence) -> Result
         counter: fresh_counter(),
         first: 1,
         owned_by: None,
+        unlogged: create.unlogged,
         grants: new_grants(cx, owner, Some(schema.id), DefaultKind::Sequences),
         comment: None,
     };

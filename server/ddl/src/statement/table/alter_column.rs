@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table};
+use braid_catalog::{Column, Identity, Index, IndexKey, Queries, Sequence, StoredExpr, Table};
 use braid_plan::{
     NotAssignable, bind_assignment_cast, more_dimensions_of, stored_collation, time_modifier_of,
 };
-use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
+use braid_sql::ast::{AlterColumnAction, ColumnTuning, DataType, Expr, IdentityMode, ObjectName};
+use braid_types::sql_type::storage;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -95,7 +96,7 @@ pub(crate) async fn run(
                 return skip(cx, error, *if_exists);
             }
         }
-        AlterColumnAction::Tuning => return Ok(()),
+        AlterColumnAction::Tuning(tuning) => tune(cx, &mut changed.columns[place], tuning)?,
     }
     cx.draft()?.put(changed);
     Ok(())
@@ -106,6 +107,48 @@ fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
         return Err(error);
     }
     cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
+    Ok(())
+}
+
+/// The largest target of SET STATISTICS.
+const STATISTICS_MAX: i64 = 10_000;
+
+/// SET STATISTICS and SET STORAGE.
+fn tune(cx: &mut DdlContext<'_>, column: &mut Column, tuning: &ColumnTuning) -> Result<()> {
+    match tuning {
+        ColumnTuning::Statistics(target) if *target < -1 => {
+            let message = format!("statistics target {target} is too low");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        ColumnTuning::Statistics(target) => {
+            if *target > STATISTICS_MAX {
+                let message = format!("lowering statistics target to {STATISTICS_MAX}");
+                cx.notice(SqlState::Warning, message);
+            }
+            let target = i16::try_from((*target).min(STATISTICS_MAX)).ok();
+            column.statistics_target = target.filter(|target| *target >= 0);
+        }
+        ColumnTuning::Storage(word) => {
+            let wanted = match word.as_str() {
+                "plain" => 'p',
+                "external" => 'e',
+                "extended" => 'x',
+                "main" => 'm',
+                _ => {
+                    let message = format!("invalid storage type \"{word}\"");
+                    return Err(Error::new(SqlState::InvalidParameterValue, message));
+                }
+            };
+            let own = storage(&column.ty);
+            if own == 'p' && wanted != 'p' {
+                let ty = column.ty.plain_name();
+                let message = format!("column data type {ty} can only have storage PLAIN");
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            column.storage = (own != wanted).then_some(wanted);
+        }
+        ColumnTuning::Ignored => {}
+    }
     Ok(())
 }
 
@@ -215,6 +258,7 @@ async fn set_type(
     let from_row = new.using.is_some();
     let column = &mut changed.columns[place];
     column.ty = ty.clone();
+    column.storage = None;
     column.modifier = time_modifier_of(new.data_type);
     column.more_dimensions = more_dimensions_of(new.data_type);
     column.collation = collation;

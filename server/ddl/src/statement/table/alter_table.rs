@@ -334,12 +334,12 @@ async fn add_check(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,
     name: Option<String>,
-    expr: &braid_sql::ast::Expr,
+    clause: &braid_sql::ast::CheckClause,
     column: Option<&str>,
     validate: bool,
 ) -> Result<()> {
     let mut changed = Table::clone(&table);
-    add_check_constraint(cx, &mut changed, name, expr, column)?;
+    add_check_constraint(cx, &mut changed, name, clause, column)?;
     if let Some(check) = changed.checks.last_mut() {
         check.validated = validate;
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use braid_catalog::{ColumnId, DefaultKind, OnCommit, Table, is_temporary};
 use braid_exec::NewKeys;
 use braid_sql::ast::{
-    self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
-    Statement, TableConstraintKind, UniqueRules,
+    self, CheckClause, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query,
+    Returning, Statement, TableConstraintKind, UniqueRules,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -221,6 +221,9 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         if included("defaults") && column.identity.is_none() {
             copy.default.clone_from(&column.default);
         }
+        if included("storage") {
+            copy.storage = column.storage;
+        }
         if included("comments") {
             copy.comment.clone_from(&column.comment);
         }
@@ -236,7 +239,8 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     if included("constraints") {
         for check in &source.checks {
             let expr = braid_sql::parse_expr(restate_expr(cx, &source, &check.expr).sql())?;
-            add_check_constraint(cx, table, Some(check.name.clone()), &expr, None)?;
+            let clause = CheckClause { expr, no_inherit: check.no_inherit };
+            add_check_constraint(cx, table, Some(check.name.clone()), &clause, None)?;
         }
     }
     if included("indexes") {

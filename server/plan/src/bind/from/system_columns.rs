@@ -165,6 +165,8 @@ pub(crate) fn note_system_column(
     let number = match name {
         TABLE_OID => braid_sql::TABLE_OID_COLUMN,
         PLACE => braid_sql::PLACE_COLUMN,
+        VERSION => braid_sql::VERSION_COLUMN,
+        DELETED_BY => braid_sql::DELETED_BY_COLUMN,
         _ => return,
     };
     binder.note_name(ast, Reference::Column((source.item, number)));
@@ -179,6 +181,8 @@ pub(crate) fn stored_system_column(
     let name = match number {
         braid_sql::TABLE_OID_COLUMN => TABLE_OID,
         braid_sql::PLACE_COLUMN => PLACE,
+        braid_sql::VERSION_COLUMN => VERSION,
+        braid_sql::DELETED_BY_COLUMN => DELETED_BY,
         _ => return Ok(None),
     };
     let source = scope.sources.iter().find(|source| source.item == item);

@@ -337,14 +337,19 @@ fn bind_values(
             return Err(Error::new(
                 SqlState::SyntaxError,
                 "VALUES lists must all be the same length",
-            ));
+            )
+            .position(row.first().map_or(0, start_of)));
         }
         bound.push(bind_exprs(binder, row, &mut ExprCx::plain(scopes, "VALUES"))?);
     }
     let mut columns = Vec::with_capacity(width);
     for place in 0..width {
         let types: Vec<SqlType> = bound.iter().map(|row| row[place].ty()).collect();
-        let ty = common_type(&types, "VALUES")?;
+        let ty = common_type(&types, "VALUES").map_err(|error| {
+            let differs = |end: &usize| common_type(&types[..*end], "VALUES").is_err();
+            let wrong = (1..=types.len()).find(differs).and_then(|end| rows.get(end - 1));
+            error.position(wrong.map_or(0, |row| start_of(&row[place])))
+        })?;
         for row in &mut bound {
             let e = std::mem::replace(&mut row[place], Expr::bool(true));
             row[place] = coerce(binder, e, &ty, CastContext::Implicit)?;

@@ -3,7 +3,7 @@
 //! Set operations lean to the left: chains are walked, not recursed into. A long run of the same
 //! operation becomes a balanced tree, which is run and dropped with little stack.
 
-use braid_sql::ast::{SetExpr, SetOperator, SetQuantifier};
+use braid_sql::ast::{SelectItem, SetExpr, SetOperator, SetQuantifier};
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -12,6 +12,7 @@ use crate::bind::Binder;
 use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::operators::{check_equality, coerce};
 use crate::bind::scope::columns::Scopes;
+use crate::bind::scope::places::start_of;
 use crate::bind::scope::untyped::Untyped;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
@@ -34,15 +35,15 @@ pub(crate) fn bind_set_operation(
         chain.push((set_operator(*op, *set_quantifier)?, right));
         next = left;
     }
-    let mut run = vec![bind_branch(binder, next, parent)?];
+    let mut run = vec![(bind_branch(binder, next, parent)?, column_places(next))];
     let mut operator = None;
     for (next, right) in chain.into_iter().rev() {
-        let right = bind_branch(binder, right, parent)?;
+        let right = (bind_branch(binder, right, parent)?, column_places(right));
         // EXCEPT is the only one for which it matters what is computed first.
         if let Some((kind, all)) = operator
             && (operator != Some(next) || kind == SetOpKind::Except)
         {
-            run = vec![combine_branches(binder, run, kind, all)?];
+            run = vec![(combine_branches(binder, run, kind, all)?, Vec::new())];
         }
         operator = Some(next);
         run.push(right);
@@ -50,6 +51,23 @@ pub(crate) fn bind_set_operation(
     match operator {
         Some((kind, all)) => combine_branches(binder, run, kind, all),
         None => Err(Error::internal("a set operation without operator")),
+    }
+}
+
+/// Where the columns of a branch begin, as far as its select list shows it.
+fn column_places(body: &SetExpr) -> Vec<u32> {
+    match body {
+        SetExpr::Select(select) => {
+            let place = |item: &SelectItem| match item {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                    Some(start_of(expr))
+                }
+                _ => None,
+            };
+            select.projection.iter().map_while(place).collect()
+        }
+        SetExpr::Query(query) => column_places(&query.body),
+        _ => Vec::new(),
     }
 }
 
@@ -91,10 +109,10 @@ pub(crate) fn type_literals(
     Ok(())
 }
 
-/// Branches joined by one operator, from left to right.
+/// Branches joined by one operator, from left to right, with the places of their columns.
 fn combine_branches(
     binder: &mut Binder<'_>,
-    mut branches: Vec<BoundQuery>,
+    branches: Vec<(BoundQuery, Vec<u32>)>,
     kind: SetOpKind,
     all: bool,
 ) -> Result<BoundQuery> {
@@ -104,7 +122,7 @@ fn combine_branches(
         SetOpKind::Except => "EXCEPT",
     };
     let mut types: Vec<SqlType> = Vec::new();
-    for (place, branch) in branches.iter().enumerate() {
+    for (place, (branch, starts)) in branches.iter().enumerate() {
         let columns = branch.columns.iter().map(|column| column.ty.clone());
         if place == 0 {
             types = columns.collect();
@@ -114,15 +132,18 @@ fn combine_branches(
             return Err(Error::new(
                 SqlState::SyntaxError,
                 format!("each {name} query must have the same number of columns"),
-            ));
+            )
+            .position(starts.first().copied().unwrap_or(0)));
         }
-        for (ty, other) in types.iter_mut().zip(columns) {
-            *ty = common_type(&[ty.clone(), other], name)?;
+        for (number, (ty, other)) in types.iter_mut().zip(columns).enumerate() {
+            let start = starts.get(number).copied().unwrap_or(0);
+            *ty = common_type(&[ty.clone(), other], name).map_err(|error| error.position(start))?;
             if !(all && kind == SetOpKind::Union) {
                 check_equality(ty)?;
             }
         }
     }
+    let mut branches: Vec<BoundQuery> = branches.into_iter().map(|(branch, _)| branch).collect();
     let mut nodes = Vec::with_capacity(branches.len());
     for branch in &mut branches {
         type_literals(binder, branch, &types)?;

@@ -222,12 +222,14 @@ pub(crate) fn refuse_duplicate<'q>(
     name: &ast::Ident,
     mut earlier: impl Iterator<Item = &'q ast::Ident>,
 ) -> Result<()> {
+    let place = offset_of(name.span);
     let name = braid_sql::fold(name);
     if earlier.any(|other| braid_sql::fold(other) == name) {
         return Err(Error::new(
             SqlState::DuplicateAlias,
             format!("WITH query name \"{name}\" specified more than once"),
-        ));
+        )
+        .position(place));
     }
     Ok(())
 }

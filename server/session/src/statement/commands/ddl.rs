@@ -135,7 +135,7 @@ pub(crate) fn check_stored_setting(session: &Session, statement: &Statement) -> 
         Statement::AlterUser(alter) => alter.set.iter().collect(),
         Statement::AlterDatabase(alter) => match &alter.change {
             SettingChange::Set(set) => vec![set],
-            SettingChange::Reset(_) => Vec::new(),
+            SettingChange::Reset(_) | SettingChange::Options(_) => Vec::new(),
         },
         Statement::CreateRoutine(create) => sets_of(&create.options),
         Statement::AlterRoutine(alter) => sets_of(&alter.options),

@@ -56,6 +56,13 @@ pub(crate) async fn apply_set(session: &mut Session, set: &Set) -> Result<()> {
         "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
             return set_mode(session, &set.name, values);
         }
+        "seed" => {
+            if let Some(values) = values {
+                let seed = crate::settings::check_value(&set.name, values)?;
+                braid_builtins::seed_random(seed.parse().unwrap_or_default());
+            }
+            return Ok(());
+        }
         name if is_identity(name) => {
             return set_user(session, &set.name, values, local).await;
         }

@@ -2,9 +2,9 @@
 
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
-use super::create_objects::view_options;
+use super::create_objects::{parse_database_option, view_options};
 use super::create_table::{
     check_compression, parse_column_def, parse_identity_mode, parse_key_column,
     parse_table_constraint,
@@ -18,9 +18,9 @@ use super::sequence::{parse_identity_options, parse_sequence_option, parse_seque
 use super::statistics::parse_alter_statistics;
 use super::types::parse_alter_type;
 use crate::ast::{
-    AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
-    AlterTarget, AlterView, AlterViewAction, ExtensionStatement, IdentityMode, ObjectName, Rename,
-    ReplicaIdentityClause, Statement,
+    AlterAction, AlterColumnAction, AlterDatabase, AlterIndex, AlterIndexAction, AlterSequence,
+    AlterTable, AlterTarget, AlterView, AlterViewAction, ColumnTuning, ExtensionStatement,
+    IdentityMode, ObjectName, Rename, ReplicaIdentityClause, SettingChange, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -179,6 +179,20 @@ fn parse_alter_named(
             };
             parse_stored_setting(cursor, "ALTER DATABASE", database.clone(), None)
         }
+        AlterTarget::Database(name) => {
+            let Some(database) = name.0.last().and_then(|part| part.as_ident()) else {
+                return Err(cursor.unexpected());
+            };
+            let database = database.clone();
+            cursor.take("with");
+            let mut options = vec![parse_database_option(cursor)?];
+            while !cursor.at_end() {
+                options.push(parse_database_option(cursor)?);
+            }
+            let change = SettingChange::Options(options);
+            let alter = AlterDatabase { tag: "ALTER DATABASE", database, role: None, change };
+            Ok(Statement::AlterDatabase(Box::new(alter)))
+        }
         AlterTarget::MaterializedView(_) if cursor.take_all(&["set", "tablespace"]) => {
             parse_tablespace(cursor)?;
             Ok(Statement::NoOp("ALTER MATERIALIZED VIEW"))
@@ -299,6 +313,17 @@ fn parse_marks(cursor: &mut Cursor<'_>) -> Result<Option<AlterAction>> {
     if cursor.take_all(&["set", "without", "cluster"]) {
         return Ok(Some(AlterAction::ClusterOn(None)));
     }
+    if cursor.take_all(&["set", "without", "oids"]) {
+        return Ok(Some(AlterAction::Options(true, Vec::new())));
+    }
+    if cursor.take_all(&["set", "access", "method"]) {
+        let method = parse_ident(cursor)?.value;
+        if method != "heap" {
+            let message = format!("access method \"{method}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        return Ok(Some(AlterAction::Options(true, Vec::new())));
+    }
     if !cursor.take_all(&["replica", "identity"]) {
         return Ok(None);
     }
@@ -368,7 +393,7 @@ fn parse_alter_alter(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
         parse_alter_identity(cursor, None)?
     } else if cursor.take("reset") {
         parse_options(cursor)?;
-        AlterColumnAction::Tuning
+        AlterColumnAction::Tuning(ColumnTuning::Ignored)
     } else {
         return Err(cursor.unexpected());
     };
@@ -387,15 +412,18 @@ fn parse_alter_column_set(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> 
     }
     if cursor.take("compression") {
         check_compression(&parse_label(cursor)?.value)?;
-        return Ok(AlterColumnAction::Tuning);
+        return Ok(AlterColumnAction::Tuning(ColumnTuning::Ignored));
     }
-    if cursor.take_one(&["statistics", "storage"]).is_some() {
-        parse_setting_value(cursor)?;
-        return Ok(AlterColumnAction::Tuning);
+    if cursor.take("statistics") {
+        return Ok(AlterColumnAction::Tuning(ColumnTuning::Statistics(parse_integer(cursor)?)));
+    }
+    if cursor.take("storage") {
+        let word = parse_label(cursor)?.value;
+        return Ok(AlterColumnAction::Tuning(ColumnTuning::Storage(word)));
     }
     if *cursor.peek() == Token::LParen {
         parse_options(cursor)?;
-        return Ok(AlterColumnAction::Tuning);
+        return Ok(AlterColumnAction::Tuning(ColumnTuning::Ignored));
     }
     if cursor.take("generated") {
         let mode = parse_identity_mode(cursor)?;

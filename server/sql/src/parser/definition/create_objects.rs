@@ -58,12 +58,15 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         }
         "unlogged" if !or_replace && !is_temporary => {
             cursor.advance();
+            if cursor.take("sequence") {
+                return parse_create_sequence(cursor, Temporary::No, true);
+            }
             cursor.expect("table")?;
             parse_create_table(cursor, Temporary::No, true)
         }
         "sequence" if !or_replace => {
             cursor.advance();
-            parse_create_sequence(cursor, temporary)
+            parse_create_sequence(cursor, temporary, false)
         }
         _ if is_temporary => Err(cursor.unexpected()),
         "index" if !or_replace => {
@@ -281,6 +284,16 @@ fn parse_schema_element(cursor: &mut Cursor<'_>) -> Result<Statement> {
     Err(cursor.unexpected())
 }
 
+/// `CONNECTION LIMIT 5` or `name [=] value` of a database.
+pub(super) fn parse_database_option(cursor: &mut Cursor<'_>) -> Result<(String, String)> {
+    let mut option = parse_label(cursor)?.value;
+    if option == "connection" && cursor.take("limit") {
+        option.push_str(" limit");
+    }
+    cursor.take_symbol(&Token::Eq);
+    Ok((option, parse_setting_value(cursor)?))
+}
+
 fn parse_create_database(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     let if_not_exists = take_if_not_exists(cursor);
@@ -288,12 +301,7 @@ fn parse_create_database(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.take("with");
     let mut options = Vec::new();
     while !cursor.at_end() {
-        let mut option = parse_label(cursor)?.value;
-        if option == "connection" && cursor.take("limit") {
-            option.push_str(" limit");
-        }
-        cursor.take_symbol(&Token::Eq);
-        options.push((option, parse_setting_value(cursor)?));
+        options.push(parse_database_option(cursor)?);
     }
     Ok(Statement::CreateDatabase(CreateDatabase { name, if_not_exists, options }))
 }

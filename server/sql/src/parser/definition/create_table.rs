@@ -1,6 +1,6 @@
 //! `CREATE TABLE`: columns, constraints, inline indexes, families and what follows the list.
 
-use sqlparser::ast::{Expr, Ident};
+use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
@@ -11,9 +11,10 @@ use super::create_index::{
 use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
-    ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable, CreateTableLike,
-    Exclusion, Family, ForeignKey, IdentityMode, KeyColumn, MatchKind, PartitionOfClause,
-    ReferenceAction, Statement, TableConstraint, TableConstraintKind, UniqueRules,
+    CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable,
+    CreateTableLike, Exclusion, Family, ForeignKey, IdentityMode, KeyColumn, MatchKind,
+    PartitionOfClause, ReferenceAction, Statement, TableConstraint, TableConstraintKind,
+    UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -285,7 +286,7 @@ fn parse_column_constraint_kind(cursor: &mut Cursor<'_>) -> Result<Option<Column
         parse_index_placement(cursor)?;
         ColumnConstraintKind::Unique(UniqueRules::of_index(nulls_not_distinct))
     } else if cursor.take("check") {
-        ColumnConstraintKind::Check(check_expr(cursor)?)
+        ColumnConstraintKind::Check(check_clause(cursor)?)
     } else if cursor.is("references") {
         ColumnConstraintKind::References(parse_references(cursor, Vec::new())?)
     } else if cursor.take("generated") {
@@ -331,12 +332,11 @@ fn at_column_constraint(cursor: &Cursor<'_>) -> bool {
 }
 
 /// `(expr) [NO INHERIT]`.
-fn check_expr(cursor: &mut Cursor<'_>) -> Result<Expr> {
+fn check_clause(cursor: &mut Cursor<'_>) -> Result<CheckClause> {
     cursor.expect_symbol(&Token::LParen)?;
     let expr = next_expr(cursor)?;
     cursor.expect_symbol(&Token::RParen)?;
-    cursor.take_all(&["no", "inherit"]);
-    Ok(expr)
+    Ok(CheckClause { expr, no_inherit: cursor.take_all(&["no", "inherit"]) })
 }
 
 /// `ALWAYS` or `BY DEFAULT`.
@@ -438,7 +438,7 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
     } else if cursor.take("unique") {
         parse_key_constraint(cursor, false)?
     } else if cursor.take("check") {
-        TableConstraintKind::Check(check_expr(cursor)?)
+        TableConstraintKind::Check(check_clause(cursor)?)
     } else if cursor.take("foreign") {
         cursor.expect("key")?;
         let columns = parse_columns(cursor)?;

@@ -14,6 +14,7 @@ use crate::parser::names::{parse_integer, parse_object_name, take_if_not_exists}
 pub(crate) fn parse_create_sequence(
     cursor: &mut Cursor<'_>,
     temporary: Temporary,
+    unlogged: bool,
 ) -> Result<Statement> {
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_object_name(cursor)?;
@@ -23,6 +24,7 @@ pub(crate) fn parse_create_sequence(
         if_not_exists,
         temporary: temporary != Temporary::No,
         global: temporary == Temporary::Global,
+        unlogged,
         options,
     }))
 }

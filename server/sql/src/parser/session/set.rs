@@ -41,6 +41,9 @@ pub(crate) fn parse_set(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if cursor.take_all(&["time", "zone"]) {
         return parse_set_special(cursor, scope, "timezone");
     }
+    if cursor.take_all(&["xml", "option"]) {
+        return parse_set_special(cursor, scope, "xmloption");
+    }
     if cursor.is("names") && !followed_by_assignment(cursor) {
         cursor.advance();
         if cursor.at_end() {
@@ -88,7 +91,7 @@ fn parse_set_special(cursor: &mut Cursor<'_>, scope: SetScope, name: &str) -> Re
         }
         SetValue::Values(vec![format!("INTERVAL '{text}'")])
     } else {
-        SetValue::Values(vec![parse_setting_value(cursor)?])
+        values_of(name, vec![parse_setting_value(cursor)?])
     };
     Ok(parse_set_node(cursor, scope, name, value))
 }
@@ -106,9 +109,20 @@ fn parse_set_variable(cursor: &mut Cursor<'_>, scope: SetScope) -> Result<Set> {
     let value = if cursor.take("default") {
         SetValue::Default
     } else {
-        SetValue::Values(cursor.list(parse_setting_value)?)
+        values_of(&name, cursor.list(parse_setting_value)?)
     };
     Ok(Set { scope, name, value, span })
+}
+
+/// The values of a variable. Each value of `search_path` is the name of one schema, whatever is in
+/// it: quotes keep a single one from being read as a list of names.
+fn values_of(variable: &str, mut values: Vec<String>) -> SetValue {
+    if let ("search_path", [one]) = (variable, values.as_mut_slice())
+        && one.contains([',', '"'])
+    {
+        *one = crate::quote_ident(one);
+    }
+    SetValue::Values(values)
 }
 
 /// A variable's name in lower case, parts joined with dots.
