@@ -187,5 +187,4 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("wal_sender_timeout", sized(0, INT_MAX, Unit::Millis), "1min"),
     accepted("wal_skip_threshold", sized(0, INT_MAX, Unit::KiloBytes), "2MB"),
     accepted("xmlbinary", Kind::Enum(&["base64", "hex"]), "base64"),
-    accepted("xmloption", Kind::Enum(&["content", "document"]), "content"),
 ];
