@@ -8,6 +8,7 @@ const source = (path: string): string =>
 export default defineConfig({
   resolve: {
     alias: {
+      '@braiddb/sdk/wrap': source('src/wrap/index.ts'),
       '@braiddb/sdk': source('src/index.ts'),
       '@braiddb/server': source('packages/server/src/index.ts'),
       '@braiddb/prisma': source('packages/prisma/src/index.ts'),

@@ -7,6 +7,7 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 export default defineConfig({
   resolve: {
     alias: {
+      '@braiddb/sdk/wrap': source('../../src/wrap/index.ts'),
       '@braiddb/sdk': source('../../src/index.ts'),
       '@braiddb/prisma': source('src/index.ts'),
     },

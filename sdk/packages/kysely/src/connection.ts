@@ -13,11 +13,11 @@ import type {
   TransactionOptions,
 } from '@braiddb/sdk';
 import { sql, UsageError } from '@braiddb/sdk';
+import { OpenTransaction } from '@braiddb/sdk/wrap';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 
 import type { Bound } from './context.js';
 import { currentContext, currentSignal } from './context.js';
-import { OpenTransaction } from './open-transaction.js';
 
 /** Commands whose number of rows is that of changed ones. */
 const WRITES = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);

@@ -6,7 +6,6 @@
  *  dialect.ts           the dialect and its options    session.ts   one connection for a function
  *  driver.ts            what Kysely calls              adapter.ts   the lock of the Migrator
  *  connection.ts        queries and streams by the SDK
- *  open-transaction.ts  Kysely's begin and commit over the SDK's function
  *  ──────────────────────────────────────────────────────────────────────────
  *  context.ts           signals and transactions on their way through Kysely
  *  source.ts            the database, given or opened

@@ -7,7 +7,6 @@
  *  adapter.ts           PrismaBraid: the adapter that a Prisma client is made with
  *  session.ts           queries and transactions, as Prisma asks for them
  *  ──────────────────────────────────────────────────────────────────────────
- *  open-transaction.ts  Prisma's begin and commit over the SDK's function
  *  context.ts           the transaction on its way through Prisma
  *  errors.ts            errors of the SDK as Prisma knows them
  *  columns.ts           types of columns, values of rows    parameters.ts  values of queries

@@ -2,6 +2,7 @@
 
 import type { Database, Isolation, Queryable, Transaction } from '@braiddb/sdk';
 import { OptionError, sql } from '@braiddb/sdk';
+import { OpenTransaction } from '@braiddb/sdk/wrap';
 import type {
   ConnectionInfo,
   IsolationLevel,
@@ -16,7 +17,6 @@ import { columnTypes, parsers } from './columns.js';
 import type { BoundRun } from './context.js';
 import { takeRun } from './context.js';
 import { toPrisma } from './errors.js';
-import { OpenTransaction } from './open-transaction.js';
 import { parameterOf } from './parameters.js';
 
 /** The name under which Prisma knows the adapter. */

@@ -1,20 +1,21 @@
 /**
- * A transaction that Prisma begins and ends by calls, over one that the SDK runs as a function.
+ * A transaction that a library begins and ends by calls, over one that the SDK runs as a function.
  *
  * ```text
- *  Prisma:  startTransaction ── queryRaw … ────────────── commit, or rollback
+ *  library:  begin ────────────── query … ─────────────── commit, or rollback
  *                                │ starts it at the first query    │
  *  SDK:                db.transaction(tx => … waits for the end … ) ─► COMMIT, or ROLLBACK
  * ```
  *
- * The function cannot run again, since Prisma has called the caller's function already. So there is
- * one attempt, and its retry error is thrown as it is.
+ * The function cannot run again, since the library has called the caller's function already. So
+ * there is one attempt, and its retry error is thrown as it is.
  */
 
-import type { Database, Transaction, TransactionOptions } from '@braiddb/sdk';
-import { RetriesExhaustedError } from '@braiddb/sdk';
-
-const ignore = (): void => undefined;
+import { ignore } from '../abort.js';
+import type { Database } from '../database/database.js';
+import { RetriesExhaustedError } from '../errors.js';
+import type { TransactionOptions } from '../options/index.js';
+import type { Transaction } from '../transaction/handle.js';
 
 /** One such transaction. */
 export class OpenTransaction {
@@ -39,7 +40,7 @@ export class OpenTransaction {
     const ending = new Promise<void>((resolve, reject) => {
       // The SDK rolls back for any error of its function; this one is caught below.
       const rollback = (): void => {
-        reject(new Error('Prisma has asked for a rollback'));
+        reject(new Error('the library has asked for a rollback'));
       };
       this.#end = { commit: resolve, rollback };
     });
