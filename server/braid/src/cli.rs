@@ -79,6 +79,11 @@ pub struct Start {
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_connections: u32,
 
+    /// The most prepared transactions at a time; 0: PREPARE TRANSACTION is refused
+    #[arg(long, env = "BRAID_MAX_PREPARED_TRANSACTIONS", value_name = "N", default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(0..=262_143))]
+    pub max_prepared_transactions: u32,
+
     /// The largest protocol message accepted, in bytes
     #[arg(long, env = "BRAID_MAX_MESSAGE_BYTES", value_name = "BYTES", default_value_t = 67_108_864,
         value_parser = clap::value_parser!(u32).range(1024..=1_073_741_824))]

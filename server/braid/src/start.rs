@@ -195,6 +195,7 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         message_bytes_max: options.max_message_bytes as usize,
         tls,
         insecure: options.insecure,
+        prepared_transactions_max: options.max_prepared_transactions as usize,
         notify_queue_bytes_max: usize::try_from(options.notify_queue).unwrap_or(usize::MAX),
         notify_poll_interval: options.notify_poll_interval.max(NOTIFY_POLL_MIN),
         analyze_interval: options.analyze_interval,

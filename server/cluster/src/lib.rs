@@ -4,6 +4,7 @@
 //!   gateways       who is there: leases, fast periods, duties, the announcement of a schema change
 //!   commit_tokens  the outcome of a transaction whose client lost the answer to COMMIT
 //!   notifications  the rows by which NOTIFY reaches the listeners of every gateway
+//!   prepared_transactions  those that wait for their second step
 //!   session_locks  advisory locks of the sessions of all gateways
 //!   system_keys    where all this stands in the store
 //! ```
@@ -21,6 +22,7 @@
 mod commit_tokens;
 mod gateways;
 mod notifications;
+mod prepared_transactions;
 pub mod records;
 mod session_locks;
 mod system_keys;
@@ -32,6 +34,9 @@ pub use gateways::{ChangeUnderWay, Epoch, GatewayInfo, GatewayMode, Gateways, LE
 pub use notifications::{
     NOTIFICATION_RETENTION, NotificationRow, append_notifications, newest_notification,
     notification_rows, remove_old_notifications,
+};
+pub use prepared_transactions::{
+    Claim, ClaimRefusal, PreparedInfo, PreparedTransactions, Reservation, ReserveRefusal,
 };
 pub use session_locks::SharedLocks;
 pub use system_keys::{Token, statistics_stamp_key, system_table_name, token_key};

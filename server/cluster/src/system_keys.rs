@@ -10,6 +10,7 @@
 //!                  /8/2         a lock: its holder has the next number
 //! 10 advisory lock /10/1/lock   the sessions that hold an advisory lock, as JSON
 //!                  /10/2/id     what a gateway says of waits for rows, as JSON
+//! 11 prepared      /11/1/gid    a prepared transaction; the number of a part follows
 //! ```
 //!
 //! The other numbers below 100 belong to the crate `catalog`.
@@ -25,6 +26,7 @@ const COMMITS: u32 = 5;
 const GATEWAYS: u32 = 6;
 const NOTIFICATIONS: u32 = 8;
 const ADVISORY_LOCKS: u32 = 10;
+const PREPARED: u32 = 11;
 
 /// The name of a system table of this crate; `None` if that number is none.
 pub fn system_table_name(table: u32) -> Option<&'static str> {
@@ -33,6 +35,7 @@ pub fn system_table_name(table: u32) -> Option<&'static str> {
         GATEWAYS => "system.gateway",
         NOTIFICATIONS => "system.notification",
         ADVISORY_LOCKS => "system.advisory_lock",
+        PREPARED => "system.prepared_transaction",
         _ => return None,
     })
 }
@@ -124,6 +127,19 @@ pub(crate) fn gateway_of_row_waits(key: &[u8]) -> Option<u64> {
     let mut column = key.strip_prefix(key::index_prefix(ADVISORY_LOCKS, 2).as_slice())?;
     let gateway = key::decode(&mut column, &SqlType::Int8, false).ok()?.as_int()?;
     Some(gateway.cast_unsigned())
+}
+
+/// Where the record of the prepared transaction with this identifier lies: its parts have keys that
+/// begin with this.
+pub(crate) fn prepared_key(gid: &str) -> Key {
+    let mut out = key::index_prefix(PREPARED, 1);
+    key::encode(&mut out, &Datum::text(gid), &SqlType::Text, false);
+    out
+}
+
+/// The records of all prepared transactions.
+pub(crate) fn prepared_span() -> Span {
+    Span::prefix(key::index_prefix(PREPARED, 1))
 }
 
 fn numbered(table: u32, index: u16, gateway: u64) -> Key {

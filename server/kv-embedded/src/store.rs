@@ -229,6 +229,10 @@ impl Store for EmbeddedStore {
         Answer::ready(())
     }
 
+    fn can_prepare(&self) -> bool {
+        true
+    }
+
     fn bulk_load(&self, span: Span) -> Answer<'_, Result<Option<Box<dyn BulkLoad>>>> {
         Answer::wait(bulk::begin(&self.shared, span))
     }

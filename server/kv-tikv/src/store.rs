@@ -16,9 +16,9 @@ use crate::{
 };
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, Error,
-    Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait, ReadSegment,
-    Result, RetryReason, SharedWait, Snapshot, Store, StoreClock, StoreMetric, StoreMetrics,
-    StoreValue, TIME_BOUNDS, Timestamp, TxnId, Value,
+    Garbage, Histogram, KeepLocks, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait,
+    ReadSegment, Result, RetryReason, SharedWait, Snapshot, Store, StoreClock, StoreMetric,
+    StoreMetrics, StoreValue, TIME_BOUNDS, Timestamp, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -215,7 +215,7 @@ impl StoreParts {
 
     async fn commit(self, request: CommitRequest) -> Result<CommitOutcome> {
         let txn = request.txn;
-        let kept = request.keep_locks.then(|| self.locks_to_keep(&request));
+        let kept = restarts(&request).then(|| self.locks_to_keep(&request));
         let (context, lock_manager) = (self.context.clone(), self.lock_manager.clone());
         let transaction = lock_manager.registry.get_or_enter(txn);
         let outcome =
@@ -350,6 +350,12 @@ impl Drop for GiveUpOnDrop {
     }
 }
 
+/// Whether the transaction begins again with its locks after a retry. Locks that stay for longer
+/// are not asked of a store that cannot prepare.
+fn restarts(request: &CommitRequest) -> bool {
+    request.keep_locks == KeepLocks::AfterRetry
+}
+
 impl Store for TikvStore {
     fn snapshot(&self) -> Answer<'_, Result<Arc<dyn Snapshot>>> {
         Answer::wait(async {
@@ -414,7 +420,7 @@ impl Store for TikvStore {
         }
         let _runtime = self.runtime.enter();
         let (reply, outcome) = oneshot::channel();
-        let kept = request.keep_locks.then_some(request.txn);
+        let kept = restarts(&request).then_some(request.txn);
         let (parts, runtime) = (self.parts.clone(), self.runtime.clone());
         let awaited = PendingCommit { parts: parts.clone(), runtime, kept, outcome };
         self.parts.cluster().spawn(async move {

@@ -74,10 +74,12 @@ pub use options::{
 };
 pub use session::{LocalKeyspace, SessionLock, SessionLocks};
 pub use store::{
-    Answer, BulkLoad, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, Loaded,
-    LockGrant, LockInfo, NewKey, ReadSegment, SharedWait, Snapshot, Store, StoreMetrics, Write,
+    Answer, BulkLoad, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, KeepLocks,
+    Loaded, LockGrant, LockInfo, NewKey, ReadSegment, SharedWait, Snapshot, Store, StoreMetrics,
+    Write,
 };
 pub use transaction::{
-    CommitTerms, DeferredWork, LockResult, Locks, Reads, Restarts, RoundTrips, SavepointId,
-    ScanRequest, Scanner, SharedSnapshot, Snapshots, Transaction, Writes,
+    CommitTerms, DeferredWork, LockResult, Locks, Preparation, PreparedTransaction, Reads,
+    Restarts, RoundTrips, SavepointId, ScanRequest, Scanner, SharedSnapshot, Snapshots,
+    Transaction, Writes,
 };

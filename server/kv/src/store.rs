@@ -153,15 +153,42 @@ pub struct CommitRequest {
     pub writes: Vec<Write>,
     /// How long one lock of another transaction is waited for.
     pub lock_timeout: Option<Duration>,
-    /// After a retry the transaction's locks stay with it, those on what it wanted to write
+    /// After which ends its locks stay with the transaction, those on what it wanted to write
     /// included; its owner releases them. Every other end releases them as ever.
-    pub keep_locks: bool,
+    pub keep_locks: KeepLocks,
     /// Before which point of time it has to take place; later it is a retry (`schema_changed`).
     /// Kept until the outcome is decided. Only stores with a clock mind it.
     pub fence: Option<Arc<dyn CommitFence>>,
     /// Called before the commit is acknowledged, in the order of commits. Only a store whose
     /// commits all pass through this process calls it, one without a clock.
     pub observer: Option<Arc<dyn CommitObserver>>,
+}
+
+/// After which ends of a commit the transaction's locks stay with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepLocks {
+    /// After none.
+    Never,
+    /// After a retry: the transaction begins again with them.
+    AfterRetry,
+    /// Once it has committed, for a transaction that was prepared by this commit. Only for stores
+    /// that can prepare.
+    OnceCommitted,
+    /// After every end but a commit, for the end of a prepared transaction. Only for stores that
+    /// can prepare.
+    UnlessCommitted,
+}
+
+impl KeepLocks {
+    /// Whether they stay after this end.
+    pub fn after(self, end: &Result<CommitOutcome>) -> bool {
+        match (self, end) {
+            (KeepLocks::Never, _) => false,
+            (KeepLocks::AfterRetry, end) => matches!(end, Ok(CommitOutcome::Retry(_))),
+            (KeepLocks::OnceCommitted, end) => matches!(end, Ok(CommitOutcome::Committed(_))),
+            (KeepLocks::UnlessCommitted, end) => !matches!(end, Ok(CommitOutcome::Committed(_))),
+        }
+    }
 }
 
 /// What became of a commit.
@@ -359,6 +386,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether a lock of the transaction is known to be lost. Such a transaction cannot commit.
     fn has_lost_locks(&self, _txn: TxnId) -> bool {
+        false
+    }
+
+    /// Whether it keeps a transaction's locks after its commit if it is asked to, so that a
+    /// transaction can be prepared.
+    fn can_prepare(&self) -> bool {
         false
     }
 

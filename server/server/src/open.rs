@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{CatalogCache, Sequences, bootstrap};
-use braid_cluster::Gateways;
+use braid_cluster::{Gateways, PreparedTransactions};
 use braid_exec::{MemoryPool, TempFolder, from_kv};
 use braid_kv::Database as Kv;
 use braid_session::{Engine, EngineParts, now_micros};
@@ -28,6 +28,8 @@ impl Server {
     /// A server over `kv`; an empty store becomes a new database.
     pub async fn open(kv: Kv, options: ServerOptions) -> Result<Arc<Server>> {
         bootstrap(&kv).await.map_err(from_kv)?;
+        let prepared = PreparedTransactions::load(&kv, options.prepared_transactions_max);
+        let prepared = prepared.await.map_err(from_kv)?;
         let mut seed = [0u8; 32];
         let mut number = [0u8; 8];
         let random = SystemRandom::new();
@@ -50,6 +52,7 @@ impl Server {
             kv,
             catalog,
             gateways,
+            prepared,
             memory: MemoryPool::new(options.memory_limit_bytes),
             temp: TempFolder::new(options.temp_folder.clone()),
             limits: options.shown(),

@@ -20,6 +20,8 @@ pub struct ServerOptions {
     pub memory_limit_bytes: u64,
     /// The folder below which temporary files are.
     pub temp_folder: PathBuf,
+    /// `max_prepared_transactions`
+    pub prepared_transactions_max: usize,
     /// `notify_queue_bytes_max`: bytes of notifications that may wait for one session.
     pub notify_queue_bytes_max: usize,
     /// `notify_poll_interval`: how often notifications of other gateways are looked for.
@@ -39,6 +41,7 @@ impl Default for ServerOptions {
             insecure: false,
             memory_limit_bytes: 0,
             temp_folder: std::env::temp_dir(),
+            prepared_transactions_max: 64,
             notify_queue_bytes_max: 64 << 20,
             notify_poll_interval: Duration::from_millis(100),
             analyze_interval: Duration::from_secs(10),

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use braid_catalog::{Catalog, CatalogCache, Sequences};
-use braid_cluster::Gateways;
+use braid_cluster::{Gateways, PreparedTransactions};
 use braid_exec::{MemoryPool, TempFolder, from_kv};
 use braid_kv::{Database as Kv, Sharded, TxnOptions};
 use braid_system_views::MetricEntry;
@@ -62,6 +62,8 @@ pub struct EngineParts {
     pub catalog: Arc<CatalogCache>,
     /// This gateway and the others.
     pub gateways: Arc<Gateways>,
+    /// Transactions that wait for their second step.
+    pub prepared: Arc<PreparedTransactions>,
     /// Ranges of sequence numbers.
     pub sequences: Arc<Sequences>,
     /// Memory of all statements.
@@ -87,6 +89,8 @@ pub struct Engine {
     pub catalog: Arc<CatalogCache>,
     /// This gateway and the others.
     pub gateways: Arc<Gateways>,
+    /// Transactions that wait for their second step.
+    pub prepared: Arc<PreparedTransactions>,
     /// Memory of all statements.
     pub memory: Arc<MemoryPool>,
     /// Where rows go that memory has no room for.
@@ -116,6 +120,7 @@ impl Engine {
             kv: parts.kv,
             catalog: parts.catalog,
             gateways: parts.gateways,
+            prepared: parts.prepared,
             memory: parts.memory,
             temp: parts.temp,
             counters: Counters::default(),

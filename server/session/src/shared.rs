@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicU32;
 
 use braid_builtins::Special;
 use braid_catalog::{Catalog, Changes, Id, Routine, SIGNAL_BACKEND, SequenceValues};
-use braid_cluster::{GatewayInfo, Token};
+use braid_cluster::{GatewayInfo, PreparedInfo as PreparedTransactionInfo, Token};
 use braid_exec::{
     AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
     TempSpace, TriggerCall, from_kv,
 };
-use braid_kv::SharedSnapshot;
+use braid_kv::{SharedSnapshot, TxnId};
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
 use braid_system_views::{
@@ -125,6 +125,7 @@ impl Shared {
             "transaction_deferrable" => on_off(state.modes.deferrable),
             "last_transaction_round_trips" => state.round_trips.to_string(),
             "max_connections" => limits.connections_max.to_string(),
+            "max_prepared_transactions" => self.engine.prepared.max().to_string(),
             "max_message_bytes" => limits.message_bytes_max.to_string(),
             "ssl" => on_off(limits.tls),
             "port" => self.entry.local.map_or_else(String::new, |local| local.port().to_string()),
@@ -530,6 +531,10 @@ impl RuntimeInfo for Shared {
 
     fn prepared_statements(&self) -> Vec<PreparedInfo> {
         self.state.lock().prepared.clone()
+    }
+
+    fn prepared_transactions(&self) -> Vec<(TxnId, PreparedTransactionInfo)> {
+        self.engine.prepared.list()
     }
 
     fn cursors(&self) -> Vec<CursorInfo> {

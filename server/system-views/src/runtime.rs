@@ -25,6 +25,8 @@ pub trait RuntimeInfo: Send + Sync {
     fn settings(&self) -> Vec<SettingInfo>;
     /// This session's prepared statements.
     fn prepared_statements(&self) -> Vec<PreparedInfo>;
+    /// The transactions of all databases that wait for their second step, with their numbers.
+    fn prepared_transactions(&self) -> Vec<(braid_kv::TxnId, braid_cluster::PreparedInfo)>;
     /// This session's open cursors.
     fn cursors(&self) -> Vec<CursorInfo>;
     /// The gateways over this store.

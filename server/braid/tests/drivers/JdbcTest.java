@@ -1,4 +1,5 @@
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
 import java.sql.Array;
 import java.sql.BatchUpdateException;
 import java.sql.Connection;
@@ -22,10 +23,14 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.UUID;
+import javax.sql.XAConnection;
+import javax.transaction.xa.XAResource;
+import javax.transaction.xa.Xid;
 import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.util.PGobject;
 import org.postgresql.util.PSQLException;
+import org.postgresql.xa.PGXADataSource;
 
 /**
  * pgjdbc against a server: {@code java -cp postgresql.jar JdbcTest.java jdbc:postgresql://…}.
@@ -64,6 +69,7 @@ public final class JdbcTest {
     check("cancel", "binary", JdbcTest::cancel);
     check("parameter metadata", "binary", JdbcTest::parameterMetadata);
     check("updatable results", "binary", JdbcTest::updatableResults);
+    check("XA", "binary", JdbcTest::distributedTransactions);
     check("products", "binary", JdbcTest::products);
     check("getTables", "binary", JdbcTest::tables);
     check("getColumns", "binary", JdbcTest::columns);
@@ -575,6 +581,70 @@ public final class JdbcTest {
         query(connection, "SELECT name FROM parent ORDER BY id"),
         List.of("Ada", "Hopper", "Barbara"));
     connection.rollback();
+  }
+
+  /** A branch of a distributed transaction. */
+  private record Branch(byte[] global, byte[] qualifier) implements Xid {
+    static Branch of(String name) {
+      return new Branch(name.getBytes(StandardCharsets.UTF_8), new byte[] {1});
+    }
+
+    @Override
+    public int getFormatId() {
+      return 7;
+    }
+
+    @Override
+    public byte[] getGlobalTransactionId() {
+      return global;
+    }
+
+    @Override
+    public byte[] getBranchQualifier() {
+      return qualifier;
+    }
+  }
+
+  private static void distributedTransactions(Connection connection) throws Exception {
+    PGXADataSource source = new PGXADataSource();
+    source.setUrl(url);
+    run(connection, "CREATE TABLE xa (a int PRIMARY KEY)");
+    String table = SCHEMA + ".xa";
+    Branch kept = Branch.of("jdbc kept");
+    Branch dropped = Branch.of("jdbc dropped");
+    XAConnection first = source.getXAConnection();
+    for (Branch branch : List.of(kept, dropped)) {
+      XAResource resource = first.getXAResource();
+      resource.start(branch, XAResource.TMNOFLAGS);
+      int row = branch == kept ? 1 : 2;
+      run(first.getConnection(), "INSERT INTO " + table + " VALUES (" + row + ")");
+      resource.end(branch, XAResource.TMSUCCESS);
+      equal(resource.prepare(branch), XAResource.XA_OK);
+    }
+    first.close();
+    XAConnection second = source.getXAConnection();
+    XAResource resource = second.getXAResource();
+    int found = 0;
+    for (Xid xid : resource.recover(XAResource.TMSTARTRSCAN)) {
+      String name = new String(xid.getGlobalTransactionId(), StandardCharsets.UTF_8);
+      if (name.equals("jdbc kept")) {
+        resource.commit(xid, false);
+        found++;
+      } else if (name.equals("jdbc dropped")) {
+        resource.rollback(xid);
+        found++;
+      }
+    }
+    equal(found, 2);
+    resource.start(kept, XAResource.TMNOFLAGS);
+    run(second.getConnection(), "INSERT INTO " + table + " VALUES (3)");
+    resource.end(kept, XAResource.TMSUCCESS);
+    resource.commit(kept, true);
+    second.close();
+    try (Statement statement = connection.createStatement()) {
+      equal(rows(statement.executeQuery("SELECT a FROM xa ORDER BY a"), "a"), List.of("1", "3"));
+    }
+    run(connection, "DROP TABLE xa");
   }
 
   private static void products(Connection connection) throws Exception {

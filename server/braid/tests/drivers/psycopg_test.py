@@ -459,6 +459,34 @@ def sql_is_composed():
         equal(client.fetchone(), (3, "it's"))
 
 
+@check
+def two_phase_commit_goes_over_several_connections():
+    first = connect()
+    first.tpc_begin(first.xid(1, "psycopg_test", "committed"))
+    first.execute("INSERT INTO parent VALUES (31, 'prepared')")
+    first.tpc_prepare()
+    first.close()
+    with connect() as second:
+        equal(second.execute("SELECT count(*) FROM parent WHERE id = 31").fetchone(), (0,))
+        found = [xid for xid in second.tpc_recover() if xid.gtrid == "psycopg_test"]
+        equal([(xid.bqual, xid.database) for xid in found], [("committed", second.info.dbname)])
+        second.rollback()
+        second.tpc_commit(found[0])
+        equal(second.execute("SELECT name FROM parent WHERE id = 31").fetchone(), ("prepared",))
+        second.execute("DELETE FROM parent WHERE id = 31")
+        second.commit()
+        second.tpc_begin("a name of its own")
+        second.execute("DELETE FROM parent")
+        second.tpc_prepare()
+        second.tpc_rollback()
+        equal(second.execute("SELECT count(*) FROM parent").fetchone(), (2,))
+        second.rollback()
+        second.tpc_begin("never prepared")
+        second.execute("INSERT INTO parent VALUES (32, 'one phase')")
+        second.tpc_rollback()
+        equal(second.execute("SELECT count(*) FROM parent WHERE id = 32").fetchone(), (0,))
+
+
 def prepare():
     """Makes the tables that the checks read."""
     with psycopg.connect(URL, autocommit=True) as conn:

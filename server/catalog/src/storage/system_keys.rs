@@ -9,7 +9,7 @@
 //! 9  dropped     /9/1/data/index  a range that nobody uses any more, as JSON
 //! ```
 //!
-//! Numbers 5, 6 and 8 belong to the crate `cluster`.
+//! Numbers 5, 6, 8, 10 and 11 belong to the crate `cluster`.
 
 use braid_codec::key;
 use braid_kv::{Key, Span};

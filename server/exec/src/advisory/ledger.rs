@@ -80,6 +80,11 @@ impl Ledger {
         self.counts.contains_key(&(key, strength))
     }
 
+    /// Whether any lock belongs to the transaction.
+    pub(crate) fn has_transaction_locks(&self) -> bool {
+        self.counts.values().any(|count| !count.transaction.is_empty())
+    }
+
     /// The mode that the store has to keep.
     pub(crate) fn needed(&self, key: AdvisoryKey) -> Option<LockStrength> {
         let modes = [LockStrength::Exclusive, LockStrength::Shared];

@@ -163,6 +163,11 @@ impl AdvisoryLocks {
         std::mem::take(&mut *self.warnings.lock())
     }
 
+    /// Whether the transaction holds any, besides those of the session.
+    pub fn has_transaction_locks(&self) -> bool {
+        self.used().is_some_and(|held| held.ledger.has_transaction_locks())
+    }
+
     /// The modes in which a lock is held.
     pub fn modes(&self, key: AdvisoryKey) -> Vec<LockStrength> {
         let held = self.held.lock();

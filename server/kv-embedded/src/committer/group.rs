@@ -12,7 +12,9 @@ use crate::{
     shared::Shared,
     tombstones::{Tombstone, TombstoneIndex, tombstone_key},
 };
-use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Result, Span, SpanSet, Timestamp};
+use braid_kv::{
+    CommitOutcome, CommitRequest, Conflict, Error, KeepLocks, Result, Span, SpanSet, Timestamp,
+};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -318,7 +320,14 @@ impl Committer {
         counters.commits.fetch_add(n, Relaxed);
         counters.batch_sizes.observe(n);
         counters.batch_max.fetch_max(n, Relaxed);
-        self.shared.locks.release_all(accepted.iter().map(|(job, _)| job.request.txn));
+        for (Job { request, .. }, _) in &accepted {
+            match request.keep_locks {
+                KeepLocks::OnceCommitted => self.shared.locks.part(request.txn),
+                KeepLocks::Never | KeepLocks::AfterRetry | KeepLocks::UnlessCommitted => {
+                    self.shared.locks.release(request.txn);
+                }
+            }
+        }
         for (job, number) in accepted {
             if let Some(observer) = &job.request.observer {
                 observer.committed(Timestamp(number));
@@ -447,7 +456,7 @@ fn stop(shared: &Shared, reason: &str) {
 /// Releases the locks, then answers: the caller may begin again at once. Locks that the caller
 /// keeps go only if it is not there to take them.
 fn answer_refused(shared: &Shared, job: Job, answer: Result<CommitOutcome>) {
-    let kept = job.request.keep_locks && matches!(answer, Ok(CommitOutcome::Retry(_)));
+    let kept = job.request.keep_locks.after(&answer);
     if !kept {
         shared.locks.release(job.request.txn);
     }

@@ -278,7 +278,7 @@ impl<C: ?Sized> Waiting<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use braid_kv::{SpanSet, TxnId};
+    use braid_kv::{KeepLocks, SpanSet, TxnId};
 
     fn job() -> Job {
         let request = CommitRequest {
@@ -290,7 +290,7 @@ mod tests {
             deleted_spans: SpanSet::new(),
             writes: Vec::new(),
             lock_timeout: None,
-            keep_locks: false,
+            keep_locks: KeepLocks::Never,
             fence: None,
             observer: None,
         };

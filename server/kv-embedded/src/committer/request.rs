@@ -13,7 +13,7 @@ use crate::{
     shared::Shared,
 };
 use braid_kv::{
-    CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, Result, TxnId,
+    CommitOutcome, CommitRequest, Conflict, Error, KeepLocks, LockStrength, LockWait, Result, TxnId,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use tokio::{
@@ -42,7 +42,7 @@ async fn run(
 ) -> Result<CommitOutcome> {
     let keep_locks = request.keep_locks;
     let outcome = decide(shared, request, &mut release).await;
-    if keep_locks && matches!(outcome, Ok(CommitOutcome::Retry(_))) {
+    if keep_locks.after(&outcome) {
         release.txn = None;
     }
     outcome
@@ -74,8 +74,8 @@ async fn decide(
         return Ok(refused(shared, conflict));
     }
     let (reply, receiver) = oneshot::channel();
-    let mut answer =
-        PendingOutcome { shared, kept: request.keep_locks.then_some(request.txn), receiver };
+    let restarts = request.keep_locks == KeepLocks::AfterRetry;
+    let mut answer = PendingOutcome { shared, kept: restarts.then_some(request.txn), receiver };
     let bytes = request_bytes(&request);
     // The committer releases the locks from now on, even if nobody waits for the answer; but not
     // if it refuses the transaction.

@@ -157,9 +157,9 @@ impl LockManager {
         while !self.table.lock().release(txn, PORTION) {}
     }
 
-    /// Ends several transactions, in order.
-    pub(crate) fn release_all(&self, txns: impl Iterator<Item = TxnId>) {
-        txns.for_each(|txn| self.release(txn));
+    /// Parts a transaction that keeps its locks from its session, in which others begin.
+    pub(crate) fn part(&self, txn: TxnId) {
+        self.with_table(|table| table.pairs.part(txn));
     }
 
     /// Everything held and awaited, in key order.

@@ -13,6 +13,7 @@ mod large_commits;
 mod leader;
 mod model;
 mod observers;
+mod prepared;
 mod range_cache;
 mod restart;
 mod rules;

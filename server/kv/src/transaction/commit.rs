@@ -8,8 +8,8 @@ use super::{
 };
 use crate::lease::both;
 use crate::{
-    Check, CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result,
-    RetryReason, Snapshot, Timestamp,
+    Check, CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Isolation, KeepLocks,
+    Result, RetryReason, Snapshot, Timestamp,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -84,7 +84,8 @@ impl End<'_> {
 
     async fn commit_writes(self, keep_locks: bool) -> Result<CommitOutcome> {
         Snapshots(self.0).prove_first_read().await?;
-        let request = self.commit_request(keep_locks)?;
+        let keep = if keep_locks { KeepLocks::AfterRetry } else { KeepLocks::Never };
+        let request = self.commit_request(keep)?;
         let ended = EndOnDrop(self.0);
         let outcome = self.0.round_trip(self.0.store().commit(request)).await;
         drop(ended);
@@ -105,7 +106,8 @@ impl End<'_> {
         }
     }
 
-    fn commit_request(self, keep_locks: bool) -> Result<CommitRequest> {
+    /// Takes out of the transaction what a store needs to commit it.
+    pub(super) fn commit_request(self, keep_locks: KeepLocks) -> Result<CommitRequest> {
         let mut state = self.0.active()?;
         state.phase = Phase::Committing;
         let conflicts_since = match self.0.isolation() {
@@ -168,7 +170,7 @@ impl End<'_> {
 }
 
 /// After the hand-over the store releases the locks; here only the views have to go.
-struct EndOnDrop<'a>(&'a Core);
+pub(super) struct EndOnDrop<'a>(pub(super) &'a Core);
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {

@@ -23,6 +23,7 @@
 //! - `restarts`: a new attempt at a statement or at the transaction that keeps the locks
 //! - `commit_terms`: what the commit depends on
 //! - `commit`: commit and rollback
+//! - `prepare`: two-phase commit
 //! - `scanner`: scans with own writes laid over the store's entries
 //! - `state`: write buffer, read set, deferred work, count of waits
 
@@ -32,6 +33,7 @@ mod core;
 mod handle;
 mod local;
 mod locks;
+mod prepare;
 mod reads;
 mod recording;
 mod restarts;
@@ -43,6 +45,7 @@ mod writes;
 pub use commit_terms::CommitTerms;
 pub use handle::{SavepointId, Transaction};
 pub use locks::{LockResult, Locks};
+pub use prepare::{Preparation, PreparedTransaction};
 pub use reads::Reads;
 pub use restarts::Restarts;
 pub use scanner::{ScanRequest, Scanner};

@@ -126,6 +126,11 @@ impl Writes<'_> {
         !self.0.lock_state().buffer.is_empty()
     }
 
+    /// Whether there are writes to keys of the session only.
+    pub fn has_local(self) -> bool {
+        !self.0.lock_state().local.is_empty()
+    }
+
     /// Roughly how many bytes the write buffer holds.
     pub fn bytes(self) -> usize {
         self.0.lock_state().buffer.bytes()

@@ -48,6 +48,11 @@ fn sessions(server: &Server) -> Vec<Metric> {
             "Sessions refused because max_connections was reached.",
             count(&server.refused),
         ),
+        Metric::gauge(
+            "braid_prepared_transactions",
+            "Transactions of PREPARE TRANSACTION that wait for their end.",
+            server.engine.prepared.list().len() as f64,
+        ),
         Metric::counter(
             "braid_statements_total",
             "Statements run.",

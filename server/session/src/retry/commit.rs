@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use braid_cluster::Token;
+use braid_cluster::{PreparedInfo, Token};
 use braid_kv::StatementWaits;
 use braid_types::{Error, Result};
 
@@ -22,7 +22,9 @@ use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::reason::is_restart;
 use crate::session::Session;
-use crate::transaction::commit::{commit_kv, materialize_held, rollback_open, transaction_ended};
+use crate::transaction::commit::{
+    Ending, commit_kv, materialize_held, rollback_open, transaction_ended,
+};
 use crate::transaction::machine::Block;
 use crate::transaction::open::ensure_open;
 use crate::transaction::state::Open;
@@ -31,6 +33,7 @@ use crate::transaction::state::Open;
 struct CommitAgain<'a> {
     session: &'a mut Session,
     token: Option<Token>,
+    ending: &'a Ending,
 }
 
 impl Repeat for CommitAgain<'_> {
@@ -40,7 +43,7 @@ impl Repeat for CommitAgain<'_> {
     async fn attempt(&mut self) -> Result<Open> {
         let open = self.session.open.take();
         let mut open = open.ok_or_else(|| Error::internal("nothing is open to commit"))?;
-        match commit_kv(self.session, &mut open, self.token, false).await {
+        match commit_kv(self.session, &mut open, self.token, self.ending).await {
             Ok(()) => Ok(open),
             Err(error) => {
                 self.session.open = Some(open);
@@ -75,13 +78,19 @@ pub(crate) async fn commit_before_tag(
 
 /// Commits what is open, if anything is. However it ends, nothing is open afterwards.
 pub(crate) async fn commit_open(session: &mut Session) -> Result<()> {
-    commit_work(session, false).await
+    commit_work(session, &Ending::Commit).await
 }
 
 /// The same, but after a retry error that is not a deadlock the transaction stays open, begun
 /// again with its locks.
 pub(crate) async fn commit_keeping_locks(session: &mut Session) -> Result<()> {
-    commit_work(session, true).await
+    commit_work(session, &Ending::CommitOrRestart).await
+}
+
+/// Prepares what is open, be it nothing. However it ends, nothing is open afterwards.
+pub(crate) async fn prepare_open(session: &mut Session, info: PreparedInfo) -> Result<()> {
+    ensure_open(session);
+    commit_work(session, &Ending::Prepare(info)).await
 }
 
 /// The first attempt of a commit. One that no COMMIT asks for counts its waits for the statement
@@ -90,19 +99,20 @@ async fn commit_watched(
     session: &mut Session,
     open: &mut Open,
     token: Option<Token>,
-    keep_locks: bool,
+    ending: &Ending,
 ) -> Result<()> {
     if session.block != Block::None || !session.observer.is_logged() {
-        return commit_kv(session, open, token, keep_locks).await;
+        return commit_kv(session, open, token, ending).await;
     }
     let waits = Arc::new(StatementWaits::default());
-    let commit = commit_kv(session, open, token, keep_locks);
+    let commit = commit_kv(session, open, token, ending);
     let result = Box::pin(waits.watch(commit)).await;
     session.observer.waited(waits.lock_micros(), waits.round_trips());
     result
 }
 
-async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
+async fn commit_work(session: &mut Session, ending: &Ending) -> Result<()> {
+    let keep_locks = *ending == Ending::CommitOrRestart;
     if let Err(error) = materialize_held(session).await {
         if !(keep_locks && is_restart(&error)) {
             rollback_open(session).await;
@@ -122,11 +132,11 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
         return Ok(());
     };
     let written = has_written(&open);
-    let first = commit_watched(session, &mut open, token, keep_locks).await;
+    let first = commit_watched(session, &mut open, token, ending).await;
     let (open, result) = match first {
         Err(error) => {
             session.open = Some(open);
-            match rerun(&mut CommitAgain { session, token }, error).await {
+            match rerun(&mut CommitAgain { session, token, ending }, error).await {
                 Ok(open) => (Some(open), Ok(())),
                 Err(error) => (session.open.take(), Err(error)),
             }

@@ -256,7 +256,14 @@ const SETTINGS: &[Setting] = &[
         "64",
         "RETURNING NOTHING statements of a transaction that are queued or run; more wait.",
     ),
-    fixed("max_prepared_transactions", "0", false, "There are no prepared transactions."),
+    Setting {
+        name: "max_prepared_transactions",
+        kind: int(0, 262_143),
+        default: "64",
+        access: Access::Start,
+        report: false,
+        description: "The most prepared transactions at a time.",
+    },
     user(
         "password_encryption",
         Kind::Enum(&["scram-sha-256"]),

@@ -33,7 +33,7 @@ pub(crate) fn is_planned(statement: &Statement) -> bool {
 pub(crate) fn ends_failure(statement: &Statement) -> bool {
     matches!(
         statement,
-        Statement::Commit { .. } | Statement::Rollback { .. } | Statement::PrepareTransaction
+        Statement::Commit { .. } | Statement::Rollback { .. } | Statement::PrepareTransaction(_)
     )
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use braid_catalog::PendingChange;
-use braid_cluster::{Token, token_key};
+use braid_cluster::{PreparedInfo, Token, token_key};
 use braid_exec::from_kv;
 use braid_kv::{CommitOutcome, Error as Kv};
 use braid_types::{Result, work};
@@ -19,6 +19,7 @@ use crate::session::Session;
 use crate::statement::cursor_rows::{Rows, note_cursors};
 use crate::transaction::deferred_constraints::{check_changed, check_deferred};
 use crate::transaction::machine::Event;
+use crate::transaction::prepare::prepare_kv;
 use crate::transaction::state::{BlockState, Open};
 use crate::transaction::temporary_objects::end_temporary;
 
@@ -45,11 +46,22 @@ pub(crate) fn end_block(session: &mut Session) {
     session.block_state = BlockState::default();
 }
 
+/// How a transaction that has done its work ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It commits.
+    Commit,
+    /// It commits, but a retry leaves it open, begun again with its locks.
+    CommitOrRestart,
+    /// It is prepared.
+    Prepare(PreparedInfo),
+}
+
 pub(crate) async fn commit_kv(
     session: &mut Session,
     open: &mut Open,
     token: Option<Token>,
-    keep_locks: bool,
+    ending: &Ending,
 ) -> Result<()> {
     check_deferred(session, open).await?;
     end_temporary(session, open).await?;
@@ -65,12 +77,15 @@ pub(crate) async fn commit_kv(
     let announcement = announce(session, &open.txn).await?;
     // Others may wait for this commit, or be part of the same one.
     work::return_home().await;
-    let outcome = match keep_locks {
-        true => open.txn.commit_or_restart().await,
-        false => open.txn.commit().await,
+    let outcome = match ending {
+        Ending::Commit => open.txn.commit().await.and_then(CommitOutcome::into_result).map(drop),
+        Ending::CommitOrRestart => {
+            open.txn.commit_or_restart().await.and_then(CommitOutcome::into_result).map(drop)
+        }
+        Ending::Prepare(info) => prepare_kv(session, &open.txn, info).await?,
     };
     drop(pending);
-    if let (Ok(CommitOutcome::Committed(_)), Some(announcement)) = (&outcome, announcement) {
+    if let (Ok(()), Some(announcement)) = (&outcome, announcement) {
         announced(session, announcement).await;
     }
     match (outcome, token) {
@@ -78,13 +93,10 @@ pub(crate) async fn commit_kv(
             Err(session.shared.token_used(token).await)
         }
         (Err(Kv::CheckChanged(conflict)), _) => Err(check_changed(session, &conflict).await),
-        (outcome, _) => {
-            let result = outcome.and_then(CommitOutcome::into_result).map(drop);
-            result.map_err(|error| {
-                let error = session.commit_error(error, open.unchecked.as_ref());
-                late_commit(session, error)
-            })
-        }
+        (outcome, _) => outcome.map_err(|error| {
+            let error = session.commit_error(error, open.unchecked.as_ref());
+            late_commit(session, error)
+        }),
     }
 }
 

@@ -60,6 +60,11 @@ impl Exports {
         Ok(name)
     }
 
+    /// Whether there is one.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     /// Takes all of them back.
     pub(crate) fn clear(&mut self) {
         let Some(registry) = self.registry.take() else { return };

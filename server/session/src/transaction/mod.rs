@@ -7,6 +7,7 @@ pub(crate) mod deferred_unique_checks;
 pub(crate) mod exported_snapshots;
 pub(crate) mod machine;
 pub(crate) mod open;
+pub(crate) mod prepare;
 pub(crate) mod savepoints;
 pub(crate) mod state;
 pub(crate) mod temporary;

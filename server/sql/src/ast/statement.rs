@@ -139,8 +139,8 @@ pub enum Statement {
         /// The savepoint of `ROLLBACK TO`.
         to_savepoint: Option<Ident>,
     },
-    /// `PREPARE TRANSACTION`.
-    PrepareTransaction,
+    /// `PREPARE TRANSACTION`, with the transaction's identifier.
+    PrepareTransaction(String),
     /// `COMMIT PREPARED` or `ROLLBACK PREPARED`.
     FinishPrepared {
         /// Whether to commit.

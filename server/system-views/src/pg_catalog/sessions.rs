@@ -20,6 +20,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_locks" => pg_locks,
         "pg_settings" => pg_settings,
         "pg_prepared_statements" => pg_prepared_statements,
+        "pg_prepared_xacts" => pg_prepared_xacts,
         "pg_cursors" => pg_cursors,
         "pg_timezone_names" => pg_timezone_names,
         "pg_timezone_abbrevs" => pg_timezone_abbrevs,
@@ -223,6 +224,23 @@ fn pg_prepared_statements(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             time(Some(prepared.prepare_time)),
             ints(SqlType::Regtype, types),
             flag(prepared.from_sql),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_prepared_xacts(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["transaction", "gid", "prepared", "owner", "database"];
+    let mut builder = RowBuilder::new("pg_prepared_xacts", &columns);
+    for (id, info) in cx.runtime.prepared_transactions() {
+        let owner = cx.catalog.role(info.role).map(|role| role.name.clone());
+        let database = cx.catalog.database(info.database).map(|database| database.name.clone());
+        builder.push([
+            int(i64::from(id.0 as u32)),
+            text(info.gid),
+            time(Some(info.micros)),
+            optional(owner),
+            optional(database),
         ]);
     }
     builder.rows()

@@ -90,6 +90,9 @@ impl RuntimeInfo for Running {
     fn settings(&self) -> Vec<SettingInfo> {
         vec![SettingInfo { name: "s".to_owned(), ..SettingInfo::default() }]
     }
+    fn prepared_transactions(&self) -> Vec<(braid_kv::TxnId, braid_cluster::PreparedInfo)> {
+        Vec::new()
+    }
     fn prepared_statements(&self) -> Vec<PreparedInfo> {
         Vec::new()
     }

@@ -8,6 +8,7 @@ mod groups;
 mod histories;
 mod lock_waits;
 mod notifications;
+mod prepared;
 mod reruns;
 mod sessions;
 mod workload;

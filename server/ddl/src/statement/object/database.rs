@@ -178,8 +178,15 @@ async fn wait_until_unused(cx: &DdlContext<'_>, database: &Database, force: bool
     let deadline = Instant::now() + LEAVE_WAIT;
     loop {
         let inside = sessions_in(cx, database);
-        if inside.is_empty() {
+        let prepared = cx.exec.runtime.prepared_transactions();
+        let prepared = prepared.iter().filter(|(_, info)| info.database == database.id).count();
+        if inside.is_empty() && prepared == 0 {
             return Ok(());
+        }
+        if force && prepared > 0 {
+            let name = &database.name;
+            let message = format!("database \"{name}\" is being used by prepared transactions");
+            return Err(Error::new(SqlState::ObjectInUse, message).detail(users(0, prepared)));
         }
         cx.exec.runtime.end_analyzers(&database.name);
         if force {
@@ -188,7 +195,7 @@ async fn wait_until_unused(cx: &DdlContext<'_>, database: &Database, force: bool
             }
         }
         if Instant::now() >= deadline {
-            return Err(still_in_use(database, inside.len()));
+            return Err(still_in_use(database, inside.len(), prepared));
         }
         tokio::select! {
             () = tokio::time::sleep(LEAVE_POLL) => {}
@@ -197,11 +204,23 @@ async fn wait_until_unused(cx: &DdlContext<'_>, database: &Database, force: bool
     }
 }
 
-fn still_in_use(database: &Database, others: usize) -> Error {
+fn still_in_use(database: &Database, others: usize, prepared: usize) -> Error {
     let message = format!("database \"{}\" is being accessed by other users", database.name);
-    let (verb, noun) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
-    let detail = format!("There {verb} {others} other {noun} using the database.");
-    Error::new(SqlState::ObjectInUse, message).detail(detail)
+    Error::new(SqlState::ObjectInUse, message).detail(users(others, prepared))
+}
+
+/// Who uses a database, as a sentence.
+fn users(others: usize, prepared: usize) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let sessions = format!("{others} other session{}", plural(others));
+    let transactions = format!("{prepared} prepared transaction{}", plural(prepared));
+    let (verb, who) = match (others, prepared) {
+        (0, _) => (prepared == 1, transactions),
+        (_, 0) => (others == 1, sessions),
+        (_, _) => (false, format!("{sessions} and {transactions}")),
+    };
+    let verb = if verb { "is" } else { "are" };
+    format!("There {verb} {who} using the database.")
 }
 
 pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {

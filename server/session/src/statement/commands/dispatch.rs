@@ -16,13 +16,14 @@ use crate::session::Session;
 use crate::statement::commands::check_table::check_named_table;
 use crate::statement::commands::ddl::run_ddl;
 use crate::statement::commands::lock_table::run_lock_table;
+use crate::statement::commands::prepared_transactions::{finish_prepared, prepare_transaction};
 use crate::statement::commands::savepoints::{release_savepoint, rollback_to, set_savepoint};
 use crate::statement::commands::settings::{
     run_discard, run_reset, run_set, set_characteristics, show_rows,
 };
 use crate::statement::commands::transaction_control::{
-    begin_block, begin_tag, commit_block, import_snapshot, no_prepared_transaction,
-    prepare_transaction, rollback_block, set_transaction, warn_outside_block,
+    begin_block, begin_tag, commit_block, import_snapshot, rollback_block, set_transaction,
+    warn_outside_block,
 };
 use crate::statement::context::send_notices;
 use crate::statement::execute::deliver;
@@ -186,9 +187,9 @@ async fn run_rare(session: &mut Session, statement: &Statement) -> Result<String
         Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify { .. } => {
             run_notification(session, statement)?
         }
-        Statement::PrepareTransaction => prepare_transaction(session).await?,
+        Statement::PrepareTransaction(gid) => prepare_transaction(session, gid).await?,
         Statement::FinishPrepared { commit, name } => {
-            return Err(no_prepared_transaction(session, *commit, name));
+            finish_prepared(session, *commit, name).await?
         }
         Statement::NoOp(command) => command,
         _ => return Err(Error::unsupported("this statement")),

@@ -1,10 +1,12 @@
-//! Statements without a plan: definitions, transaction control, settings, SHOW, LOCK TABLE.
+//! Statements without a plan: definitions, transaction control, settings, SHOW, LOCK TABLE, two-phase
+//! commit.
 
 pub(crate) mod check_table;
 pub(crate) mod ddl;
 pub(crate) mod dispatch;
 pub(crate) mod explain;
 pub(crate) mod lock_table;
+pub(crate) mod prepared_transactions;
 pub(crate) mod savepoints;
 pub(crate) mod settings;
 pub(crate) mod show;

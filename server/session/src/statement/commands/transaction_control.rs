@@ -1,9 +1,6 @@
-//! `BEGIN`, `COMMIT`, `ROLLBACK`, `SET TRANSACTION` and `PREPARE TRANSACTION`.
+//! `BEGIN`, `COMMIT`, `ROLLBACK` and `SET TRANSACTION`.
 //!
 //! The state machine of the block says what each of them means; here it is carried out.
-//!
-//! `PREPARE TRANSACTION` and its relatives answer like a server whose `max_prepared_transactions`
-//! is 0: nothing can be prepared, so the block ends by a rollback, and no identifier exists.
 
 use braid_sql::ast::{IsolationLevel, TransactionModes};
 use braid_types::{Error, Result, SqlState};
@@ -36,29 +33,6 @@ pub(crate) fn set_transaction(session: &mut Session, modes: &TransactionModes) -
     set_modes(session, modes)
 }
 
-/// `PREPARE TRANSACTION`: rolls the block back. 55000 unless there was nothing to prepare.
-pub(crate) async fn prepare_transaction(session: &mut Session) -> Result<&'static str> {
-    let is_active = session.block == Block::Active;
-    rollback_block(session, false).await?;
-    if !is_active {
-        return Ok("ROLLBACK");
-    }
-    let message = "prepared transactions are disabled";
-    Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message)
-        .hint("Set max_prepared_transactions to a nonzero value."))
-}
-
-/// What `COMMIT PREPARED` and `ROLLBACK PREPARED` answer: 25001 in a block, else 42704.
-pub(crate) fn no_prepared_transaction(session: &Session, commit: bool, name: &str) -> Error {
-    if session.block != Block::None {
-        let command = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
-        let message = format!("{command} cannot run inside a transaction block");
-        return Error::new(SqlState::ActiveSqlTransaction, message);
-    }
-    let message = format!("prepared transaction with identifier \"{name}\" does not exist");
-    Error::new(SqlState::UndefinedObject, message)
-}
-
 /// `BEGIN`
 pub(crate) fn begin_block(session: &mut Session, modes: &TransactionModes) -> Result<()> {
     let begin = session.block.on(Event::Begin).map_err(|refusal| refusal.of("BEGIN"))?;
@@ -78,7 +52,6 @@ pub(crate) fn begin_block(session: &mut Session, modes: &TransactionModes) -> Re
     set_modes(session, modes)
 }
 
-/// `SET TRANSACTION`
 /// `SET TRANSACTION` in a routine: its transaction has begun. 25001 for what would need another.
 pub(crate) fn set_running_modes(session: &mut Session, modes: &TransactionModes) -> Result<()> {
     let mut now = session.shared.modes();

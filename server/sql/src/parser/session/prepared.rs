@@ -18,8 +18,7 @@ pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     if cursor.is("transaction") && matches!(cursor.peek_nth(1), Token::SingleQuotedString(_)) {
         cursor.advance();
-        parse_string(cursor)?;
-        return Ok(Statement::PrepareTransaction);
+        return Ok(Statement::PrepareTransaction(parse_string(cursor)?));
     }
     let name = parse_ident(cursor)?;
     let types =
