@@ -33,8 +33,8 @@ mod text_types;
 mod window;
 
 pub use aggregate::{
-    Accumulator, Aggregate, ResolvedAggregate, RowOrder, hypothetical, is_ordered_set,
-    resolve_aggregate,
+    Accumulator, Aggregate, AggregateMeaning, ResolvedAggregate, RowOrder, hypothetical,
+    is_ordered_set, resolve_aggregate,
 };
 pub use names::input_functions::input_function;
 pub use names::parameters::{Parameter, parameters};

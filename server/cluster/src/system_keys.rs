@@ -129,7 +129,7 @@ pub(crate) fn gateway_of_row_waits(key: &[u8]) -> Option<u64> {
     Some(gateway.cast_unsigned())
 }
 
-/// Where the record of the prepared transaction with this identifier lies: its parts have keys that
+/// Where the record of the prepared transaction with this identifier is: its parts have keys that
 /// begin with this.
 pub(crate) fn prepared_key(gid: &str) -> Key {
     let mut out = key::index_prefix(PREPARED, 1);

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use braid_builtins::{Aggregate, RowOrder};
+use braid_builtins::{Aggregate, AggregateMeaning, RowOrder};
 use braid_catalog::Routine;
 use braid_types::SqlType;
 
@@ -51,11 +51,11 @@ impl AggregateKind {
         }
     }
 
-    /// Its name if it is built in.
-    pub fn built_in(&self) -> Option<&'static str> {
+    /// What may be concluded from it; nothing from one of a user.
+    pub fn meaning(&self) -> AggregateMeaning {
         match self {
-            AggregateKind::BuiltIn(aggregate) => Some(aggregate.name),
-            AggregateKind::User(_) => None,
+            AggregateKind::BuiltIn(aggregate) => aggregate.meaning,
+            AggregateKind::User(_) => AggregateMeaning::Other,
         }
     }
 

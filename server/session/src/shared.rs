@@ -2,24 +2,20 @@
 //!
 //! Rule: its lock is held for moments only, never across a wait.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use braid_builtins::Special;
 use braid_catalog::{Catalog, Changes, Id, Routine, SIGNAL_BACKEND, SequenceValues};
-use braid_cluster::{GatewayInfo, PreparedInfo as PreparedTransactionInfo, Token};
+use braid_cluster::Token;
 use braid_exec::{
     AdvisoryLocks, ExecContext, NoticeLevel, RoutineCursors, RoutineRows, SessionServices,
     TempSpace, TriggerCall, from_kv,
 };
-use braid_kv::{SharedSnapshot, TxnId};
+use braid_kv::SharedSnapshot;
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
-use braid_system_views::{
-    CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
-    SessionInfo, SettingInfo, StatementsInfo,
-};
+use braid_system_views::{CursorInfo, LockEntry, PreparedInfo, RelationCounts, RuntimeInfo};
 use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -28,11 +24,8 @@ use crate::client::{Notice, Severity};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
-use crate::options::ANALYZER;
 use crate::routines::surroundings;
-use crate::settings::{
-    Access, Active, Kind, Settings, active_with, is_identity, isolation_text, real_text, settings,
-};
+use crate::settings::{Active, Settings, active_with, is_identity, isolation_text};
 use crate::transaction::exported_snapshots::{Exported, Exports};
 
 /// The modes of the current transaction.
@@ -246,7 +239,7 @@ impl Shared {
     }
 
     /// Whether this session may end that one to drop its database.
-    fn may_end(&self, entry: &SessionEntry) -> bool {
+    pub(crate) fn may_end(&self, entry: &SessionEntry) -> bool {
         self.state.lock().settings.is_superuser() || entry.user == self.entry.user
     }
 }
@@ -453,152 +446,5 @@ impl SessionServices for Shared {
 
     fn sequence_values(&self) -> &Mutex<SequenceValues> {
         &self.sequences
-    }
-}
-
-impl RuntimeInfo for Shared {
-    fn sessions(&self) -> Vec<SessionInfo> {
-        self.engine.sessions.entries().iter().map(|entry| entry.info()).collect()
-    }
-
-    fn terminate_session(&self, pid: i32) -> Result<bool> {
-        let Some(entry) = self.engine.sessions.entry(pid) else { return Ok(false) };
-        if !self.may_end(&entry) {
-            let message = "must be a member of the role whose process is being terminated or \
-                           member of pg_signal_backend";
-            return Err(Error::new(SqlState::InsufficientPrivilege, message));
-        }
-        entry.terminate();
-        Ok(true)
-    }
-
-    fn end_analyzers(&self, database: &str) {
-        let entries = self.engine.sessions.entries();
-        let is_one =
-            |entry: &&Arc<SessionEntry>| entry.backend == ANALYZER && entry.database == database;
-        entries.iter().filter(is_one).for_each(|entry| entry.terminate());
-    }
-
-    fn locks(&self) -> Vec<LockEntry> {
-        let kv = &self.engine.kv;
-        let of_sessions = kv.session_locks().map_or_else(Vec::new, |locks| locks.shown());
-        self.engine.sessions.with_holders(kv.store().locks().into_iter().chain(of_sessions))
-    }
-
-    fn awaited_locks(&self) -> Vec<LockEntry> {
-        let kv = &self.engine.kv;
-        let of_sessions = kv.session_locks().map_or_else(Vec::new, |locks| locks.shown());
-        let of_sessions = of_sessions.into_iter().filter(|lock| !lock.granted);
-        self.engine.sessions.with_holders(kv.store().awaited_locks().into_iter().chain(of_sessions))
-    }
-
-    fn metrics(&self) -> Vec<MetricEntry> {
-        self.engine.metrics()
-    }
-
-    fn settings(&self) -> Vec<SettingInfo> {
-        settings()
-            .iter()
-            .map(|setting| {
-                let (vartype, unit, min, max, values) = describe_kind(&setting.kind);
-                let value = self.setting(setting.name).unwrap_or_default();
-                let reset = self.state.lock().settings.reset_value(setting);
-                let source = if value == reset { "default" } else { "session" };
-                SettingInfo {
-                    name: setting.name.to_owned(),
-                    value: in_unit(&setting.kind, &value),
-                    unit,
-                    category: crate::settings::category(setting.name).to_owned(),
-                    description: setting.description.to_owned(),
-                    context: match setting.access {
-                        Access::User | Access::Transaction | Access::Identity => "user",
-                        Access::Superuser => "superuser",
-                        Access::Fixed => "internal",
-                        Access::Start => "postmaster",
-                    }
-                    .to_owned(),
-                    vartype: vartype.to_owned(),
-                    source: source.to_owned(),
-                    min,
-                    max,
-                    values,
-                    boot: Some(in_unit(&setting.kind, setting.default)),
-                    reset: Some(in_unit(&setting.kind, &reset)),
-                }
-            })
-            .collect()
-    }
-
-    fn prepared_statements(&self) -> Vec<PreparedInfo> {
-        self.state.lock().prepared.clone()
-    }
-
-    fn prepared_transactions(&self) -> Vec<(TxnId, PreparedTransactionInfo)> {
-        self.engine.prepared.list()
-    }
-
-    fn cursors(&self) -> Vec<CursorInfo> {
-        self.state.lock().cursors.clone()
-    }
-
-    fn gateways(&self) -> Vec<GatewayInfo> {
-        self.engine.gateways.list()
-    }
-
-    fn relation_counts(&self) -> HashMap<Id, RelationCounts> {
-        self.engine.statistics.activity.relations(self.database)
-    }
-
-    fn database_counts(&self) -> HashMap<Id, DatabaseCounts> {
-        self.engine.statistics.activity.databases()
-    }
-
-    fn statements(&self) -> StatementsInfo {
-        self.engine.statistics.statements.all()
-    }
-}
-
-/// A value as a plain number in the variable's unit; others as they are.
-fn in_unit(kind: &Kind, value: &str) -> String {
-    match kind {
-        Kind::Int { unit: Some(unit), .. } => match crate::settings::in_unit(value, *unit) {
-            Some(number) => number.to_string(),
-            None => value.to_owned(),
-        },
-        _ => value.to_owned(),
-    }
-}
-
-type KindFacts =
-    (&'static str, Option<String>, Option<String>, Option<String>, Option<Vec<String>>);
-
-fn describe_kind(kind: &Kind) -> KindFacts {
-    match kind {
-        Kind::Bool => ("bool", None, None, None, None),
-        Kind::Int { min, max, unit } => (
-            "integer",
-            unit.map(|unit| unit.as_str().to_owned()),
-            Some(min.to_string()),
-            Some(max.to_string()),
-            None,
-        ),
-        Kind::Real { min, max, unit } => (
-            "real",
-            unit.map(|unit| unit.as_str().to_owned()),
-            Some(real_text(*min)),
-            Some(real_text(*max)),
-            None,
-        ),
-        Kind::Enum(words) => {
-            let words = words.iter().map(|word| (*word).to_owned()).collect();
-            ("enum", None, None, None, Some(words))
-        }
-        Kind::Text
-        | Kind::Names
-        | Kind::TimeZone
-        | Kind::DateStyle
-        | Kind::Encoding
-        | Kind::Uuid
-        | Kind::TraceParent => ("string", None, None, None, None),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use braid_types::{Datum, Result, SqlType};
 
-use crate::aggregate::{Aggregate, RowOrder};
+use crate::aggregate::{Aggregate, AggregateMeaning, RowOrder};
 use crate::{Accumulator, Environment};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -77,32 +77,22 @@ fn start(types: &[SqlType], kind: Kind) -> Box<dyn Accumulator> {
 }
 
 static ALL: LazyLock<[Aggregate; 4]> = LazyLock::new(|| {
-    let row_order = RowOrder::Ignored;
+    let ranks = |name, start| Aggregate {
+        name,
+        grows: false,
+        row_order: RowOrder::Ignored,
+        meaning: AggregateMeaning::Other,
+        start,
+    };
     [
+        ranks("rank", |types, _| start(types, Kind::Rank)),
         Aggregate {
-            name: "rank",
-            grows: false,
-            row_order,
-            start: |types, _| start(types, Kind::Rank),
-        },
-        Aggregate {
-            name: "dense_rank",
-            grows: false,
             row_order: RowOrder::Matters,
-            start: |types, _| start(types, Kind::DenseRank),
+            meaning: AggregateMeaning::ComparesValues,
+            ..ranks("dense_rank", |types, _| start(types, Kind::DenseRank))
         },
-        Aggregate {
-            name: "percent_rank",
-            grows: false,
-            row_order,
-            start: |types, _| start(types, Kind::PercentRank),
-        },
-        Aggregate {
-            name: "cume_dist",
-            grows: false,
-            row_order,
-            start: |types, _| start(types, Kind::CumeDist),
-        },
+        ranks("percent_rank", |types, _| start(types, Kind::PercentRank)),
+        ranks("cume_dist", |types, _| start(types, Kind::CumeDist)),
     ]
 });
 

@@ -79,6 +79,41 @@ pub enum RowOrder {
     Matters,
 }
 
+/// What the planner may conclude from an aggregate, beyond its result's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateMeaning {
+    /// The number of rows: `count`. It is 0 without rows, where others are NULL.
+    Count,
+    /// A sum, or a quotient of one: it may overflow.
+    Total,
+    /// The least of the values.
+    Least,
+    /// The greatest of the values.
+    Greatest,
+    /// It compares values for equality.
+    ComparesValues,
+    /// Nothing.
+    Other,
+}
+
+impl AggregateMeaning {
+    /// Whether it is one of the values, the first one in some order.
+    pub fn is_extreme(self) -> bool {
+        matches!(self, AggregateMeaning::Least | AggregateMeaning::Greatest)
+    }
+
+    fn of(name: &str) -> AggregateMeaning {
+        match name {
+            "count" => AggregateMeaning::Count,
+            "sum" | "avg" => AggregateMeaning::Total,
+            "min" => AggregateMeaning::Least,
+            "max" => AggregateMeaning::Greatest,
+            "mode" | "dense_rank" => AggregateMeaning::ComparesValues,
+            _ => AggregateMeaning::Other,
+        }
+    }
+}
+
 /// An aggregate of one signature.
 pub struct Aggregate {
     /// Its name.
@@ -87,6 +122,8 @@ pub struct Aggregate {
     pub grows: bool,
     /// How the order of its rows shows in the result.
     pub row_order: RowOrder,
+    /// What the planner may conclude from it.
+    pub meaning: AggregateMeaning,
     /// Makes an empty state for arguments of these types.
     pub start: fn(&[SqlType], &SqlType) -> Box<dyn Accumulator>,
 }
@@ -99,7 +136,7 @@ impl Aggregate {
     ) -> Self {
         let found = PROPERTIES.iter().find(|(names, _, _)| names.contains(&name));
         let (grows, row_order) = found.map_or((true, RowOrder::Matters), |(_, g, o)| (*g, *o));
-        Self { name, grows, row_order, start }
+        Self { name, grows, row_order, meaning: AggregateMeaning::of(name), start }
     }
 
     /// Whether the order of rows of these types never shows in the result.

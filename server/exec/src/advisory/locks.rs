@@ -37,6 +37,18 @@ struct Held {
     is_over: bool,
 }
 
+impl Held {
+    fn note_granted(&mut self, key: AdvisoryKey, strength: LockStrength) -> Result<()> {
+        if self.is_over {
+            // A statement beside the session, whose task has not ended yet.
+            return Err(from_kv(Kv::Cancelled));
+        }
+        let granted = self.granted.entry(key).or_insert(strength);
+        *granted = strength.max(*granted);
+        Ok(())
+    }
+}
+
 /// A lock that is asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
@@ -97,7 +109,7 @@ impl AdvisoryLocks {
             lock.wait = LockWait::Block;
             txn.locks().take_for_session(lock).await.map_err(&shown)?;
         }
-        self.note_granted(key, strength)?;
+        self.held.lock().note_granted(key, strength)?;
         given_up.is_over = true;
         drop(given_up);
         self.count(seq, wanted);
@@ -107,17 +119,6 @@ impl AdvisoryLocks {
             let _ = txn.snapshots().refresh().await;
         }
         Ok(true)
-    }
-
-    fn note_granted(&self, key: AdvisoryKey, strength: LockStrength) -> Result<()> {
-        let mut held = self.held.lock();
-        if held.is_over {
-            // A statement beside the session, whose task has not ended yet.
-            return Err(from_kv(Kv::Cancelled));
-        }
-        let granted = held.granted.entry(key).or_insert(strength);
-        *granted = strength.max(*granted);
-        Ok(())
     }
 
     fn count(&self, seq: Seq, wanted: Wanted) {

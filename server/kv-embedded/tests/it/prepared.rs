@@ -4,8 +4,8 @@
 
 use crate::common::*;
 use braid_kv::{
-    Database, Error, Isolation, Key, LockRequest, LockWait, PreparedTransaction, RetryReason, Span,
-    TxnOptions, Value,
+    Database, Error, Isolation, Key, LockRequest, LockWait, Preparation, PreparedTransaction,
+    RetryReason, Span, TxnOptions, Value,
 };
 use braid_kv_embedded::EmbeddedOptions;
 use std::path::Path;
@@ -17,7 +17,7 @@ async fn prepare(db: &Database, read: &str, written: &str) -> PreparedTransactio
     let txn = serializable(db);
     txn.get(txn.next_statement(), read.as_bytes()).await.unwrap();
     txn.put(txn.next_statement(), written, Value::from_static(b"new")).unwrap();
-    let preparation = txn.lock_for_prepare().await.unwrap();
+    let preparation = Preparation::begin(&txn).await.unwrap();
     preparation.prepare(RECORDS.to_vec(), Value::from_static(b"about")).await.unwrap()
 }
 
@@ -119,7 +119,7 @@ async fn a_transaction_that_could_not_commit_cannot_be_prepared() {
         txn.get(txn.next_statement(), read.as_bytes()).await.unwrap();
         write("a").await;
         txn.put(txn.next_statement(), "a", Value::from_static(b"y")).unwrap();
-        let prepared = match txn.lock_for_prepare().await {
+        let prepared = match Preparation::begin(&txn).await {
             Ok(locked) => locked.prepare(RECORDS.to_vec(), Value::new()).await,
             Err(error) => Err(error),
         };
@@ -132,7 +132,7 @@ async fn a_transaction_that_could_not_commit_cannot_be_prepared() {
     }
     let txn = serializable(&db);
     txn.put_new(txn.next_statement(), "a", Value::from_static(b"z")).unwrap();
-    let preparation = txn.lock_for_prepare().await.unwrap();
+    let preparation = Preparation::begin(&txn).await.unwrap();
     let result = preparation.prepare(RECORDS.to_vec(), Value::new()).await;
     assert!(matches!(result, Err(Error::Duplicate { .. })));
     assert!(is_free(&db, "a").await && restore(&db).await.is_empty());
@@ -144,7 +144,7 @@ async fn a_preparation_that_is_dropped_gives_its_locks_back() {
     let db = open(dir.path());
     let txn = serializable(&db);
     txn.put(txn.next_statement(), "a", Value::new()).unwrap();
-    let preparation = txn.lock_for_prepare().await.unwrap();
+    let preparation = Preparation::begin(&txn).await.unwrap();
     assert!(!is_free(&db, "a").await);
     drop(preparation);
     assert!(is_free(&db, "a").await);
@@ -158,7 +158,8 @@ async fn a_preparation_that_is_dropped_gives_its_locks_back() {
     let seq = txn.next_statement();
     txn.put(seq, "a", Value::new()).unwrap();
     txn.put(seq, "b", Value::new()).unwrap();
-    let waits = tokio::time::timeout(std::time::Duration::from_millis(50), txn.lock_for_prepare());
+    let waits =
+        tokio::time::timeout(std::time::Duration::from_millis(50), Preparation::begin(&txn));
     assert!(waits.await.is_err(), "it waits for the lock");
     assert!(is_free(&db, "a").await);
 }

@@ -1,5 +1,6 @@
 //! Aggregations and windows.
 
+use braid_builtins::AggregateMeaning;
 use braid_types::{Result, SqlType};
 
 use super::Settler;
@@ -31,8 +32,9 @@ pub(super) fn settle_aggregate(
     }
     for (slot, call) in &mut node.aggregates {
         let derived = settle_aggregate_call(settler, call)?;
-        let is_extreme = matches!(call.aggregate.built_in(), Some("min" | "max"));
-        if is_extreme && let Some(icu) = derived.keys(true)? {
+        if call.aggregate.meaning().is_extreme()
+            && let Some(icu) = derived.keys(true)?
+        {
             if let [arg] = call.args.as_mut_slice() {
                 let ty = call.returns.clone();
                 settler.put_sort_key(arg, &icu)?;
@@ -120,15 +122,14 @@ fn settle_aggregate_call(
     }
     let is_nondeterministic = list.iter().any(Derived::is_nondeterministic);
     // Of the hypothetical-set aggregates this one alone gets the values that it compares.
-    let compares = call.aggregate.built_in().filter(|name| matches!(*name, "mode" | "dense_rank"));
-    if is_nondeterministic && let Some(name) = compares {
-        return Err(refuse_nondeterministic(name));
+    if is_nondeterministic && call.aggregate.meaning() == AggregateMeaning::ComparesValues {
+        return Err(refuse_nondeterministic(call.aggregate.name()));
     }
     if call.distinct {
         list.iter().try_for_each(Derived::check_known)?;
     }
     if call.distinct && list.iter().any(Derived::has_order) {
-        if is_nondeterministic && call.aggregate.built_in() != Some("count") {
+        if is_nondeterministic && call.aggregate.meaning() != AggregateMeaning::Count {
             let what = format!("{}(DISTINCT …)", call.aggregate.name());
             return Err(refuse_nondeterministic(&what));
         }
@@ -156,9 +157,7 @@ pub(super) fn settle_window(settler: &mut Settler<'_, '_>, node: &mut Window) ->
     for (slot, call) in &mut node.calls {
         let derived = settle_window_call(settler, call)?;
         let icu = match &call.function {
-            WindowFunction::Aggregate(aggregate, _)
-                if matches!(aggregate.built_in(), Some("min" | "max")) =>
-            {
+            WindowFunction::Aggregate(aggregate, _) if aggregate.meaning().is_extreme() => {
                 derived.keys(true)?
             }
             _ => None,

@@ -11,6 +11,8 @@
 //! end and resumed for the commit at Sync, so that both protocols measure the same. A statement
 //! that is queued beside the session takes its measurement along into its task.
 //!
+//! What the system views show of the running server is here as well (`runtime_info`).
+//!
 //! Rules: a statement pays for two reads of the clock and two additions to counters of its own
 //! thread; nothing is allocated unless the statement is logged; values of parameters are never
 //! logged.
@@ -18,6 +20,7 @@
 mod class;
 pub(crate) mod finish;
 pub(crate) mod running;
+mod runtime_info;
 mod spans;
 pub(crate) mod statements;
 mod times;

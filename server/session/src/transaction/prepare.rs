@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use braid_cluster::{PreparedInfo, ReserveRefusal};
-use braid_kv::{Error as Kv, Result as KvResult, Transaction};
+use braid_kv::{Error as Kv, Preparation, Result as KvResult, Transaction};
 use braid_types::{Error, Result, SqlState};
 
 use crate::session::Session;
@@ -32,7 +32,7 @@ pub(crate) async fn prepare_kv(
     })?;
     let preparation = tokio::select! {
         biased;
-        locked = txn.lock_for_prepare() => match locked {
+        locked = Preparation::begin(txn) => match locked {
             Ok(preparation) => preparation,
             Err(error) => return Ok(Err(error)),
         },

@@ -2,10 +2,10 @@
 //! process takes.
 //!
 //! ```text
-//!   Transaction ─ lock_for_prepare ─▶ Preparation ─ prepare ─▶ PreparedTransaction ─▶ commit
+//!   Preparation::begin ─────────────▶ Preparation ─ prepare ─▶ PreparedTransaction ─▶ commit
 //!      locks what it writes and reads       │ one commit: proves its reads,    │      or rollback
 //!                                           ▼ puts its record                  ▼
-//!                                      record in the store ── restart ──▶ Database::restore_prepared
+//!                                      record in the store ── restart ──▶ restore_prepared
 //! ```
 //!
 //! # What must always hold

@@ -24,30 +24,6 @@ pub struct Preparation {
     is_pending: bool,
 }
 
-impl Transaction {
-    /// Ends the transaction's work and locks what it writes and reads, to be prepared.
-    ///
-    /// It waits for locks of others, each at most the transaction's lock timeout. If that fails,
-    /// the transaction is rolled back. An error if the store cannot prepare transactions.
-    pub async fn lock_for_prepare(self: &Arc<Self>) -> Result<Preparation> {
-        if !self.core.store().can_prepare() {
-            return Err(Error::Storage("this store cannot prepare transactions".into()));
-        }
-        Snapshots(&self.core).prove_first_read().await?;
-        let since = match self.commit_terms().snapshot() {
-            Some(snapshot) => snapshot,
-            None => self.core.store().snapshot().await?,
-        };
-        let request = End(&self.core).commit_request(KeepLocks::OnceCommitted)?;
-        let shared = what_must_stay(&request);
-        let preparation = Preparation { txn: self.clone(), request, shared, is_pending: true };
-        let ended = EndOnDrop(&self.core);
-        let result = preparation.lock(&since).await;
-        drop(ended);
-        result.map(|()| preparation)
-    }
-}
-
 /// Everything that has to be unchanged at the commit.
 fn what_must_stay(request: &CommitRequest) -> SpanSet {
     let read = request.reads.iter().flat_map(|segment| segment.spans.spans()).cloned();
@@ -55,6 +31,28 @@ fn what_must_stay(request: &CommitRequest) -> SpanSet {
 }
 
 impl Preparation {
+    /// Ends the transaction's work and locks what it writes and reads, to be prepared.
+    ///
+    /// It waits for locks of others, each at most the transaction's lock timeout. If that fails,
+    /// the transaction is rolled back. An error if the store cannot prepare transactions.
+    pub async fn begin(txn: &Arc<Transaction>) -> Result<Preparation> {
+        if !txn.core.store().can_prepare() {
+            return Err(Error::Storage("this store cannot prepare transactions".into()));
+        }
+        Snapshots(&txn.core).prove_first_read().await?;
+        let since = match txn.commit_terms().snapshot() {
+            Some(snapshot) => snapshot,
+            None => txn.core.store().snapshot().await?,
+        };
+        let request = End(&txn.core).commit_request(KeepLocks::OnceCommitted)?;
+        let shared = what_must_stay(&request);
+        let preparation = Preparation { txn: txn.clone(), request, shared, is_pending: true };
+        let ended = EndOnDrop(&txn.core);
+        let result = preparation.lock(&since).await;
+        drop(ended);
+        result.map(|()| preparation)
+    }
+
     async fn lock(&self, since: &Arc<dyn Snapshot>) -> Result<()> {
         let CommitRequest { deleted_spans, writes, conflicts_since, .. } = &self.request;
         let since = conflicts_since.as_ref().unwrap_or(since);

@@ -7,6 +7,7 @@
 //! The scan gets an index with that order, so the sort goes. Several aggregates become a cross join
 //! of one row each. The aggregate itself stays: it makes the NULL if there is no row.
 
+use braid_builtins::AggregateMeaning;
 use braid_catalog::Catalog;
 use braid_types::{Datum, SqlType};
 
@@ -38,9 +39,9 @@ fn first_row(
     (slot, call): &(Slot, AggregateCall),
     catalog: &Catalog,
 ) -> Option<Node> {
-    let descending = match call.aggregate.built_in() {
-        Some("min") => false,
-        Some("max") => true,
+    let descending = match call.aggregate.meaning() {
+        AggregateMeaning::Least => false,
+        AggregateMeaning::Greatest => true,
         _ => return None,
     };
     let [value @ (Expr::Column(..) | Expr::Call(_))] = &call.args[..] else { return None };

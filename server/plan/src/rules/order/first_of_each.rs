@@ -9,6 +9,7 @@
 //! entry is read, and then the scan seeks to the next group. That pays where groups are large.
 //! The operator above stays: it gives the same for the first rows as for all of them.
 
+use braid_builtins::AggregateMeaning;
 use braid_catalog::{Catalog, Index, IndexState};
 use braid_types::SqlType;
 
@@ -87,9 +88,9 @@ fn ascending(expr: Expr) -> SortKey {
 fn value_of(aggregate: &AggregateNode) -> Option<Option<SortKey>> {
     let mut value: Option<SortKey> = None;
     for (_, call) in &aggregate.aggregates {
-        let descending = match call.aggregate.built_in() {
-            Some("min") => false,
-            Some("max") => true,
+        let descending = match call.aggregate.meaning() {
+            AggregateMeaning::Least => false,
+            AggregateMeaning::Greatest => true,
             _ => return None,
         };
         let [arg @ Expr::Column(..)] = &call.args[..] else { return None };

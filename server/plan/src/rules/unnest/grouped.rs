@@ -21,7 +21,7 @@
 //! What `value` does with the aggregates may fail, as any other expression may: it stands where the
 //! subquery was. In WHERE it is a condition like others, whose order is free.
 
-use braid_builtins::RowOrder;
+use braid_builtins::{AggregateMeaning, RowOrder};
 use braid_types::{Datum, SqlType};
 
 use super::semi_joins::below;
@@ -92,8 +92,8 @@ impl Grouped {
 
 /// What an aggregate gives, if its column is NULL wherever there is no row.
 fn of_no_rows(call: &AggregateCall, result: Expr) -> Expr {
-    match call.aggregate.built_in() {
-        Some("count") => {
+    match call.aggregate.meaning() {
+        AggregateMeaning::Count => {
             let zero = Expr::Const(Datum::Int(0), call.returns.clone());
             Expr::Coalesce(vec![result, zero])
         }
@@ -104,7 +104,7 @@ fn of_no_rows(call: &AggregateCall, result: Expr) -> Expr {
 /// Whether an aggregate never fails, is NULL (`count`: 0) without rows, and does not depend on the
 /// order of its rows.
 fn is_safe(call: &AggregateCall) -> bool {
-    let sums = matches!(call.aggregate.built_in(), Some("sum" | "avg"));
+    let sums = call.aggregate.meaning() == AggregateMeaning::Total;
     let is_bounded = |e: &Expr| match e.ty() {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => true,
         SqlType::Numeric(_) => has_few_digits(e),

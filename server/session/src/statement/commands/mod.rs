@@ -1,5 +1,5 @@
-//! Statements without a plan: definitions, transaction control, settings, SHOW, LOCK TABLE, two-phase
-//! commit.
+//! Statements without a plan: definitions, transaction control, two-phase commit, settings, SHOW,
+//! LOCK TABLE.
 
 pub(crate) mod check_table;
 pub(crate) mod ddl;

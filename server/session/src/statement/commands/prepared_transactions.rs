@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PREPARE TRANSACTION ─ checks ─ commit_work ─ prepare_kv ─▶ prepared, or rolled back
-//! COMMIT PREPARED     ─ checks ─ claim ─ commit in a task of its own ─▶ gone, or prepared as before
+//! COMMIT PREPARED     ─ checks ─ claim ─ a task of its own ─▶ gone, or prepared as before
 //! ```
 //!
 //! Rule: the steps that change the store run in tasks that nobody drops, because the list of
