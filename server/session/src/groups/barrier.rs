@@ -10,7 +10,7 @@ use crate::groups::new_keys::{add_existing, begin_new_key_check};
 use crate::groups::report::barrier_error;
 use crate::retry::reason::is_retryable;
 use crate::session::Session;
-use crate::statement::kinds::is_planned;
+use crate::statement::kinds::{completes_block, is_planned};
 use crate::transaction::commit::{end_block, rollback_open};
 use crate::transaction::savepoints::release_commits;
 
@@ -24,7 +24,7 @@ pub(super) async fn pass_barrier(session: &mut Session, statement: &Statement) -
             session.group.stop().await;
             Ok(())
         }
-        Statement::Commit { .. } => {
+        statement if completes_block(statement) => {
             let result = resolve_group(session, false).await;
             if result.is_err() {
                 rollback_open(session).await;

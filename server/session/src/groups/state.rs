@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use crate::entry::QueuedStatements;
 use crate::groups::task::Job;
 use crate::groups::timeline::{Recorder, Timeline};
+use crate::statement::kinds::completes_block;
 use crate::statement::prepared::Prepared;
 
 /// Statements that are remembered, at most.
@@ -58,10 +59,8 @@ impl Steps {
 
     /// Another statement comes by, whose answer the client sees.
     pub(super) fn pass(&mut self, statement: &Statement) {
-        let is_end = matches!(
-            statement,
-            Statement::Commit { .. } | Statement::Rollback { to_savepoint: None, .. }
-        );
+        let is_end = completes_block(statement)
+            || matches!(statement, Statement::Rollback { to_savepoint: None, .. });
         let is_setting = matches!(
             statement,
             Statement::Set(_) | Statement::SetTransaction(_) | Statement::Show(_)

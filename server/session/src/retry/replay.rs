@@ -23,6 +23,7 @@ use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
 use crate::retry::steps::Step;
 use crate::session::Session;
+use crate::statement::kinds::completes_block;
 use crate::statement::portal::{Ended, Portal, Run, Wanted};
 use crate::statement::runner::run_portal;
 use crate::transaction::commit::{end_block, rollback_open, take_back_open};
@@ -38,10 +39,10 @@ pub(crate) fn remember_step(
     client: &dyn Client,
 ) {
     let statement = portal.prepared.statement();
-    let is_end = matches!(
-        statement,
-        Some(Statement::Commit { .. } | Statement::Rollback { to_savepoint: None, .. })
-    );
+    let is_end = statement.is_some_and(|statement| {
+        completes_block(statement)
+            || matches!(statement, Statement::Rollback { to_savepoint: None, .. })
+    });
     if is_end || (session.block == Block::None && session.open.is_none()) {
         session.replay.clear();
     } else if is_whole && session.replay.takes(statement, block) {
@@ -81,7 +82,7 @@ pub(crate) async fn execute_again(
     let result = rerun(&mut execute, error).await;
     let Execute { session, portal, frame, client, .. } = execute;
     if let Some(frame) = frame.filter(|_| result.is_err() && block == Block::Active) {
-        let commits = matches!(portal.prepared.statement(), Some(Statement::Commit { .. }));
+        let commits = portal.prepared.statement().is_some_and(completes_block);
         fail_replayed(session, &frame, commits, client).await;
     }
     result

@@ -29,6 +29,11 @@ pub(crate) fn is_planned(statement: &Statement) -> bool {
     statement.is_of_rows() || matches!(statement, Statement::Explain(_))
 }
 
+/// Whether a statement ends its block, whatever becomes of it, and keeps its work if it succeeds.
+pub(crate) fn completes_block(statement: &Statement) -> bool {
+    matches!(statement, Statement::Commit { .. } | Statement::PrepareTransaction(_))
+}
+
 /// Whether a failed block takes this statement.
 pub(crate) fn ends_failure(statement: &Statement) -> bool {
     matches!(

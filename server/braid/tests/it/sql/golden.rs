@@ -21,7 +21,7 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// What TiKV's lock manager does otherwise, as `docs/architecture/kv-tikv.md` says.
-const NOT_ON_TIKV: [(&str, &str); 8] = [
+const NOT_ON_TIKV: [(&str, &str); 10] = [
     ("braid/range_delete_of_many_rows", "rows of an ordinary table go one by one there"),
     ("locking/deadlock", "the victim of a deadlock is who closes the circle"),
     ("braid/server_retry", "the victim of a deadlock is who closes the circle"),
@@ -29,6 +29,8 @@ const NOT_ON_TIKV: [(&str, &str); 8] = [
     ("locking/conflicts_many", "a commit meets index keys that a waiting insert has locked"),
     ("locking/lock_table", "nobody can be locked out of a table"),
     ("locking/for_update", "shared locks are taken as exclusive ones"),
+    ("transactions/prepared", "locks end with their gateway, so nothing can be prepared"),
+    ("braid/prepared_groups", "locks end with their gateway, so nothing can be prepared"),
     ("locking/returned_rows", "shared locks are taken as exclusive ones"),
 ];
 
