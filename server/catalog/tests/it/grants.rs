@@ -11,9 +11,9 @@ use crate::support::{change, current, open};
 
 /// A catalog with two roles, their numbers and a schema of the first one.
 async fn roles() -> (Arc<Catalog>, Id, Id, Schema) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a folder");
     let kv = open(dir.path());
-    bootstrap(&kv).await.unwrap();
+    bootstrap(&kv).await.expect("the first descriptors");
     let cache = CatalogCache::new();
     let (mut ann, mut bob) = (0, 0);
     change(&kv, &cache, |draft| {

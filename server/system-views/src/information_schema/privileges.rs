@@ -97,18 +97,24 @@ fn rows_of_acl(cx: &VirtualContext<'_>, acl: &Acl, owner: Id, shown: Shown) -> V
     rows
 }
 
-/// The tables and views of the database with their columns; no materialized views.
-fn relations<'c>(cx: &'c VirtualContext<'_>) -> Vec<(Object<'c>, Id, Vec<(ColumnId, &'c str)>)> {
+/// The tables and views of the database with their schemas; no materialized views.
+fn relations<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = (Object<'c>, Id)> {
     let tables = cx.catalog.tables().in_database(cx.path.database);
-    let tables = tables.filter(|table| table.materialized.is_none()).map(|table| {
-        let columns = table.visible_columns().map(|column| (column.id, &*column.name));
-        (Object::Table(table), table.schema, columns.collect())
-    });
-    let views = cx.catalog.views().in_database(cx.path.database).map(|view| {
-        let columns = (1..).zip(&view.columns).map(|(id, (name, _))| (id, &**name));
-        (Object::View(view), view.schema, columns.collect())
-    });
-    tables.chain(views).collect()
+    let tables = tables.filter(|table| table.materialized.is_none());
+    let tables = tables.map(|table| (Object::Table(table), table.schema));
+    let views = cx.catalog.views().in_database(cx.path.database);
+    tables.chain(views.map(|view| (Object::View(view), view.schema)))
+}
+
+/// The numbers and names of a relation's columns.
+fn columns_of(object: Object<'_>) -> Vec<(ColumnId, &str)> {
+    match object {
+        Object::Table(table) => {
+            table.visible_columns().map(|column| (column.id, &*column.name)).collect()
+        }
+        Object::View(view) => (1..).zip(view.columns.iter().map(|(name, _)| &**name)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn table_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
@@ -123,7 +129,7 @@ fn table_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec
         "with_hierarchy",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    for (object, schema, _) in relations(cx) {
+    for (object, schema) in relations(cx) {
         for row in rows_of_acl(cx, &Acl::of(object), object.owner(), shown) {
             let [grantor, grantee] = row.roles(cx);
             builder.push([
@@ -153,9 +159,9 @@ fn column_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Ve
         "is_grantable",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    for (object, schema, columns) in relations(cx) {
+    for (object, schema) in relations(cx) {
         let whole = rows_of_acl(cx, &Acl::of(object), object.owner(), shown);
-        for (column, column_name) in columns {
+        for (column, column_name) in columns_of(object) {
             let acl = Acl::of_column(object, column);
             let own = rows_of_acl(cx, &acl, object.owner(), shown);
             // What was granted on both is one row.
