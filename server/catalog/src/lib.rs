@@ -62,7 +62,9 @@ pub use partitions::{
     KeyPart, PartitionBound, PartitionKey, PartitionMap, PartitionOf, PartitionStrategy,
     Partitioning, RangeEnd,
 };
-pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
+pub use privileges::{
+    Acl, AclItem, Dependents, Object, Owned, PUBLIC, Privileges, Rights, TABLE_PRIVILEGES,
+};
 pub use routines::{Routines, built_in_trigger_function};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use storage::{

@@ -13,7 +13,7 @@ use crate::context::DdlContext;
 use crate::names::temporary::is_of_temporary;
 use crate::online::move_index;
 use crate::partitions::attach::attach_index;
-use crate::roles::{default_privileges, grant, owned, role};
+use crate::roles::{default_privileges, grant, membership, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::extension;
@@ -292,11 +292,11 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
             "REVOKE"
         }
         Statement::GrantRole(statement) => {
-            role::grant(cx, statement)?;
+            membership::grant(cx, statement)?;
             statement.tag
         }
         Statement::RevokeRole(statement) => {
-            role::revoke(cx, statement)?;
+            membership::revoke(cx, statement)?;
             statement.tag
         }
         Statement::AlterDefaultPrivileges(alter) => {

@@ -31,13 +31,17 @@ pub(crate) fn visible_sessions(cx: &VirtualContext<'_>) -> Vec<SessionInfo> {
 /// Whether the session's user may see an object at all: it owns it or has some privilege on it.
 pub(crate) fn may_see(cx: &VirtualContext<'_>, object: Object<'_>) -> bool {
     let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return false };
-    let all = object.all_privileges();
-    all.iter().any(|privilege| cx.catalog.privileges().has(user.id, object, privilege))
+    let known = cx.catalog.privileges();
+    let mut all = object.all_privileges().iter();
+    known.acts_as_owner(user.id, object)
+        || all.any(|privilege| known.has(user.id, object, privilege))
 }
 
 /// Whether the session's user owns an object or may do more with it than read.
 pub(crate) fn may_change(cx: &VirtualContext<'_>, object: Object<'_>) -> bool {
     let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return false };
+    let known = cx.catalog.privileges();
     let mut all = object.all_privileges().iter().filter(|privilege| **privilege != "SELECT");
-    all.any(|privilege| cx.catalog.privileges().has(user.id, object, privilege))
+    known.acts_as_owner(user.id, object)
+        || all.any(|privilege| known.has(user.id, object, privilege))
 }

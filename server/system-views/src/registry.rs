@@ -52,6 +52,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             information_schema::constraints::rows_of,
             information_schema::domains::rows_of,
             information_schema::privileges::rows_of,
+            information_schema::roles::rows_of,
             information_schema::routines::rows_of,
             information_schema::sql_features::rows_of,
             information_schema::triggers::rows_of,

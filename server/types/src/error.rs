@@ -262,6 +262,8 @@ macro_rules! states {
 states! {
     SuccessfulCompletion = "00000",
     Warning = "01000",
+    PrivilegeNotRevoked = "01006",
+    PrivilegeNotGranted = "01007",
     NoData = "02000",
     DiagnosticsWithoutHandler = "0Z002",
     CaseNotFound = "20000",

@@ -427,7 +427,8 @@ pub trait Lookup: Send + Sync {
     fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String>;
     /// The sequence that a serial or identity column owns, as a qualified name.
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>>;
-    /// Whether a role has a privilege on a relation; an unknown relation or privilege is an error.
+    /// Whether a role has a privilege on a relation, or, with ` WITH GRANT OPTION` after it, may
+    /// grant it on; an unknown relation or privilege is an error.
     fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool>;
     /// Whether a role has a privilege on a column of a relation, or, without one, on any column of
     /// it; `None` if there is no such column.
@@ -475,6 +476,10 @@ pub trait Lookup: Send + Sync {
     /// Whether a role may become another one: it is a superuser, that role, or a member of it.
     fn is_member(&self, role: &str, other: &str) -> bool {
         self.acts_as(role, other)
+    }
+    /// Whether a role may change the members of another one.
+    fn is_admin(&self, role: &str, other: &str) -> bool {
+        self.is_member(role, other)
     }
     /// A database's name.
     fn database_name(&self, oid: u32) -> Option<String>;

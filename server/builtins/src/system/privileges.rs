@@ -65,7 +65,7 @@ fn on_column(
             let message = format!("unrecognized privilege type: \"{written}\"");
             return Err(Error::new(SqlState::InvalidParameterValue, message));
         }
-        match lookup.has_column_privilege(role, (oid, column), plain)? {
+        match lookup.has_column_privilege(role, (oid, column), &privilege)? {
             Some(true) => return Ok(Datum::Bool(true)),
             Some(false) => {}
             None => answer = Datum::Null,
@@ -87,8 +87,7 @@ fn on_relation(call: &Call<'_>, role: &str, oid: u32, privileges: &str) -> Resul
     // A list of privileges asks for any of them.
     for privilege in privileges.split(',') {
         let privilege = privilege.trim().to_uppercase();
-        let plain = privilege.strip_suffix(" WITH GRANT OPTION").unwrap_or(&privilege);
-        if lookup.has_table_privilege(role, oid, plain)? {
+        if lookup.has_table_privilege(role, oid, &privilege)? {
             return Ok(Datum::Bool(true));
         }
     }
@@ -182,6 +181,7 @@ fn has_role(call: &Call<'_>) -> Result<Datum> {
         let option = [" WITH GRANT OPTION", " WITH ADMIN OPTION"];
         let plain = option.iter().find_map(|option| kind.strip_suffix(option));
         answer |= match plain.unwrap_or(&kind) {
+            "MEMBER" | "USAGE" if plain.is_some() => lookup.is_admin(&member, &wanted),
             "MEMBER" => lookup.is_member(&member, &wanted),
             "USAGE" => lookup.acts_as(&member, &wanted),
             _ => {

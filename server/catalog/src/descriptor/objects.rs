@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collation::OwnCollation;
 use super::{ColumnId, Id, StoredExpr, Trigger};
-use crate::{DATABASE_OWNER, PUBLIC};
+use crate::{DATABASE_OWNER, PUBLIC, ROOT};
 
 /// A view.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -299,6 +299,9 @@ pub struct Role {
     /// The roles whose membership it may grant on (WITH ADMIN OPTION).
     #[serde(default)]
     pub admin_of: Vec<Id>,
+    /// Who granted its memberships: role and grantor. The first superuser granted the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grantors: Vec<(Id, Id)>,
     /// The maximum of sessions; none: no limit of its own.
     #[serde(default)]
     pub connection_limit: Option<i64>,
@@ -325,7 +328,10 @@ pub struct Role {
     pub comment: Option<String>,
 }
 
-/// Privileges granted to one role on one object.
+/// Privileges granted by one role to another on one object.
+///
+/// Grants among which the owner has granted something to itself say all that the owner has. Without
+/// such a grant the owner has every privilege.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The grantee; 0 is PUBLIC.
@@ -334,6 +340,17 @@ pub struct Grant {
     pub privileges: Vec<String>,
     /// WITH GRANT OPTION.
     pub grant_option: bool,
+    /// The role that granted them; none: the owner of the object, also after a change of owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grantor: Option<Id>,
+}
+
+impl Grant {
+    /// What an object's owner grants to a role.
+    pub fn of_owner(role: Id, privileges: &[&str]) -> Self {
+        let privileges = privileges.iter().map(|name| (*name).to_owned()).collect();
+        Grant { role, privileges, grant_option: false, grantor: None }
+    }
 }
 
 impl Role {
@@ -349,6 +366,7 @@ impl Role {
             password: None,
             member_of: Vec::new(),
             admin_of: Vec::new(),
+            grantors: Vec::new(),
             connection_limit: None,
             replication: false,
             bypass_policies: false,
@@ -359,26 +377,30 @@ impl Role {
             comment: None,
         }
     }
+
+    /// Who granted its membership in a role.
+    pub fn grantor_of(&self, role: Id) -> Id {
+        let found = self.grantors.iter().find(|(known, _)| *known == role);
+        found.map_or(ROOT, |(_, grantor)| *grantor)
+    }
 }
 
 impl Database {
     /// What everybody may do with a new database.
     pub fn first_grants() -> Vec<Grant> {
-        let privileges = vec!["TEMPORARY".to_owned(), "CONNECT".to_owned()];
-        vec![Grant { role: PUBLIC, privileges, grant_option: false }]
+        vec![Grant::of_owner(PUBLIC, &["TEMPORARY", "CONNECT"])]
     }
 }
 
 impl Schema {
     /// The schema `public` of a new database: everybody may use it, only its owner create in it.
     pub fn public(id: Id, database: Id) -> Self {
-        let privileges = vec!["USAGE".to_owned()];
         Schema {
             id,
             database,
             name: "public".to_owned(),
             owner: DATABASE_OWNER,
-            grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
+            grants: vec![Grant::of_owner(PUBLIC, &["USAGE"])],
             comment: Some("standard public schema".to_owned()),
             collations: Vec::new(),
         }

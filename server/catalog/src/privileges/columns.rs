@@ -1,7 +1,7 @@
 //! Privileges on single columns.
 
-use super::{Object, PUBLIC, Privileges};
-use crate::{ColumnId, Grant, Id};
+use super::{Acl, Object, PUBLIC, Privileges, Rights};
+use crate::{ColumnId, DATABASE_OWNER, Grant, Id};
 
 impl<'a> Object<'a> {
     /// What is granted on one of its columns alone.
@@ -14,6 +14,12 @@ impl<'a> Object<'a> {
             }
             _ => &[],
         }
+    }
+
+    /// What is granted on it, and on each of its columns alone.
+    pub fn all_grants(self) -> impl Iterator<Item = &'a [Grant]> {
+        let columns = self.columns().into_iter().map(move |column| self.column_grants(column));
+        std::iter::once(self.grants()).chain(columns)
     }
 
     /// The numbers of its columns.
@@ -36,31 +42,59 @@ impl Privileges<'_> {
         privilege: &str,
     ) -> bool {
         self.has(role, object, privilege)
-            || self.is_granted(role, object.column_grants(column), privilege)
+            || self.is_granted((role, object.database()), object.column_grants(column), privilege)
     }
 
     /// Whether a role has a privilege on some column of a relation.
     pub fn has_on_some_column(self, role: Id, object: Object<'_>, privilege: &str) -> bool {
         let mut columns = object.columns().into_iter();
         self.has(role, object, privilege)
-            || columns.any(|column| self.is_granted(role, object.column_grants(column), privilege))
+            || columns.any(|column| {
+                self.is_granted((role, object.database()), object.column_grants(column), privilege)
+            })
     }
 
-    /// Whether one of some grants gives a privilege to a role.
-    pub(super) fn is_granted(self, role: Id, grants: &[Grant], privilege: &str) -> bool {
+    /// Whether a role may grant a privilege on a column on to others, or on some column of all.
+    pub fn may_grant_on_column(
+        self,
+        role: Id,
+        (object, column): (Object<'_>, Option<ColumnId>),
+        privilege: &str,
+    ) -> bool {
+        let wanted = Rights::of([privilege]);
+        let may_grant =
+            |column| Acl::of_column(object, column).options_of(self, role, wanted) == wanted;
+        self.may_grant(role, object, privilege)
+            || match column {
+                Some(column) => may_grant(column),
+                None => object.columns().into_iter().any(may_grant),
+            }
+    }
+
+    /// Whether one of some grants gives a privilege in a database to a role.
+    pub(super) fn is_granted(
+        self,
+        (role, database): (Id, Option<Id>),
+        grants: &[Grant],
+        privilege: &str,
+    ) -> bool {
         if grants.is_empty() {
             return false;
         }
         let roles = self.memberships(role);
+        let is_for = |role: Id, of: Id| {
+            of == PUBLIC
+                || roles.contains(&of)
+                || (of == DATABASE_OWNER && self.acts_in(role, of, database))
+        };
         grants.iter().any(|grant| {
-            (grant.role == PUBLIC || roles.contains(&grant.role))
-                && grant.privileges.iter().any(|granted| granted == privilege)
+            grant.privileges.iter().any(|granted| granted == privilege) && is_for(role, grant.role)
         })
     }
 
     /// The ACL of a column; `None` while nothing was granted on it.
     pub fn column_acl(self, object: Object<'_>, column: ColumnId) -> Option<Vec<String>> {
-        let grants = object.column_grants(column);
-        (!grants.is_empty()).then(|| self.acl_of_grants(object.owner(), grants))
+        let is_granted = !object.column_grants(column).is_empty();
+        is_granted.then(|| Acl::of_column(object, column).texts(self))
     }
 }

@@ -3,6 +3,8 @@
 //! Rules, PostgreSQL's: those of a role for all schemas stand in place of the built-in ones; those
 //! for one schema are added. The owner of the new object decides whose default privileges count.
 
+use super::acl::Acl;
+use super::rights::Rights;
 use crate::{Database, DefaultKind, DefaultPrivileges, Grant, Id, PUBLIC};
 
 impl DefaultKind {
@@ -37,8 +39,7 @@ impl DefaultKind {
                 return Vec::new();
             }
         };
-        let privileges = vec![privilege.to_owned()];
-        vec![Grant { role: PUBLIC, privileges, grant_option: false }]
+        vec![Grant::of_owner(PUBLIC, &[privilege])]
     }
 }
 
@@ -46,6 +47,17 @@ impl DefaultPrivileges {
     /// The grants without which the entry says nothing.
     pub fn neutral_grants(&self) -> Vec<Grant> {
         if self.schema.is_some() { Vec::new() } else { self.kind.built_in_grants() }
+    }
+
+    /// The entry with an ACL. `None` if new objects begin with that anyway.
+    #[must_use]
+    pub fn with_acl(mut self, mut acl: Acl) -> Option<Self> {
+        self.grants = self.neutral_grants();
+        let mut neutral = Acl::of_default(&self);
+        neutral.sort();
+        acl.sort();
+        self.grants = acl.stored();
+        (acl != neutral).then_some(self)
     }
 
     /// The entry as messages describe it, of objects whose role and schema have these names.
@@ -76,50 +88,22 @@ impl Database {
 
     /// The grants with which a new object of that owner begins.
     pub fn new_grants(&self, owner: Id, schema: Option<Id>, kind: DefaultKind) -> Vec<Grant> {
-        let grants_of = |schema| {
+        let entry_of = |schema| {
             let place = self.place_of_default(owner, schema, kind)?;
-            Some(self.default_privileges.get(place)?.grants.clone())
+            self.default_privileges.get(place)
         };
-        let mut grants = grants_of(None).unwrap_or_else(|| kind.built_in_grants());
-        for more in schema.and_then(|schema| grants_of(Some(schema))).unwrap_or_default() {
-            if more.role != owner {
-                Grant::add(&mut grants, more.role, &more.privileges, more.grant_option);
-            }
+        let (everywhere, here) = (entry_of(None), schema.and_then(|id| entry_of(Some(id))));
+        if everywhere.is_none() && here.is_none() {
+            return kind.built_in_grants();
         }
-        grants.sort_by_key(|grant| grant.role);
-        grants
-    }
-}
-
-impl Grant {
-    /// Adds privileges of a role to grants.
-    pub fn add(grants: &mut Vec<Grant>, role: Id, names: &[String], grant_option: bool) {
-        let same = |grant: &&mut Grant| grant.role == role && grant.grant_option == grant_option;
-        let Some(grant) = grants.iter_mut().find(same) else {
-            grants.push(Grant { role, privileges: names.to_vec(), grant_option });
-            return;
-        };
-        for name in names {
-            if !grant.privileges.contains(name) {
-                grant.privileges.push(name.clone());
-            }
+        let all = Rights::of(kind.all_privileges().iter().copied());
+        let mut built_in = Acl::whole((owner, None), &kind.built_in_grants(), all);
+        let mut acl = everywhere.map_or_else(|| built_in.clone(), Acl::of_default);
+        if let Some(here) = here {
+            acl.absorb(&Acl::of_default(here));
         }
-    }
-
-    /// Takes privileges of a role from grants, or only the right to grant them on.
-    pub fn take(grants: &mut Vec<Grant>, role: Id, names: &[String], only_option: bool) {
-        let mut kept = Vec::new();
-        for grant in grants.iter_mut().filter(|grant| grant.role == role) {
-            if only_option && grant.grant_option {
-                kept.extend(grant.privileges.iter().filter(|name| names.contains(name)).cloned());
-            }
-            if !only_option || grant.grant_option {
-                grant.privileges.retain(|name| !names.contains(name));
-            }
-        }
-        grants.retain(|grant| !grant.privileges.is_empty());
-        if !kept.is_empty() {
-            grants.push(Grant { role, privileges: kept, grant_option: false });
-        }
+        built_in.sort();
+        acl.sort();
+        if acl == built_in { kind.built_in_grants() } else { acl.stored() }
     }
 }

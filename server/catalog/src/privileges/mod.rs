@@ -1,16 +1,22 @@
 //! Who may do what: owners, superusers, memberships, grants, PUBLIC.
 //!
 //! Rules, PostgreSQL's: a superuser may do everything; a role has the privileges of every role it
-//! is a member of, directly or not; an owner has every privilege on its object. The catalog views
-//! are readable by all and writable by nobody.
+//! is a member of, directly or not; an owner has every privilege on its object until it revokes
+//! some from itself. The catalog views are readable by all and writable by nobody.
 
+mod acl;
 mod columns;
 mod defaults;
+mod owners;
 mod policies;
+mod rights;
+
+pub use acl::{Acl, AclItem, Dependents};
+pub use owners::Owned;
+pub use rights::Rights;
 
 use std::collections::BTreeSet;
 
-use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
@@ -147,24 +153,6 @@ impl<'a> Object<'a> {
 pub const TABLE_PRIVILEGES: &[&str] =
     &["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
 
-/// The letter of a privilege in an ACL.
-pub fn privilege_letter(privilege: &str) -> char {
-    match privilege {
-        "INSERT" => 'a',
-        "SELECT" => 'r',
-        "UPDATE" => 'w',
-        "DELETE" => 'd',
-        "TRUNCATE" => 'D',
-        "REFERENCES" => 'x',
-        "TRIGGER" => 't',
-        "USAGE" => 'U',
-        "CREATE" => 'C',
-        "CONNECT" => 'c',
-        "TEMPORARY" => 'T',
-        _ => 'X',
-    }
-}
-
 /// Who may do what with the objects of a catalog.
 #[derive(Clone, Copy)]
 pub struct Privileges<'c> {
@@ -214,20 +202,38 @@ impl<'c> Privileges<'c> {
         role == other || self.is_superuser(role) || self.reached(role, |_| true).contains(&other)
     }
 
+    /// Whether a role may change the members of another: it is a superuser, or it or a role that it
+    /// may become has the admin option.
+    pub fn is_admin(self, role: Id, of: Id) -> bool {
+        let has_option = |role| self.catalog.role(role).is_some_and(|r| r.admin_of.contains(&of));
+        self.is_superuser(role)
+            || (role != of && self.reached(role, |_| true).into_iter().any(has_option))
+    }
+
     /// Whether a role has the privileges of another: it is a superuser, that role, or a member of
     /// it that inherits.
     pub fn acts_as(self, role: Id, other: Id) -> bool {
         role == other || self.is_superuser(role) || self.memberships(role).contains(&other)
     }
 
-    /// Whether a role may act as an object's owner. That of a database is the one member of
-    /// `pg_database_owner` in it.
+    /// Whether a role has the privileges of another in a database. The owner of that database is
+    /// the one member of `pg_database_owner` in it.
+    pub(super) fn acts_in(self, role: Id, other: Id, database: Option<Id>) -> bool {
+        let owns = |database| self.owns_database(role, database);
+        other == PUBLIC
+            || self.acts_as(role, other)
+            || (other == DATABASE_OWNER && database.is_some_and(owns))
+    }
+
+    /// Whether a role may act as an object's owner.
     pub fn acts_as_owner(self, role: Id, object: Object<'_>) -> bool {
-        let owner = object.owner();
-        self.acts_as(role, owner)
-            || object.database().is_some_and(|database| {
-                owner == DATABASE_OWNER && self.owns_database(role, database)
-            })
+        self.acts_in(role, object.owner(), object.database())
+    }
+
+    /// Whether a role may grant a privilege on an object on to others.
+    pub fn may_grant(self, role: Id, object: Object<'_>, privilege: &str) -> bool {
+        let wanted = Rights::of([privilege]);
+        Acl::of(object).options_of(self, role, wanted) == wanted
     }
 
     /// Whether a role may act as the owner of a database.
@@ -246,17 +252,15 @@ impl<'c> Privileges<'c> {
             // It is the session's own.
             return true;
         }
-        if self.acts_as_owner(role, object) {
+        if self.is_superuser(role) {
             return true;
         }
-        let roles = self.memberships(role);
-        if is_predefined_for(&roles, object, privilege) {
+        let owner_has_all = !acl::lists_owner(object.owner(), object.grants());
+        if owner_has_all && self.acts_as_owner(role, object) {
             return true;
         }
-        object.grants().iter().any(|grant| {
-            (grant.role == PUBLIC || roles.contains(&grant.role))
-                && grant.privileges.iter().any(|granted| granted == privilege)
-        })
+        is_predefined_for(&self.memberships(role), object, privilege)
+            || self.is_granted((role, object.database()), object.grants(), privilege)
     }
 
     /// 42501 `permission denied for …`.
@@ -298,40 +302,12 @@ impl<'c> Privileges<'c> {
             Object::Routine(_) => object.grants() == DefaultKind::Functions.built_in_grants(),
             _ => object.grants().is_empty(),
         };
-        if untouched {
-            return None;
-        }
-        let mut acl = vec![self.acl_of_owner(object.owner(), object.all_privileges())];
-        acl.extend(self.acl_of_grants(object.owner(), object.grants()));
-        Some(acl)
+        (!untouched).then(|| Acl::of(object).texts(self))
     }
 
     /// The ACL of default privileges. That for one schema has only what is added there.
     pub fn default_acl(self, entry: &DefaultPrivileges) -> Vec<String> {
-        let all = entry.kind.all_privileges();
-        let own = entry.schema.is_none().then(|| self.acl_of_owner(entry.role, all));
-        own.into_iter().chain(self.acl_of_grants(entry.role, &entry.grants)).collect()
-    }
-
-    fn acl_of_owner(self, owner: Id, all: &[&str]) -> String {
-        let owner = acl_role(&self.catalog.role_name(owner));
-        let all: String = ordered(all.iter().copied()).into_iter().map(privilege_letter).collect();
-        format!("{owner}={all}/{owner}")
-    }
-
-    fn acl_of_grants(self, owner: Id, grants: &[Grant]) -> Vec<String> {
-        let owner = acl_role(&self.catalog.role_name(owner));
-        let mut acl = Vec::new();
-        let mut seen = BTreeSet::new();
-        for grant in grants.iter().filter(|grant| seen.insert(grant.role)) {
-            let role = if grant.role == PUBLIC {
-                String::new()
-            } else {
-                acl_role(&self.catalog.role_name(grant.role))
-            };
-            acl.push(format!("{role}={}/{owner}", letters(grants, grant.role)));
-        }
-        acl
+        Acl::of_default(entry).texts(self)
     }
 }
 
@@ -348,28 +324,4 @@ fn is_predefined_for(roles: &BTreeSet<Id>, object: Object<'_>, privilege: &str) 
         Object::Schema(_) => privilege == "USAGE" && (reads || writes),
         _ => false,
     }
-}
-
-/// The letters of what is granted to a role, each with a star if the role may pass it on.
-fn letters(grants: &[Grant], role: Id) -> String {
-    let own: Vec<&Grant> = grants.iter().filter(|grant| grant.role == role).collect();
-    let granted: BTreeSet<&str> =
-        own.iter().flat_map(|grant| grant.privileges.iter().map(String::as_str)).collect();
-    let mut text = String::new();
-    for privilege in ordered(granted.into_iter()) {
-        text.push(privilege_letter(privilege));
-        let has = |grant: &&&Grant| grant.privileges.iter().any(|granted| granted == privilege);
-        if own.iter().filter(has).any(|grant| grant.grant_option) {
-            text.push('*');
-        }
-    }
-    text
-}
-
-/// Privileges in the order in which an ACL lists them.
-fn ordered<'a>(privileges: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    const ORDER: &str = "arwdDxtXUCTc";
-    let mut privileges: Vec<&str> = privileges.collect();
-    privileges.sort_by_key(|privilege| ORDER.find(privilege_letter(privilege)));
-    privileges
 }

@@ -248,6 +248,7 @@ async fn privileges_of_owners_public_and_members() {
             role: group,
             privileges: vec!["INSERT".to_owned()],
             grant_option: false,
+            grantor: None,
         });
         draft.put(new);
     })

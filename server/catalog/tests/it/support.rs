@@ -113,6 +113,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],
             grant_option: false,
+            grantor: None,
         }],
         comment: Some("a table".to_owned()),
     }

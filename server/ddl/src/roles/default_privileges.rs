@@ -1,11 +1,11 @@
 //! ALTER DEFAULT PRIVILEGES, and what it means for new objects.
 
-use braid_catalog::{Database, DefaultKind, DefaultPrivileges, Grant, Id};
+use braid_catalog::{Acl, Database, DefaultKind, DefaultPrivileges, Grant, Id, Rights};
 use braid_sql::ast::{AlterDefaultPrivileges, ObjectKind};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::roles::grant::{grantees, names_of};
+use crate::roles::grant::{Change, dependents, grantees, names_of};
 
 /// The kind, and what messages about privileges call such an object.
 fn kind_of(written: ObjectKind) -> (DefaultKind, &'static str) {
@@ -33,7 +33,13 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, statement: &AlterDefaultPrivileges)
         return Err(Error::new(SqlState::InvalidGrantOperation, message));
     }
     let grantees = grantees(cx, &statement.grantees, statement.grant_option && !statement.revokes)?;
-    let names = names_of(&statement.privileges, kind.all_privileges(), kind_name)?;
+    let change = Change {
+        revokes: statement.revokes,
+        option: statement.grant_option,
+        dependents: dependents(statement.behavior),
+        grantees,
+    };
+    let rights = names_of(&statement.privileges, Some(kind.all_privileges()), kind_name)?;
     let roles = owners(cx, statement)?;
     let mut schemas = Vec::with_capacity(statement.schemas.len());
     for schema in &statement.schemas {
@@ -49,15 +55,10 @@ pub(crate) fn alter(cx: &mut DdlContext<'_>, statement: &AlterDefaultPrivileges)
     let mut database = own_database(cx)?;
     for role in roles {
         for schema in &schemas {
-            let mut entry = take_entry(cx, &mut database, (role, *schema, kind))?;
-            // An owner has every privilege anyway; grants for one schema are kept as written.
-            for grantee in grantees.iter().filter(|g| schema.is_some() || **g != role) {
-                let change = if statement.revokes { Grant::take } else { Grant::add };
-                change(&mut entry.grants, *grantee, &names, statement.grant_option);
-            }
-            if entry.grants != entry.neutral_grants() {
-                database.default_privileges.push(entry);
-            }
+            let entry = take_entry(cx, &mut database, (role, *schema, kind))?;
+            let mut acl = Acl::of_default(&entry);
+            change.apply(cx, &mut acl, role, rights)?;
+            database.default_privileges.extend(entry.with_acl(acl));
         }
     }
     cx.draft()?.put(database);
@@ -123,12 +124,21 @@ pub(crate) fn forget_schema(cx: &mut DdlContext<'_>, schema: Id) -> Result<()> {
 
 /// A database without the entries of certain roles and without what was granted to them there;
 /// `None` if there is nothing of the kind.
-pub(crate) fn without_roles(database: &Database, roles: &[Id]) -> Option<Vec<DefaultPrivileges>> {
+pub(crate) fn without_roles(
+    cx: &DdlContext<'_>,
+    database: &Database,
+    roles: &[Id],
+) -> Result<Option<Vec<DefaultPrivileges>>> {
     let mut kept = database.default_privileges.clone();
     kept.retain(|entry| !roles.contains(&entry.role));
-    for entry in &mut kept {
-        entry.grants.retain(|grant| !roles.contains(&grant.role));
+    let change = Change::revoke_all(roles.to_vec());
+    let mut changed = Vec::with_capacity(kept.len());
+    for entry in kept {
+        let mut acl = Acl::of_default(&entry);
+        let all = Rights::of(entry.kind.all_privileges().iter().copied());
+        change.apply(cx, &mut acl, entry.role, all)?;
+        let before = Acl::of_default(&entry);
+        changed.extend(if acl == before { Some(entry) } else { entry.with_acl(acl) });
     }
-    kept.retain(|entry| entry.grants != entry.neutral_grants());
-    (kept != database.default_privileges).then_some(kept)
+    Ok((changed != database.default_privileges).then_some(changed))
 }

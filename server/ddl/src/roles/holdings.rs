@@ -8,6 +8,11 @@ use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::statement::policy::describe_policy;
 
+/// Whether a role is the grantee or the grantor of some grants.
+pub(super) fn names_role(grants: &[Grant], role: Id) -> bool {
+    grants.iter().any(|grant| grant.role == role || grant.grantor == Some(role))
+}
+
 /// What a role has, found by looking at one object after the other.
 struct Found {
     role: Id,
@@ -30,7 +35,7 @@ impl Found {
     ) {
         let has = match owner == self.role {
             true => "owner of",
-            false if grants.iter().any(|grant| grant.role == self.role) => "privileges for",
+            false if names_role(grants, self.role) => "privileges for",
             false => return,
         };
         match database.filter(|database| *database != self.here) {
@@ -124,18 +129,19 @@ fn look_at_policies(cx: &DdlContext<'_>, catalog: &Catalog, found: &mut Found) {
 
 /// Privileges on single columns.
 fn look_at_columns(cx: &DdlContext<'_>, catalog: &Catalog, found: &mut Found) {
+    // The owner of the relation is listed with that.
+    let role = found.role;
     let mut add = |id: Id, database: Id, grants: &[Grant], column: &str| {
-        // The owner of the relation is listed with that.
         found.look(id, Some(database), (0, grants), || {
             format!("column {column} of {}", describe(cx, catalog, id))
         });
     };
-    for table in catalog.tables().iter() {
+    for table in catalog.tables().iter().filter(|table| table.owner != role) {
         for column in &table.columns {
             add(table.id, table.database, &column.grants, &column.name);
         }
     }
-    for view in catalog.views().iter() {
+    for view in catalog.views().iter().filter(|view| view.owner != role) {
         for ((name, _), number) in view.columns.iter().zip(1..) {
             let grants = Object::View(view).column_grants(number);
             add(view.id, view.database, grants, name);

@@ -3,5 +3,7 @@
 pub(crate) mod default_privileges;
 pub(crate) mod grant;
 mod holdings;
+pub(crate) mod membership;
 pub(crate) mod owned;
 pub(crate) mod role;
+pub(crate) mod user;

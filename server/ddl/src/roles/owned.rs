@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Composite, Database, Domain, Draft, Enum, Grant, Id, LargeObject, Object, ROOT,
-    Relation, Routine, RowSecurity, Schema, Sequence, Table, View,
+    Catalog, Database, Domain, Draft, Enum, Id, Object, Owned, ROOT, Relation, Rights, Routine,
+    RowSecurity, Schema, Table,
 };
 use braid_exec::{all_large_objects, drop_large_object, put_large_object};
 use braid_sql::ast::{DropBehavior, OwnedBy};
@@ -14,6 +14,8 @@ use crate::context::DdlContext;
 use crate::names::owner::schema_content;
 use crate::names::user_types::UserType;
 use crate::roles::default_privileges::without_roles;
+use crate::roles::grant::{Change, Subject, Target, change_acl, revoke_from};
+use crate::roles::holdings::names_role;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
 use crate::statement::object::collation::refuse_used;
@@ -74,42 +76,49 @@ pub(crate) async fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Re
     for relation in relations_of(&catalog, here) {
         match relation {
             Relation::Table(table) if roles.contains(&table.owner) => {
-                draft.put(Table { owner, ..Table::clone(&table) });
+                draft.put(given(&*table, owner));
             }
             Relation::View(view) if roles.contains(&view.owner) => {
-                draft.put(View { owner, ..View::clone(&view) });
+                draft.put(given(&*view, owner));
             }
             Relation::Sequence(sequence) if roles.contains(&sequence.owner) => {
-                draft.put(Sequence { owner, ..Sequence::clone(&sequence) });
+                draft.put(given(&*sequence, owner));
             }
             Relation::Composite(found) if roles.contains(&found.owner) => {
-                draft.put(Composite { owner, ..Composite::clone(&found) });
+                draft.put(given(&*found, owner));
             }
             _ => {}
         }
     }
     for found in catalog.enums().in_database(here).filter(|found| roles.contains(&found.owner)) {
-        draft.put(Enum { owner, ..Enum::clone(found) });
+        draft.put(given::<Enum>(found, owner));
     }
     for found in catalog.domains().in_database(here).filter(|found| roles.contains(&found.owner)) {
-        draft.put(Domain { owner, ..Domain::clone(found) });
+        draft.put(given::<Domain>(found, owner));
     }
     for found in
         catalog.names().routines().in_database(here).filter(|found| roles.contains(&found.owner))
     {
-        draft.put(Routine { owner, ..Routine::clone(found) });
+        draft.put(given::<Routine>(found, owner));
     }
     reassign_schemas(draft, here, &roles, owner);
     for database in catalog.databases().iter().filter(|database| roles.contains(&database.owner)) {
-        draft.put(Database { owner, ..Database::clone(database) });
+        draft.put(given::<Database>(database, owner));
     }
     statistics::leave_owners(cx, here, &roles, Some(owner))?;
     for object in all_large_objects(cx.exec).await? {
         if roles.contains(&object.owner) {
-            put_large_object(cx.exec, &LargeObject { owner, ..object })?;
+            put_large_object(cx.exec, &given(&object, owner))?;
         }
     }
     Ok(())
+}
+
+/// An object with its new owner.
+fn given<T: Owned + Clone>(object: &T, owner: Id) -> T {
+    let mut object = object.clone();
+    object.set_owner(owner);
+    object
 }
 
 /// Gives schemas, and the collations in any schema, their new owner.
@@ -121,9 +130,11 @@ fn reassign_schemas(draft: &mut Draft, database: Id, roles: &[Id], owner: Id) {
             continue;
         }
         let mut changed = Schema::clone(schema);
-        let collations = changed.collations.iter_mut().map(|own| &mut own.owner);
-        for known in collations.chain([&mut changed.owner]).filter(|id| roles.contains(id)) {
-            *known = owner;
+        for own in changed.collations.iter_mut().filter(|own| roles.contains(&own.owner)) {
+            own.owner = owner;
+        }
+        if roles.contains(&changed.owner) {
+            changed.set_owner(owner);
         }
         draft.put(changed);
     }
@@ -207,50 +218,46 @@ fn drop_collations(
 }
 
 /// Drops the large objects that the roles own, and revokes what they were granted on others.
-async fn drop_large_objects(cx: &DdlContext<'_>, roles: &[Id]) -> Result<()> {
+async fn drop_large_objects(cx: &mut DdlContext<'_>, roles: &[Id]) -> Result<()> {
     for object in all_large_objects(cx.exec).await? {
         if roles.contains(&object.owner) {
             drop_large_object(cx.exec, object.id).await?;
-        } else if let Some(grants) = without(&object.grants, roles) {
-            put_large_object(cx.exec, &LargeObject { grants, ..object })?;
+            continue;
+        }
+        let mut object = object;
+        for role in roles {
+            if !names_role(&object.grants, *role) {
+                continue;
+            }
+            let known = Object::LargeObject(&object);
+            let all = Rights::of(known.all_privileges().iter().copied());
+            let subject = Subject { object: known, column: None };
+            let change = Change::revoke_all(vec![*role]);
+            object.grants = change_acl(cx, subject, (all, true), &change)?;
+            put_large_object(cx.exec, &object)?;
         }
     }
     Ok(())
 }
 
-/// The grants without those to certain roles; `None` if they have none.
-fn without(grants: &[Grant], roles: &[Id]) -> Option<Vec<Grant>> {
-    let is_theirs = |grant: &&Grant| roles.contains(&grant.role);
-    grants
-        .iter()
-        .any(|grant| is_theirs(&grant))
-        .then(|| grants.iter().filter(|grant| !is_theirs(grant)).cloned().collect())
+/// Everything in a database that can have grants, and all databases.
+fn targets(catalog: &Catalog, database: Id) -> Vec<Target> {
+    let relations = relations_of(catalog, database).into_iter().map(Target::Relation);
+    let enums = catalog.enums().in_database(database);
+    let enums = enums.map(|found| Target::Enum(Enum::clone(found)));
+    let domains = catalog.domains().in_database(database);
+    let domains = domains.map(|found| Target::Domain(Domain::clone(found)));
+    let routines = catalog.names().routines();
+    let routines = routines.in_database(database);
+    let routines = routines.map(|found| Target::Routine(Routine::clone(found)));
+    let schemas = catalog.schemas().in_database(database);
+    let schemas = schemas.map(|found| Target::Schema(Schema::clone(found)));
+    let databases = catalog.databases().iter();
+    let databases = databases.map(|found| Target::Database(Database::clone(found)));
+    relations.chain(enums).chain(domains).chain(routines).chain(schemas).chain(databases).collect()
 }
 
-/// Revokes what roles were granted on single columns.
-fn revoke_columns(draft: &mut Draft, database: Id, roles: &[Id]) {
-    let catalog = draft.catalog().clone();
-    for table in catalog.tables().in_database(database) {
-        if table.columns.iter().any(|column| without(&column.grants, roles).is_some()) {
-            let mut table = Table::clone(table);
-            for column in &mut table.columns {
-                column.grants.retain(|grant| !roles.contains(&grant.role));
-            }
-            draft.put(table);
-        }
-    }
-    for view in catalog.views().in_database(database) {
-        if view.column_grants.iter().any(|(_, grants)| without(grants, roles).is_some()) {
-            let mut view = View::clone(view);
-            for (_, grants) in &mut view.column_grants {
-                grants.retain(|grant| !roles.contains(&grant.role));
-            }
-            view.column_grants.retain(|(_, grants)| !grants.is_empty());
-            draft.put(view);
-        }
-    }
-}
-
+/// Revokes what the roles were granted, as far as the user may, and what they granted with it.
 fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()> {
     let catalog = cx.catalog();
     let draft = cx.draft()?;
@@ -260,52 +267,20 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
             draft.put(Table { security, ..Table::clone(table) });
         }
     }
-    revoke_columns(draft, database, roles);
-    let catalog = draft.catalog().clone();
-    for relation in relations_of(&catalog, database) {
-        let Some(grants) = without(Object::from(&relation).grants(), roles) else { continue };
-        match relation {
-            Relation::Table(table) => draft.put(Table { grants, ..Table::clone(&table) }),
-            Relation::View(view) => draft.put(View { grants, ..View::clone(&view) }),
-            Relation::Sequence(sequence) => {
-                draft.put(Sequence { grants, ..Sequence::clone(&sequence) });
+    for role in roles {
+        let change = Change::revoke_all(vec![*role]);
+        for target in targets(&cx.catalog(), database) {
+            let object = target.object();
+            let is_named = object.all_grants().any(|grants| names_role(grants, *role));
+            if is_named && object.owner() != *role {
+                revoke_from(cx, &target, &change)?;
             }
-            Relation::Composite(found) => {
-                draft.put(Composite { grants, ..Composite::clone(&found) });
-            }
-            Relation::Virtual(_) | Relation::Index(..) => {}
         }
     }
-    for found in catalog.enums().in_database(database) {
-        if let Some(grants) = without(&found.grants, roles) {
-            draft.put(Enum { grants, ..Enum::clone(found) });
-        }
-    }
-    for found in catalog.domains().in_database(database) {
-        if let Some(grants) = without(&found.grants, roles) {
-            draft.put(Domain { grants, ..Domain::clone(found) });
-        }
-    }
-    for found in catalog.names().routines().in_database(database) {
-        if let Some(grants) = without(&found.grants, roles) {
-            draft.put(Routine { grants, ..Routine::clone(found) });
-        }
-    }
-    for schema in catalog.schemas().in_database(database) {
-        if let Some(grants) = without(&schema.grants, roles) {
-            draft.put(Schema { grants, ..Schema::clone(schema) });
-        }
-    }
-    for found in catalog.databases().iter() {
-        let grants = without(&found.grants, roles);
-        let is_here = found.id == database;
-        let defaults = is_here.then(|| without_roles(found, roles)).flatten();
-        if grants.is_some() || defaults.is_some() {
-            let mut changed = Database::clone(found);
-            changed.grants = grants.unwrap_or(changed.grants);
-            changed.default_privileges = defaults.unwrap_or(changed.default_privileges);
-            draft.put(changed);
-        }
+    let here = cx.catalog().database(database).cloned();
+    let Some(here) = here else { return Ok(()) };
+    if let Some(default_privileges) = without_roles(cx, &here, roles)? {
+        cx.draft()?.put(Database { default_privileges, ..Database::clone(&here) });
     }
     Ok(())
 }

@@ -1,27 +1,16 @@
-//! CREATE, ALTER and DROP of users and roles; memberships.
-
-use std::sync::Arc;
+//! CREATE, ALTER and DROP of users and roles.
 
 use braid_auth::{is_secret, salt, scram_secret};
-use braid_catalog::{Catalog, DATABASE_OWNER, Database, Id, ROOT, Role, is_predefined};
-use braid_sql::ast::{
-    AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
-};
+use braid_catalog::{Database, Id, ROOT, Role, is_predefined};
+use braid_sql::ast::{AlterUser, CreateUser, DropUser, Ident, Reset, UserOption};
 use braid_sql::fold;
 use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
 
 use crate::context::DdlContext;
 use crate::names::settings::{shown_name, stored_value};
 use crate::roles::holdings::holdings;
-
-fn denied(message: &str) -> Error {
-    Error::new(SqlState::InsufficientPrivilege, message)
-}
-
-fn user_role(cx: &DdlContext<'_>) -> Result<Arc<Role>> {
-    let role = cx.catalog().role(cx.user()).cloned();
-    role.ok_or_else(|| denied("permission denied"))
-}
+use crate::roles::membership::{Membership, check_admin, join, leave};
+use crate::roles::user::{denied, user_role};
 
 /// 42501 unless the user may change this role (or make one).
 pub(crate) fn check_may_change(cx: &DdlContext<'_>, target: Option<&Role>) -> Result<()> {
@@ -142,11 +131,15 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateUser) -> Result<()>
     let mut role = Role::new(id, &name);
     role.login = create.is_user;
     let members = apply(cx, &mut role, &create.options)?;
-    role.member_of = members.in_roles;
     cx.draft()?.put(role);
+    let grantor = cx.user();
+    for role in members.in_roles {
+        check_admin(cx, role, grantor)?;
+        join(cx, role, id, Membership { admin: false, grantor })?;
+    }
     let admins = members.admins.iter().map(|member| (*member, true));
     for (member, admin) in members.members.iter().map(|member| (*member, false)).chain(admins) {
-        join(cx, id, member, admin)?;
+        join(cx, id, member, Membership { admin, grantor })?;
     }
     Ok(())
 }
@@ -261,7 +254,7 @@ pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> 
             );
         }
         for member in catalog.roles().iter().filter(|member| member.member_of.contains(&role.id)) {
-            leave(cx, role.id, member.id, false)?;
+            leave(cx, role.id, member.id)?;
         }
         forget_settings(cx, role.id)?;
         cx.draft()?.remove(role.id);
@@ -277,102 +270,6 @@ fn forget_settings(cx: &mut DdlContext<'_>, role: Id) -> Result<()> {
             let mut changed = Database::clone(database);
             changed.settings.retain(|setting| setting.role != role);
             cx.draft()?.put(changed);
-        }
-    }
-    Ok(())
-}
-
-/// The role that a grantee means; `None` is PUBLIC.
-pub(crate) fn grantee(cx: &DdlContext<'_>, grantee: &Grantee) -> Result<Option<Id>> {
-    match grantee {
-        Grantee::Public => Ok(None),
-        Grantee::User(ident) => cx.role(ident).map(Some),
-    }
-}
-
-fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()> {
-    let catalog = cx.catalog();
-    if role == DATABASE_OWNER || member == DATABASE_OWNER {
-        let name = catalog.role_name(DATABASE_OWNER);
-        return Err(Error::new(
-            SqlState::FeatureNotSupported,
-            match role == DATABASE_OWNER {
-                true => format!("role \"{name}\" cannot have explicit members"),
-                false => format!("role \"{name}\" cannot be a member of any role"),
-            },
-        ));
-    }
-    if is_inside(&catalog, role, member) {
-        let (role, member) = (catalog.role_name(role), catalog.role_name(member));
-        let message = format!("role \"{role}\" is a member of role \"{member}\"");
-        return Err(Error::new(SqlState::InvalidGrantOperation, message));
-    }
-    let Some(found) = catalog.role(member) else { return Ok(()) };
-    let mut found = Role::clone(found);
-    if !found.member_of.contains(&role) {
-        found.member_of.push(role);
-    }
-    if admin && !found.admin_of.contains(&role) {
-        found.admin_of.push(role);
-    }
-    cx.draft()?.put(found);
-    Ok(())
-}
-
-/// Whether a role is another one or a member of it, whatever it inherits.
-fn is_inside(catalog: &Catalog, role: Id, of: Id) -> bool {
-    role == of
-        || catalog
-            .role(role)
-            .is_some_and(|role| role.member_of.iter().any(|parent| is_inside(catalog, *parent, of)))
-}
-
-fn leave(cx: &mut DdlContext<'_>, role: Id, member: Id, only_admin: bool) -> Result<()> {
-    let Some(found) = cx.catalog().role(member).cloned() else { return Ok(()) };
-    let mut found = Role::clone(&found);
-    found.admin_of.retain(|other| *other != role);
-    if !only_admin {
-        found.member_of.retain(|other| *other != role);
-    }
-    cx.draft()?.put(found);
-    Ok(())
-}
-
-/// 42501 unless the user may grant membership in a role.
-fn check_admin(cx: &DdlContext<'_>, role: Id) -> Result<()> {
-    let user = user_role(cx)?;
-    let catalog = cx.catalog();
-    let target_is_superuser = catalog.privileges().is_superuser(role);
-    if user.superuser || (user.create_role && !target_is_superuser) || user.admin_of.contains(&role)
-    {
-        return Ok(());
-    }
-    let message = format!("must have admin option on role \"{}\"", catalog.role_name(role));
-    Err(denied(&message))
-}
-
-pub(crate) fn grant(cx: &mut DdlContext<'_>, statement: &RoleGrant) -> Result<()> {
-    each(cx, statement, join)
-}
-
-pub(crate) fn revoke(cx: &mut DdlContext<'_>, statement: &RoleGrant) -> Result<()> {
-    each(cx, statement, leave)
-}
-
-fn each(
-    cx: &mut DdlContext<'_>,
-    statement: &RoleGrant,
-    change: fn(&mut DdlContext<'_>, Id, Id, bool) -> Result<()>,
-) -> Result<()> {
-    for role in &statement.roles {
-        let role = cx.role(role)?;
-        check_admin(cx, role)?;
-        for member in &statement.grantees {
-            let Some(member) = grantee(cx, member)? else {
-                let message = "role \"public\" does not exist";
-                return Err(Error::new(SqlState::UndefinedObject, message));
-            };
-            change(cx, role, member, statement.admin_option)?;
         }
     }
     Ok(())

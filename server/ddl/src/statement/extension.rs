@@ -14,7 +14,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{last, skip};
-use crate::roles::grant::{grantees, names_of};
+use crate::roles::grant::{check_grantor, grantees, names_of};
 
 /// The languages that functions can be written in, and whether any user may use them.
 const LANGUAGES: [(&str, bool); 4] =
@@ -59,6 +59,7 @@ pub(crate) fn grant(
     languages: &[Ident],
     revokes: bool,
 ) -> Result<()> {
+    check_grantor(cx, statement.granted_by.as_ref())?;
     let roles = grantees(cx, &statement.grantees, statement.grant_option)?;
     for language in languages {
         let name = fold(language);
@@ -71,7 +72,7 @@ pub(crate) fn grant(
             let message = "column privileges are only valid for relations";
             return Err(Error::new(SqlState::InvalidGrantOperation, message));
         }
-        names_of(&statement.privileges, &["USAGE"], "language")?;
+        names_of(&statement.privileges, Some(&["USAGE"]), "language")?;
         if !cx.catalog().role(cx.user()).is_some_and(|role| role.superuser) {
             let message = format!("permission denied for language {name}");
             return Err(Error::new(SqlState::InsufficientPrivilege, message));

@@ -317,6 +317,8 @@ pub struct GrantPrivileges {
     pub grantees: Vec<Grantee>,
     /// `WITH GRANT OPTION`, or `GRANT OPTION FOR`.
     pub grant_option: bool,
+    /// `GRANTED BY`.
+    pub granted_by: Option<Ident>,
     /// `CASCADE` of a `REVOKE`.
     pub behavior: DropBehavior,
 }
@@ -405,6 +407,8 @@ pub struct AlterDefaultPrivileges {
     pub grantees: Vec<Grantee>,
     /// `WITH GRANT OPTION`, or `GRANT OPTION FOR`.
     pub grant_option: bool,
+    /// `CASCADE` of a `REVOKE`.
+    pub behavior: DropBehavior,
 }
 
 /// A kind of objects that default privileges are for.
@@ -442,6 +446,8 @@ pub struct RoleGrant {
     pub grantees: Vec<Grantee>,
     /// `WITH ADMIN OPTION`, or `ADMIN OPTION FOR`.
     pub admin_option: bool,
+    /// `GRANTED BY`.
+    pub granted_by: Option<Ident>,
 }
 
 /// What `REINDEX` names.

@@ -4,6 +4,7 @@ pub(crate) mod columns;
 pub(crate) mod constraints;
 pub(crate) mod domains;
 pub(crate) mod privileges;
+pub(crate) mod roles;
 pub(crate) mod routines;
 pub(crate) mod sql_features;
 pub(crate) mod tables;

@@ -1,95 +1,123 @@
-//! `information_schema`: privileges and roles.
+//! `information_schema`: privileges, with the roles that granted them.
+
+use std::collections::BTreeSet;
 
 use braid_types::{Datum, Result, Row};
 
 use crate::cell::{text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
-use crate::information_schema::tables::{database, table_privileges};
+use crate::information_schema::routines::specific_name;
+use crate::information_schema::tables::database;
 use crate::row_builder::RowBuilder;
-use braid_catalog::{ColumnId, Grant, Id, Object, PUBLIC};
+use braid_catalog::{Acl, ColumnId, Id, Object, PUBLIC, Rights};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    use Shown::{OwnRoles, WithPublic};
     Some(match name {
-        "table_privileges" => |cx| table_grants(cx, "information_schema.table_privileges"),
-        "role_table_grants" => |cx| table_grants(cx, "information_schema.role_table_grants"),
-        "column_privileges" => |cx| column_grants(cx, "information_schema.column_privileges"),
-        "role_column_grants" => |cx| column_grants(cx, "information_schema.role_column_grants"),
-        "usage_privileges" => |cx| usage_grants(cx, "information_schema.usage_privileges"),
-        "role_usage_grants" => |cx| usage_grants(cx, "information_schema.role_usage_grants"),
-        "enabled_roles" => enabled_roles,
-        "applicable_roles" => |cx| memberships(cx, "information_schema.applicable_roles"),
-        "administrable_role_authorizations" => {
-            |cx| memberships(cx, "information_schema.administrable_role_authorizations")
+        "table_privileges" => {
+            |cx| table_grants(cx, "information_schema.table_privileges", WithPublic)
+        }
+        "role_table_grants" => {
+            |cx| table_grants(cx, "information_schema.role_table_grants", OwnRoles)
+        }
+        "column_privileges" => {
+            |cx| column_grants(cx, "information_schema.column_privileges", WithPublic)
+        }
+        "role_column_grants" => {
+            |cx| column_grants(cx, "information_schema.role_column_grants", OwnRoles)
+        }
+        "usage_privileges" => {
+            |cx| usage_grants(cx, "information_schema.usage_privileges", WithPublic)
+        }
+        "role_usage_grants" => {
+            |cx| usage_grants(cx, "information_schema.role_usage_grants", OwnRoles)
+        }
+        "udt_privileges" => |cx| type_grants(cx, "information_schema.udt_privileges", WithPublic),
+        "role_udt_grants" => |cx| type_grants(cx, "information_schema.role_udt_grants", OwnRoles),
+        "routine_privileges" => {
+            |cx| routine_grants(cx, "information_schema.routine_privileges", WithPublic)
+        }
+        "role_routine_grants" => {
+            |cx| routine_grants(cx, "information_schema.role_routine_grants", OwnRoles)
         }
         _ => return None,
     })
 }
 
-/// One privilege of one grantee on a relation, or on one of its columns.
+/// One privilege of one grantee on an object, or on columns.
 struct GrantRow {
-    owner: Datum,
-    grantee: Datum,
-    schema: Datum,
-    table: Datum,
-    privilege: String,
+    grantor: Id,
+    grantee: Id,
+    privilege: &'static str,
     grantable: bool,
-    columns: Vec<String>,
-    /// It was granted on a column alone.
-    is_of_column: bool,
 }
 
-fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
-    if role == PUBLIC { text("PUBLIC") } else { text(cx.catalog.role_name(role)) }
+impl GrantRow {
+    /// The first columns of a row: grantor and grantee.
+    fn roles(&self, cx: &VirtualContext<'_>) -> [Datum; 2] {
+        let grantee = match self.grantee {
+            PUBLIC => "PUBLIC".to_owned(),
+            role => cx.catalog.role_name(role),
+        };
+        [text(cx.catalog.role_name(self.grantor)), text(grantee)]
+    }
 }
 
-fn relation_grants(cx: &VirtualContext<'_>) -> Vec<GrantRow> {
-    let mut found = Vec::new();
-    let mut add = |object: Object<'_>, schema: Id, name: &str, columns: Vec<(ColumnId, String)>| {
-        let (owner, grants) = (object.owner(), object.grants());
-        let names: Vec<String> = columns.iter().map(|(_, name)| name.clone()).collect();
-        let row = |role, privilege: &str, grantable| GrantRow {
-            owner: text(cx.catalog.role_name(owner)),
-            grantee: grantee(cx, role),
-            schema: text(cx.catalog.schema_name(schema)),
-            table: text(name),
-            privilege: privilege.to_owned(),
-            grantable,
-            columns: names.clone(),
-            is_of_column: false,
-        };
-        found.extend(table_privileges().iter().map(|privilege| row(owner, privilege, true)));
-        for grant in grants {
-            let option = grant.grant_option;
-            found.extend(grant.privileges.iter().map(|name| row(grant.role, name, option)));
+/// Whose grants a view shows: those from and to roles that the user has the privileges of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// And those to everybody.
+    WithPublic,
+    /// And no others.
+    OwnRoles,
+}
+
+/// What an ACL grants, as far as a view shows it.
+fn rows_of_acl(cx: &VirtualContext<'_>, acl: &Acl, owner: Id, shown: Shown) -> Vec<GrantRow> {
+    let known = cx.catalog.privileges();
+    let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for item in acl.items() {
+        let is_public = item.grantee == PUBLIC;
+        let sees = known.acts_as(user.id, item.grantor)
+            || (is_public && shown == Shown::WithPublic)
+            || (!is_public && known.acts_as(user.id, item.grantee));
+        if !sees {
+            continue;
         }
-        let on_all = |grant: &Grant, privilege: &String| {
-            let mut same = grants.iter().filter(|all| all.role == grant.role);
-            same.any(|all| all.privileges.contains(privilege))
-        };
-        for (column, name) in &columns {
-            for grant in object.column_grants(*column) {
-                let own = grant.privileges.iter().filter(|privilege| !on_all(grant, privilege));
-                found.extend(own.map(|privilege| GrantRow {
-                    columns: vec![name.clone()],
-                    is_of_column: true,
-                    ..row(grant.role, privilege, grant.grant_option)
-                }));
-            }
-        }
-    };
+        // An owner may grant without an option for it.
+        let has_all = !is_public && known.acts_as(item.grantee, owner);
+        rows.extend(item.rights.names().map(|privilege| GrantRow {
+            grantor: item.grantor,
+            grantee: item.grantee,
+            privilege,
+            grantable: has_all || !item.options.within(Rights::of([privilege])).is_empty(),
+        }));
+    }
+    rows
+}
+
+/// The tables and views of the database with their schemas; no materialized views.
+fn relations<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = (Object<'c>, Id)> {
     let tables = cx.catalog.tables().in_database(cx.path.database);
-    for table in tables.filter(|table| table.materialized.is_none()) {
-        let columns = table.visible_columns().map(|column| (column.id, column.name.clone()));
-        add(Object::Table(table), table.schema, &table.name, columns.collect());
-    }
-    for view in cx.catalog.views().in_database(cx.path.database) {
-        let columns = (1..).zip(&view.columns).map(|(id, (name, _))| (id, name.clone()));
-        add(Object::View(view), view.schema, &view.name, columns.collect());
-    }
-    found
+    let tables = tables.filter(|table| table.materialized.is_none());
+    let tables = tables.map(|table| (Object::Table(table), table.schema));
+    let views = cx.catalog.views().in_database(cx.path.database);
+    tables.chain(views.map(|view| (Object::View(view), view.schema)))
 }
 
-fn table_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+/// The numbers and names of a relation's columns.
+fn columns_of(object: Object<'_>) -> Vec<(ColumnId, &str)> {
+    match object {
+        Object::Table(table) => {
+            table.visible_columns().map(|column| (column.id, &*column.name)).collect()
+        }
+        Object::View(view) => (1..).zip(view.columns.iter().map(|(name, _)| &**name)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn table_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
     let columns = [
         "grantor",
         "grantee",
@@ -101,22 +129,25 @@ fn table_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "with_hierarchy",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    for row in relation_grants(cx).into_iter().filter(|row| !row.is_of_column) {
-        builder.push([
-            row.owner,
-            row.grantee,
-            database(cx),
-            row.schema,
-            row.table,
-            text(&row.privilege),
-            yes_no(row.grantable),
-            yes_no(row.privilege == "SELECT"),
-        ]);
+    for (object, schema) in relations(cx) {
+        for row in rows_of_acl(cx, &Acl::of(object), object.owner(), shown) {
+            let [grantor, grantee] = row.roles(cx);
+            builder.push([
+                grantor,
+                grantee,
+                database(cx),
+                text(cx.catalog.schema_name(schema)),
+                text(object.describe().1),
+                text(row.privilege),
+                yes_no(row.grantable),
+                yes_no(row.privilege == "SELECT"),
+            ]);
+        }
     }
     builder.rows()
 }
 
-fn column_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+fn column_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
     let columns = [
         "grantor",
         "grantee",
@@ -128,28 +159,38 @@ fn column_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "is_grantable",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    const OF_COLUMNS: [&str; 4] = ["INSERT", "SELECT", "UPDATE", "REFERENCES"];
-    for row in relation_grants(cx) {
-        if !OF_COLUMNS.contains(&row.privilege.as_str()) {
-            continue;
-        }
-        for column in &row.columns {
-            builder.push([
-                row.owner.clone(),
-                row.grantee.clone(),
-                database(cx),
-                row.schema.clone(),
-                row.table.clone(),
-                text(column),
-                text(&row.privilege),
-                yes_no(row.grantable),
-            ]);
+    for (object, schema) in relations(cx) {
+        let whole = rows_of_acl(cx, &Acl::of(object), object.owner(), shown);
+        for (column, column_name) in columns_of(object) {
+            let acl = Acl::of_column(object, column);
+            let own = rows_of_acl(cx, &acl, object.owner(), shown);
+            // What was granted on both is one row.
+            let mut seen = BTreeSet::new();
+            for row in whole.iter().chain(&own) {
+                let key = (row.grantor, row.grantee, row.privilege, row.grantable);
+                let is_of_columns =
+                    !Rights::of_columns().within(Rights::of([row.privilege])).is_empty();
+                if !is_of_columns || !seen.insert(key) {
+                    continue;
+                }
+                let [grantor, grantee] = row.roles(cx);
+                builder.push([
+                    grantor,
+                    grantee,
+                    database(cx),
+                    text(cx.catalog.schema_name(schema)),
+                    text(object.describe().1),
+                    text(column_name),
+                    text(row.privilege),
+                    yes_no(row.grantable),
+                ]);
+            }
         }
     }
     builder.rows()
 }
 
-fn usage_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+fn usage_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
     let columns = [
         "grantor",
         "grantee",
@@ -161,49 +202,99 @@ fn usage_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "is_grantable",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    for sequence in cx.catalog.sequences().in_database(cx.path.database) {
-        let granted = sequence
-            .grants
-            .iter()
-            .filter(|grant| grant.privileges.iter().any(|privilege| privilege == "USAGE"));
-        let granted = granted.map(|grant| (grant.role, grant.grant_option));
-        for (role, option) in std::iter::once((sequence.owner, true)).chain(granted) {
+    let sequences = cx.catalog.sequences().in_database(cx.path.database);
+    let sequences = sequences.map(|found| (Object::Sequence(found), found.schema, "SEQUENCE"));
+    let domains = cx.catalog.domains().in_database(cx.path.database);
+    let domains = domains.map(|found| (Object::Domain(found), found.schema, "DOMAIN"));
+    for (object, schema, kind) in sequences.chain(domains) {
+        let rows = rows_of_acl(cx, &Acl::of(object), object.owner(), shown);
+        for row in rows.into_iter().filter(|row| row.privilege == "USAGE") {
+            let [grantor, grantee] = row.roles(cx);
             builder.push([
-                text(cx.catalog.role_name(sequence.owner)),
-                grantee(cx, role),
+                grantor,
+                grantee,
                 database(cx),
-                text(cx.catalog.schema_name(sequence.schema)),
-                text(&sequence.name),
-                text("SEQUENCE"),
+                text(cx.catalog.schema_name(schema)),
+                text(object.describe().1),
+                text(kind),
                 text("USAGE"),
-                yes_no(option),
+                yes_no(row.grantable),
             ]);
         }
     }
     builder.rows()
 }
 
-fn enabled_roles(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut builder = RowBuilder::new("information_schema.enabled_roles", &["role_name"]);
-    let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return builder.rows() };
-    for role in
-        cx.catalog.roles().iter().filter(|role| cx.catalog.privileges().acts_as(user.id, role.id))
-    {
-        builder.push([text(&role.name)]);
+/// The row types of relations and composite types.
+fn type_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "udt_catalog",
+        "udt_schema",
+        "udt_name",
+        "privilege_type",
+        "is_grantable",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    let mut push = |acl: &Acl, owner: Id, schema: Id, name: &str| {
+        for row in rows_of_acl(cx, acl, owner, shown) {
+            let [grantor, grantee] = row.roles(cx);
+            builder.push([
+                grantor,
+                grantee,
+                database(cx),
+                text(cx.catalog.schema_name(schema)),
+                text(name),
+                text("TYPE USAGE"),
+                yes_no(row.grantable),
+            ]);
+        }
+    };
+    for found in cx.catalog.names().composites().in_database(cx.path.database) {
+        push(&Acl::of(Object::Composite(found)), found.owner, found.schema, &found.name);
+    }
+    let tables = cx.catalog.tables().in_database(cx.path.database);
+    let tables = tables.map(|table| (table.owner, table.schema, &*table.name));
+    let views = cx.catalog.views().in_database(cx.path.database);
+    let views = views.map(|view| (view.owner, view.schema, &*view.name));
+    for (owner, schema, name) in tables.chain(views) {
+        push(&Acl::of_row_type(owner), owner, schema, name);
     }
     builder.rows()
 }
 
-fn memberships(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
-    let mut builder = RowBuilder::new(name, &["grantee", "role_name", "is_grantable"]);
-    let only_admin = name.contains("administrable");
-    for role in cx.catalog.roles().iter() {
-        for parent in &role.member_of {
-            let admin = role.admin_of.contains(parent);
-            if admin || !only_admin {
-                let parent = text(cx.catalog.role_name(*parent));
-                builder.push([text(&role.name), parent, yes_no(admin)]);
-            }
+fn routine_grants(cx: &VirtualContext<'_>, name: &str, shown: Shown) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "specific_catalog",
+        "specific_schema",
+        "specific_name",
+        "routine_catalog",
+        "routine_schema",
+        "routine_name",
+        "privilege_type",
+        "is_grantable",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    for routine in cx.catalog.names().routines().in_database(cx.path.database) {
+        let acl = Acl::of(Object::Routine(routine));
+        let schema = text(cx.catalog.schema_name(routine.schema));
+        for row in rows_of_acl(cx, &acl, routine.owner, shown) {
+            let [grantor, grantee] = row.roles(cx);
+            builder.push([
+                grantor,
+                grantee,
+                database(cx),
+                schema.clone(),
+                specific_name(routine),
+                database(cx),
+                schema.clone(),
+                text(&routine.name),
+                text(row.privilege),
+                yes_no(row.grantable),
+            ]);
         }
     }
     builder.rows()

@@ -26,7 +26,7 @@ fn visible<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = &'c Arc<Routi
 }
 
 /// The name that no other routine has.
-fn specific_name(routine: &Routine) -> Datum {
+pub(crate) fn specific_name(routine: &Routine) -> Datum {
     text(format!("{}_{}", routine.name, routine.id))
 }
 

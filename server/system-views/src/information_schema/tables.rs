@@ -12,9 +12,7 @@ use std::sync::Arc;
 use braid_catalog::{
     CheckOption, Collations, ColumnId, Id, TriggerEvent, TriggerTiming, View, WritableView,
 };
-use braid_catalog::{
-    Object, ROOT, TABLE_PRIVILEGES, is_temporary, virtual_schemas, virtual_tables,
-};
+use braid_catalog::{Object, ROOT, is_temporary, virtual_schemas, virtual_tables};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -267,9 +265,4 @@ fn catalog_name(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         RowBuilder::new("information_schema.information_schema_catalog_name", &["catalog_name"]);
     builder.push([database(cx)]);
     builder.rows()
-}
-
-/// The privileges of a table in the order in which PostgreSQL lists them.
-pub(crate) fn table_privileges() -> &'static [&'static str] {
-    TABLE_PRIVILEGES
 }

@@ -326,7 +326,12 @@ impl Lookup for CatalogLookup {
                 let message = format!("unrecognized privilege type: \"{}\"", wanted.trim());
                 return Err(Error::new(SqlState::InvalidParameterValue, message));
             }
-            if self.catalog.privileges().has(role.id, object, name) {
+            let rights = self.catalog.privileges();
+            let has = match name.len() == upper.len() {
+                true => rights.has(role.id, object, name),
+                false => rights.may_grant(role.id, object, name),
+            };
+            if has {
                 return Ok(true);
             }
         }
@@ -389,6 +394,12 @@ impl Lookup for CatalogLookup {
         let id = |name: &str| self.catalog.names().role(name).map(|role| role.id);
         let privileges = self.catalog.privileges();
         matches!((id(role), id(other)), (Some(a), Some(b)) if privileges.is_member(a, b))
+    }
+
+    fn is_admin(&self, role: &str, other: &str) -> bool {
+        let id = |name: &str| self.catalog.names().role(name).map(|role| role.id);
+        let privileges = self.catalog.privileges();
+        matches!((id(role), id(other)), (Some(a), Some(b)) if privileges.is_admin(a, b))
     }
 
     fn acts_as(&self, role: &str, other: &str) -> bool {

@@ -38,21 +38,9 @@ pub(super) fn has_privilege(
     };
     Ok(wanted.into_iter().any(|(name, with_grant)| match object {
         None => rights.is_superuser(role) || (name != "CREATE" && !with_grant),
-        Some(object) if !with_grant => rights.has(role, object, name),
-        Some(object) => {
-            rights.acts_as_owner(role, object) || may_pass_on(catalog, role, object, name)
-        }
+        Some(object) if with_grant => rights.may_grant(role, object, name),
+        Some(object) => rights.has(role, object, name),
     }))
-}
-
-/// Whether a role was granted a privilege with the option to grant it.
-fn may_pass_on(catalog: &Catalog, role: Id, object: Object<'_>, privilege: &str) -> bool {
-    let roles = catalog.privileges().memberships(role);
-    object.grants().iter().any(|grant| {
-        grant.grant_option
-            && roles.contains(&grant.role)
-            && grant.privileges.iter().any(|granted| granted == privilege)
-    })
 }
 
 /// A privilege that such an object can have, and whether the right to grant it is asked for.
@@ -118,10 +106,15 @@ pub(super) fn has_on_column(
     privilege: &str,
 ) -> Option<bool> {
     let (object, privileges) = (Object::from(relation), catalog.privileges());
-    let Some(column) = column else {
-        return Some(privileges.has_on_some_column(role, object, privilege));
-    };
-    let number = ColumnId::try_from(column).unwrap_or(0);
-    let exists = columns(relation).iter().any(|(id, _)| *id == number);
-    exists.then(|| privileges.has_on_column(role, object, number, privilege))
+    let number = column.map(|column| ColumnId::try_from(column).unwrap_or(0));
+    if number.is_some_and(|number| !columns(relation).iter().any(|(id, _)| *id == number)) {
+        return None;
+    }
+    if let Some(privilege) = privilege.strip_suffix(" WITH GRANT OPTION") {
+        return Some(privileges.may_grant_on_column(role, (object, number), privilege));
+    }
+    Some(match number {
+        Some(number) => privileges.has_on_column(role, object, number, privilege),
+        None => privileges.has_on_some_column(role, object, privilege),
+    })
 }

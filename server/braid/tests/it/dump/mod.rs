@@ -7,6 +7,7 @@ mod altered;
 mod everything;
 mod extensions;
 mod forty_tables;
+mod grantors;
 mod own_features;
 mod roles;
 mod snapshots;

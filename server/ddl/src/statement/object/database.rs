@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema, TEMPLATE_DATABASE};
+use braid_catalog::{
+    Database, DatabaseSetting, Id, Object, Owned, PUBLIC, Schema, TEMPLATE_DATABASE,
+};
 use braid_sql::ast::{
     AlterDatabase, CreateDatabase, Drop, ObjectName, RenameKind, Reset, SettingChange,
 };
@@ -316,7 +318,7 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
         RenameKind::OwnerTo(role) => {
             let owner = cx.role(role)?;
             check_new_owner(cx, owner)?;
-            database.owner = owner;
+            database.set_owner(owner);
         }
         _ => return Err(Error::unsupported("this form of ALTER DATABASE")),
     }

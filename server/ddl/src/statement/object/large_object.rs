@@ -1,13 +1,13 @@
 //! ALTER, COMMENT ON, GRANT and REVOKE of large objects.
 
-use braid_catalog::{Grant, Id, LargeObject, Object};
+use braid_catalog::{LargeObject, Object, Owned};
 use braid_exec::{large_object, put_large_object};
 use braid_sql::ast::{GrantPrivileges, Ident};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::owner::check_new_owner;
-use crate::roles::grant::{check_may_grant, grantees, names_of};
+use crate::roles::grant::{Change, Subject, change_acl, check_grantor, grantees, names_of};
 
 /// The object of that number; 42704 if there is none.
 async fn find(cx: &DdlContext<'_>, object: u32) -> Result<LargeObject> {
@@ -19,11 +19,12 @@ async fn find(cx: &DdlContext<'_>, object: u32) -> Result<LargeObject> {
 
 /// `ALTER LARGE OBJECT … OWNER TO`
 pub(crate) async fn set_owner(cx: &mut DdlContext<'_>, object: u32, role: &Ident) -> Result<()> {
-    let found = find(cx, object).await?;
+    let mut found = find(cx, object).await?;
     cx.check_owner(Object::LargeObject(&found))?;
     let owner = cx.role(role)?;
     check_new_owner(cx, owner)?;
-    put_large_object(cx.exec, &LargeObject { owner, ..found })
+    found.set_owner(owner);
+    put_large_object(cx.exec, &found)
 }
 
 /// `COMMENT ON LARGE OBJECT`
@@ -45,25 +46,21 @@ pub(crate) async fn grant(
     objects: &[u32],
     revokes: bool,
 ) -> Result<()> {
-    let roles = grantees(cx, &statement.grantees, statement.grant_option)?;
+    check_grantor(cx, statement.granted_by.as_ref())?;
+    let roles = grantees(cx, &statement.grantees, statement.grant_option && !revokes)?;
+    let change = Change::of(statement, revokes, roles);
     for object in objects {
-        let mut found = find(cx, *object).await?;
+        let found = find(cx, *object).await?;
         let known = Object::LargeObject(&found);
         if statement.privileges.iter().any(|granted| !granted.columns.is_empty()) {
             let message = "column privileges are only valid for relations";
             return Err(Error::new(SqlState::InvalidGrantOperation, message));
         }
-        let names = names_of(&statement.privileges, known.all_privileges(), "large object")?;
-        check_may_grant(cx, known, &names)?;
-        // An owner has every privilege anyway.
-        let others: Vec<Id> = roles.iter().filter(|role| **role != found.owner).copied().collect();
-        for role in others {
-            match revokes {
-                true => Grant::take(&mut found.grants, role, &names, statement.grant_option),
-                false => Grant::add(&mut found.grants, role, &names, statement.grant_option),
-            }
-        }
-        put_large_object(cx.exec, &found)?;
+        let all = Some(known.all_privileges());
+        let rights = names_of(&statement.privileges, all, "large object")?;
+        let subject = Subject { object: known, column: None };
+        let grants = change_acl(cx, subject, (rights, statement.privileges.is_empty()), &change)?;
+        put_large_object(cx.exec, &LargeObject { grants, ..found })?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! ALTER … RENAME, SET SCHEMA, OWNER TO.
 
 use braid_catalog::{
-    Id, Index, Object, Relation, Schema, Sequence, StoredExpr, Table, View, is_temporary,
+    Id, Index, Object, Owned, Relation, Schema, Sequence, StoredExpr, Table, View, is_temporary,
 };
 use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
 use braid_sql::fold;
@@ -369,12 +369,12 @@ fn set_owner(cx: &mut DdlContext<'_>, found: &Relation, owner: Id) -> Result<()>
         Relation::Table(table) => set_table_owner(cx, table, owner)?,
         Relation::View(view) => {
             let mut view = View::clone(view);
-            view.owner = owner;
+            view.set_owner(owner);
             cx.draft()?.put(view);
         }
         Relation::Sequence(sequence) => {
             let mut sequence = Sequence::clone(sequence);
-            sequence.owner = owner;
+            sequence.set_owner(owner);
             cx.draft()?.put(sequence);
         }
         other => return Err(wrong_kind(other.name(), "table")),
@@ -386,13 +386,13 @@ fn set_owner(cx: &mut DdlContext<'_>, found: &Relation, owner: Id) -> Result<()>
 pub(crate) fn set_table_owner(cx: &mut DdlContext<'_>, table: &Table, owner: Id) -> Result<()> {
     check_new_owner(cx, owner)?;
     let mut changed = Table::clone(table);
-    changed.owner = owner;
+    changed.set_owner(owner);
     cx.draft()?.put(changed);
     let sequences: Vec<Id> = owned_sequences(&cx.catalog(), table.id, None).collect();
     for id in sequences {
         if let Some(sequence) = cx.catalog().sequences().get(id) {
             let mut sequence = Sequence::clone(sequence);
-            sequence.owner = owner;
+            sequence.set_owner(owner);
             cx.draft()?.put(sequence);
         }
     }
@@ -415,7 +415,7 @@ fn schema(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKind) -> Resu
             changed.name = new;
         }
         RenameKind::OwnerTo(role) => {
-            changed.owner = owner(cx, role)?;
+            changed.set_owner(owner(cx, role)?);
         }
         _ => return Err(Error::unsupported("this form of ALTER SCHEMA")),
     }

@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::find::{duplicate, missing, own_table, put_policies};
 use crate::context::DdlContext;
-use crate::roles::role::grantee;
+use crate::roles::user::grantee;
 
 fn misplaced(message: &str) -> Error {
     Error::new(SqlState::SyntaxError, message)

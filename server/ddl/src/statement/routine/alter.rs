@@ -1,6 +1,6 @@
 //! ALTER FUNCTION, COMMENT ON FUNCTION, and the like for procedures and aggregates.
 
-use braid_catalog::{Object, Routine};
+use braid_catalog::{Object, Owned, Routine};
 use braid_sql::ast::{AlterRoutine, RenameKind, RoutineName};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -41,8 +41,9 @@ pub(crate) fn rename(
             changed.schema = schema.id;
         }
         RenameKind::OwnerTo(role) => {
-            changed.owner = cx.role(role)?;
-            check_new_owner(cx, changed.owner)?;
+            let owner = cx.role(role)?;
+            check_new_owner(cx, owner)?;
+            changed.set_owner(owner);
         }
         RenameKind::Column { .. } | RenameKind::Constraint { .. } => {
             let message = "a routine has neither columns nor constraints";

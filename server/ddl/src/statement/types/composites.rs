@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Column, Composite, DefaultKind, Domain, Id, Object, Queries, Relation, StoredExpr, Table, View,
-    enums_named, is_temporary,
+    Column, Composite, DefaultKind, Domain, Id, Object, Owned, Queries, Relation, StoredExpr,
+    Table, View, enums_named, is_temporary,
 };
 use braid_sql::ast::{Attribute, AttributeAction, DropBehavior, ObjectName, RenameKind};
 use braid_sql::{field_mark, fold};
@@ -372,8 +372,9 @@ pub(crate) fn rename(
             changed.schema = schema;
         }
         RenameKind::OwnerTo(role) => {
-            changed.owner = cx.role(role)?;
-            check_new_owner(cx, changed.owner)?;
+            let owner = cx.role(role)?;
+            check_new_owner(cx, owner)?;
+            changed.set_owner(owner);
         }
         _ => return Err(Error::unsupported("this form of ALTER TYPE")),
     }

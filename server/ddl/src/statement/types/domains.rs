@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, DefaultKind, Domain, DomainCheck, StoredExpr, is_temporary, names};
+use braid_catalog::{
+    Column, DefaultKind, Domain, DomainCheck, Owned, StoredExpr, is_temporary, names,
+};
 use braid_sql::ast::{CreateDomain, DomainConstraintKind, Expr, Ident, ObjectName, RenameKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -189,8 +191,9 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             changed.schema = schema;
         }
         RenameKind::OwnerTo(role) => {
-            changed.owner = cx.role(role)?;
-            check_new_owner(cx, changed.owner)?;
+            let owner = cx.role(role)?;
+            check_new_owner(cx, owner)?;
+            changed.set_owner(owner);
         }
         RenameKind::Column { .. } => return Err(Error::unsupported("this form of ALTER DOMAIN")),
     }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, DefaultKind, Enum, Id, Label, Named, Queries, Relation, StoredDatum, StoredExpr,
-    Table, View, enums_named, is_temporary, names,
+    Catalog, DefaultKind, Enum, Id, Label, Named, Owned, Queries, Relation, StoredDatum,
+    StoredExpr, Table, View, enums_named, is_temporary, names,
 };
 use braid_sql::ast::{AlterType, AlterTypeAction, LabelPlace, ObjectName, RenameKind};
 use braid_sql::fold;
@@ -338,8 +338,9 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             changed.schema = schema;
         }
         RenameKind::OwnerTo(role) => {
-            changed.owner = cx.role(role)?;
-            check_new_owner(cx, changed.owner)?;
+            let owner = cx.role(role)?;
+            check_new_owner(cx, owner)?;
+            changed.set_owner(owner);
         }
         _ => return Err(Error::unsupported("this form of ALTER TYPE")),
     }

@@ -220,7 +220,10 @@ pub(crate) async fn attempt(
         }
     }
     let severity = |fields: &Error| match fields.state() {
-        SqlState::Warning => Severity::Warning,
+        SqlState::Warning
+        | SqlState::PrivilegeNotGranted
+        | SqlState::PrivilegeNotRevoked
+        | SqlState::InvalidGrantOperation => Severity::Warning,
         _ => Severity::Notice,
     };
     for fields in notices {

@@ -245,7 +245,8 @@ fn pg_auth_members(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for role in cx.catalog.roles().iter() {
         for parent in &role.member_of {
             let admin = role.admin_of.contains(parent);
-            builder.push([int(*parent), int(role.id), int(ROOT), flag(admin)]);
+            let grantor = role.grantor_of(*parent);
+            builder.push([int(*parent), int(role.id), int(grantor), flag(admin)]);
         }
     }
     builder.rows()

@@ -33,21 +33,23 @@ pub(crate) fn parse_grant(cursor: &mut Cursor<'_>) -> Result<Statement> {
         cursor.expect("to")?;
         let grantees = cursor.list(parse_grantee)?;
         let grant_option = cursor.take_all(&["with", "grant", "option"]);
-        parse_granted_by(cursor)?;
+        let granted_by = parse_granted_by(cursor)?;
         return Ok(Statement::Grant(GrantPrivileges {
             privileges: list,
             objects,
             grantees,
             grant_option,
+            granted_by,
             behavior: DropBehavior::Restrict,
         }));
     }
     cursor.expect("to")?;
     let grantees = cursor.list(parse_grantee)?;
     let admin_option = cursor.take_all(&["with", "admin", "option"]);
-    parse_granted_by(cursor)?;
+    let granted_by = parse_granted_by(cursor)?;
     let roles = granted.into_iter().map(|granted| granted.name).collect();
-    Ok(Statement::GrantRole(RoleGrant { tag: "GRANT ROLE", roles, grantees, admin_option }))
+    let tag = "GRANT ROLE";
+    Ok(Statement::GrantRole(RoleGrant { tag, roles, grantees, admin_option, granted_by }))
 }
 
 /// `REVOKE …`.
@@ -60,22 +62,24 @@ pub(crate) fn parse_revoke(cursor: &mut Cursor<'_>) -> Result<Statement> {
         let objects = parse_grant_objects(cursor)?;
         cursor.expect("from")?;
         let grantees = cursor.list(parse_grantee)?;
-        parse_granted_by(cursor)?;
+        let granted_by = parse_granted_by(cursor)?;
         let behavior = parse_drop_behavior(cursor);
         return Ok(Statement::Revoke(GrantPrivileges {
             privileges: list,
             objects,
             grantees,
             grant_option,
+            granted_by,
             behavior,
         }));
     }
     cursor.expect("from")?;
     let grantees = cursor.list(parse_grantee)?;
-    parse_granted_by(cursor)?;
+    let granted_by = parse_granted_by(cursor)?;
     parse_drop_behavior(cursor);
     let roles = granted.into_iter().map(|granted| granted.name).collect();
-    Ok(Statement::RevokeRole(RoleGrant { tag: "REVOKE ROLE", roles, grantees, admin_option }))
+    let tag = "REVOKE ROLE";
+    Ok(Statement::RevokeRole(RoleGrant { tag, roles, grantees, admin_option, granted_by }))
 }
 
 /// `ALTER DEFAULT PRIVILEGES`, at `DEFAULT`.
@@ -113,9 +117,7 @@ pub(crate) fn parse_default_privileges(cursor: &mut Cursor<'_>) -> Result<Statem
     let grantees = cursor.list(parse_grantee)?;
     let grant_option =
         if revokes { only_option } else { cursor.take_all(&["with", "grant", "option"]) };
-    if revokes {
-        parse_drop_behavior(cursor);
-    }
+    let behavior = if revokes { parse_drop_behavior(cursor) } else { DropBehavior::Restrict };
     Ok(Statement::AlterDefaultPrivileges(AlterDefaultPrivileges {
         roles,
         schemas,
@@ -124,6 +126,7 @@ pub(crate) fn parse_default_privileges(cursor: &mut Cursor<'_>) -> Result<Statem
         privileges,
         grantees,
         grant_option,
+        behavior,
     }))
 }
 
@@ -232,11 +235,11 @@ pub(super) fn parse_grantee(cursor: &mut Cursor<'_>) -> Result<Grantee> {
     parse_role_name(cursor).map(Grantee::User)
 }
 
-fn parse_granted_by(cursor: &mut Cursor<'_>) -> Result<()> {
-    if cursor.take_all(&["granted", "by"]) {
-        parse_role_name(cursor)?;
+fn parse_granted_by(cursor: &mut Cursor<'_>) -> Result<Option<Ident>> {
+    match cursor.take_all(&["granted", "by"]) {
+        true => parse_role_name(cursor).map(Some),
+        false => Ok(None),
     }
-    Ok(())
 }
 
 /// The privilege of a name.

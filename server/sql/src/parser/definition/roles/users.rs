@@ -131,7 +131,7 @@ fn parse_alter_group(cursor: &mut Cursor<'_>, group: Ident) -> Result<Statement>
     cursor.expect("user")?;
     let grantees = cursor.list(|cursor| parse_role_name(cursor).map(Grantee::User))?;
     let (tag, roles) = ("ALTER ROLE", vec![group]);
-    let grant = RoleGrant { tag, roles, grantees, admin_option: false };
+    let grant = RoleGrant { tag, roles, grantees, admin_option: false, granted_by: None };
     Ok(if adds { Statement::GrantRole(grant) } else { Statement::RevokeRole(grant) })
 }
 
