@@ -1,5 +1,6 @@
 //! INSERT, ON CONFLICT and UPSERT.
 
+mod excluded;
 mod rules;
 
 use std::collections::{HashMap, HashSet};
@@ -157,7 +158,7 @@ impl InsertOperator {
                 OnConflict::Error => self.insert_all(proposed).await?,
                 OnConflict::Nothing(indexes) => {
                     let indexes = indexes.clone();
-                    self.insert_free(proposed, &indexes).await?
+                    self.insert_allowed(proposed, &indexes).await?
                 }
                 OnConflict::Update { .. } => self.insert_or_update(proposed).await?,
                 OnConflict::Upsert(_) => self.upsert(proposed).await?,

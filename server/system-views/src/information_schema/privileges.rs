@@ -38,7 +38,7 @@ struct GrantRow {
     is_of_column: bool,
 }
 
-fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
+pub(crate) fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
     if role == PUBLIC { text("PUBLIC") } else { text(cx.catalog.role_name(role)) }
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Language, Object, ParameterMode, ROOT, Routine, RoutineVolatility};
+use braid_catalog::{Language, Object, PUBLIC, ParameterMode, ROOT, Routine, RoutineVolatility};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::access::may_see;
 use crate::cell::{count, optional, text, yes_no};
 use crate::context::{RowsOf, VirtualContext};
 use crate::information_schema::columns::{data_type, schema_of};
+use crate::information_schema::privileges::grantee;
 use crate::information_schema::tables::database;
 use crate::row_builder::RowBuilder;
 
@@ -16,6 +17,8 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
         "routines" => routines,
         "parameters" => parameters,
+        "routine_privileges" => |cx| routine_grants(cx, "information_schema.routine_privileges"),
+        "role_routine_grants" => |cx| routine_grants(cx, "information_schema.role_routine_grants"),
         _ => return None,
     })
 }
@@ -23,6 +26,46 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 fn visible<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = &'c Arc<Routine>> {
     let all = cx.catalog.names().routines().in_database(cx.path.database);
     all.filter(|routine| may_see(cx, Object::Routine(routine)))
+}
+
+/// Who may call the routines of users.
+fn routine_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "specific_catalog",
+        "specific_schema",
+        "specific_name",
+        "routine_catalog",
+        "routine_schema",
+        "routine_name",
+        "privilege_type",
+        "is_grantable",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    let of_roles = name.contains("role_routine");
+    for routine in visible(cx) {
+        let granted = routine.grants.iter().map(|grant| (grant.role, grant.grant_option));
+        for (role, option) in std::iter::once((routine.owner, true)).chain(granted) {
+            if of_roles && role == PUBLIC {
+                continue;
+            }
+            let schema = text(cx.catalog.schema_name(routine.schema));
+            builder.push([
+                text(cx.catalog.role_name(routine.owner)),
+                grantee(cx, role),
+                database(cx),
+                schema.clone(),
+                specific_name(routine),
+                database(cx),
+                schema,
+                text(&routine.name),
+                text("EXECUTE"),
+                yes_no(option),
+            ]);
+        }
+    }
+    builder.rows()
 }
 
 /// The name that no other routine has.
