@@ -202,7 +202,7 @@ pub(crate) fn index_spec(
         let operator_class = match is_inverted {
             false => key_class(key.opclass.as_ref(), ty)?,
             true => {
-                let (terms, class) = key_terms(key.opclass.as_ref(), ty)?;
+                let (terms, class) = key_terms(cx, key.opclass.as_ref(), ty)?;
                 inverted.push(terms);
                 class
             }

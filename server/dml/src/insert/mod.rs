@@ -1,6 +1,5 @@
 //! INSERT, ON CONFLICT and UPSERT.
 
-mod excluded;
 mod rules;
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +21,7 @@ use crate::queues::Queues;
 use crate::table_writer::{FREE_KEYS_MANY, Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
-use self::rules::{defers, is_blind};
+use self::rules::{defers, excluded, has_exclusions, is_blind};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;
@@ -158,7 +157,7 @@ impl InsertOperator {
                 OnConflict::Error => self.insert_all(proposed).await?,
                 OnConflict::Nothing(indexes) => {
                     let indexes = indexes.clone();
-                    self.insert_allowed(proposed, &indexes).await?
+                    self.insert_free(proposed, &indexes).await?
                 }
                 OnConflict::Update { .. } => self.insert_or_update(proposed).await?,
                 OnConflict::Upsert(_) => self.upsert(proposed).await?,
@@ -211,7 +210,9 @@ impl InsertOperator {
 
     /// Rows that are taken at once: one, if a trigger is to see what became of those before.
     fn rows_at_once(&self) -> usize {
-        let one = self.triggers.are_before_rows() || (self.updates() && !self.triggers.is_empty());
+        let one = self.triggers.are_before_rows()
+            || (self.updates() && !self.triggers.is_empty())
+            || has_exclusions(&self.writer, &self.on_conflict);
         if one { 1 } else { ROWS_AT_ONCE }
     }
 
@@ -316,7 +317,8 @@ impl InsertOperator {
         let keys = keys_of(&self.writer, &proposed);
         let found = self.writer.existing(&keys).await?;
         let is_arbiter = |n: IndexNumber| arbiters.is_empty() || arbiters.contains(&n);
-        let mut skipped: HashSet<usize> = HashSet::new();
+        let entries: Vec<_> = proposed.iter().map(|p| &p.entries).collect();
+        let mut skipped = excluded(&self.writing, &self.writer, &entries, arbiters).await?;
         let mut seen: HashMap<&Key, usize> = HashMap::with_capacity(keys.len());
         // Arbiters first: a row that is left out violates nothing.
         for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| is_arbiter(u.index)) {

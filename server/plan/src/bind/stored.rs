@@ -67,8 +67,8 @@ pub fn bind_table_expr(
     Ok(expr)
 }
 
-/// Binds an expression, over a table's columns or none, as the client has written it, so that an error has
-/// its place. `word` names the clause of a condition, which has to be boolean.
+/// Binds an expression, over a table's columns or none, as the client has written it, so that an
+/// error has its place. `word` names the clause of a condition, which has to be boolean.
 pub fn check_written_expr(
     cx: &PlanContext<'_>,
     table: Option<&Table>,

@@ -192,7 +192,7 @@ impl Repeat for Segment<'_> {
     }
 }
 
-/// Tells the client about precisions before it gets the rows.
+/// Warns the client about precisions before it gets the rows.
 fn warn(session: &mut Session, parsed: &ParsedText, index: usize, client: &mut dyn Client) {
     let warnings = parsed.warnings(index);
     if warnings.is_empty() {

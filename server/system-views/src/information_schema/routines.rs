@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Language, Object, PUBLIC, ParameterMode, ROOT, Routine, RoutineVolatility};
+use braid_catalog::{Language, Object, ParameterMode, ROOT, Routine, RoutineVolatility};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::access::may_see;
@@ -43,13 +43,9 @@ fn routine_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
         "is_grantable",
     ];
     let mut builder = RowBuilder::new(name, &columns);
-    let of_roles = name.contains("role_routine");
     for routine in visible(cx) {
         let granted = routine.grants.iter().map(|grant| (grant.role, grant.grant_option));
         for (role, option) in std::iter::once((routine.owner, true)).chain(granted) {
-            if of_roles && role == PUBLIC {
-                continue;
-            }
             let schema = text(cx.catalog.schema_name(routine.schema));
             builder.push([
                 text(cx.catalog.role_name(routine.owner)),

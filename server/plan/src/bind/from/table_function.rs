@@ -85,8 +85,7 @@ pub(crate) fn bind_table_function(
             "" => function.clone(),
             column => column.to_owned(),
         });
-        let names = names.collect();
-        let call = set_call(binder, resolved, bound)?;
+        let (names, call) = (names.collect(), set_call(binder, resolved, bound)?);
         return Ok(spread_row(binder, call, names));
     }
     let expr = match keyword_value(binder, &function)? {
