@@ -85,7 +85,7 @@ pub(crate) fn no_default_class(ty: &SqlType, method: &str) -> Error {
 }
 
 /// What the terms of a key of an inverted index are, and its operator class, if it is another than
-/// its type's default. The classes of extensions are found in `public` and where these were created.
+/// its type's default. The classes of extensions are found in `public`, and where these were made.
 pub(crate) fn key_terms(
     cx: &DdlContext<'_>,
     written: Option<&ObjectName>,

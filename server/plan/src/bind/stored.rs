@@ -79,7 +79,7 @@ pub fn check_written_expr(
     let mut scope = Scope::default();
     if let Some(table) = table {
         let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-        scope = target_row(&mut binder, table, None, &slots)?;
+        scope = target_row(&binder, table, None, &slots)?;
     }
     let mut at = ExprCx::plain(Scopes { scope: &scope, parent: None }, clause);
     match word {
