@@ -51,7 +51,7 @@ pub use registry::function::{
 };
 pub use registry::resolve::{
     Choice, Resolved, ResolvedSet, bind_any, choose, resolve_function, resolve_operator,
-    resolve_set_function, resolve_variadic,
+    resolve_set_function, resolve_shown, resolve_variadic,
 };
 pub use registry::tables::{
     all_aggregates, all_functions, all_set_functions, is_aggregate, makes_other_rows,

@@ -81,7 +81,7 @@ pub use virtual_table::{
 };
 pub use virtual_table::{
     EXTENSIONS, Extension, created_extensions, extension_schema, is_extension_function,
-    type_schema, uses_extension,
+    is_extension_type, type_schema, uses_extension,
 };
 
 /// The first superuser, `root`.

@@ -10,6 +10,8 @@
 //! check reads what begins with the same values of the keys with `=`. The commit proves this scan
 //! at every isolation level, so that two transactions cannot both find a place free.
 //!
+//! ON CONFLICT DO NOTHING looks before it writes a row, and leaves out one that is excluded.
+//!
 //! A NULL excludes nothing. A row that a partial constraint leaves out has no entry.
 
 use std::collections::HashSet;
@@ -141,6 +143,27 @@ pub(crate) async fn check_entries(
         }
     }
     Ok(())
+}
+
+/// Whether an entry that a row would get is excluded by another one.
+pub(crate) async fn is_excluded(
+    run: &ExecutionState,
+    (table, index): (&Arc<Table>, &Index),
+    entry: &Key,
+) -> Result<bool> {
+    let rows = IndexRows::new(table, index)?;
+    let values = rows.key_values(entry)?;
+    let mut scanner = scan(&run.cx, table, index, &rows.exclusion_prefix(entry)?);
+    while let Some(batch) = run.wait(scanner.next_batch()).await? {
+        run.breathe().await?;
+        for (key, _) in batch.iter() {
+            work::tick()?;
+            if exclude(&rows.excluded_by, &rows.key_values(key)?, &values)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// 23P01 if any two rows of a table exclude each other, for a new constraint.

@@ -306,7 +306,10 @@ fn change(n: &mut Node, frame: &mut Frame) {
             exprs(update.checks.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.index_exprs.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.moves.iter_mut().map(|moves| &mut moves.stays), &row, frame);
-            let both: Vec<Slot> = update.row_slots.iter().copied().chain(slots).collect();
+            let keys = update.destination.iter_mut().flat_map(|found| found.keys_mut());
+            exprs(keys, &row, frame);
+            let mut both: Vec<Slot> = update.row_slots.iter().copied().chain(slots).collect();
+            both.extend(update.destination.iter().map(|found| found.slot));
             exprs(update.returning.iter_mut().map(|(_, e)| e), &Input::new(&both), frame);
         }
         Node::Delete(delete) => {

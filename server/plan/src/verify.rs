@@ -75,8 +75,11 @@ fn node(n: &Node, outer: usize) -> Result<()> {
         Node::Distinct(n) => n.input.slots().len(),
         Node::LockRows(n) => n.slots().len(),
         Node::Insert(insert) => return self::insert(insert, outer),
-        // RETURNING reads the new row, then the input row.
-        Node::Update(update) => update.row_slots.len() + update.input.slots().len(),
+        // RETURNING reads the new row, the input row and where the row went.
+        Node::Update(update) => {
+            let destination = usize::from(update.destination.is_some());
+            update.row_slots.len() + update.input.slots().len() + destination
+        }
         Node::Delete(delete) => delete.input.slots().len(),
         // The table's own row is not wider than the input's.
         Node::Merge(merge) => merge.input.slots().len(),

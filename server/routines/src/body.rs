@@ -44,7 +44,8 @@ impl Code {
     ) -> Result<Self> {
         let names: Vec<_> = routine.parameters.iter().map(|p| p.name.clone()).collect();
         let kind = ResultKind::of(routine);
-        let body = parse(&routine.body, Some(&routine.name), &names, kind)?;
+        let body = parse(&routine.body, Some(&routine.name), &names, kind)
+            .map_err(Error::without_position)?;
         let refresh = |ty: &SqlType| {
             let mut ty = ty.clone();
             catalog.enums().refresh(&mut ty);

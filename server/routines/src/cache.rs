@@ -66,7 +66,8 @@ impl RoutineCache {
     pub(crate) fn compiled(&self, cx: &ExecContext, routine: &Routine) -> Result<Compiled> {
         self.kept(cx, Key::of_call(routine), || match routine.language {
             braid_catalog::Language::Sql => {
-                Ok(Compiled::Sql(Arc::new(SqlBody::parse(routine, &cx.catalog)?)))
+                let body = SqlBody::parse(routine, &cx.catalog);
+                Ok(Compiled::Sql(Arc::new(body.map_err(Error::without_position)?)))
             }
             braid_catalog::Language::Internal => {
                 Err(Error::internal("a function that is built in has no body"))

@@ -101,6 +101,15 @@ impl BodyStatement {
         cx: &ExecContext,
         given: &Given<'_>,
     ) -> Result<Arc<PlannedStatement>> {
+        self.checked_plan(cx, given).map_err(Error::without_position)
+    }
+
+    /// The same; an error has its position in the text of the statement.
+    pub(crate) fn checked_plan(
+        &self,
+        cx: &ExecContext,
+        given: &Given<'_>,
+    ) -> Result<Arc<PlannedStatement>> {
         if self.parameters > given.numbered {
             let message = format!("there is no parameter ${}", self.parameters);
             return Err(Error::new(SqlState::UndefinedParameter, message));
@@ -122,7 +131,7 @@ impl BodyStatement {
             variables: given.variables.or(self.variables.as_ref()),
         };
         let plan = braid_plan::plan(&self.statement, &context);
-        let plan = Arc::new(plan.map_err(Error::without_position)?);
+        let plan = Arc::new(plan?);
         let types = given.types.clone();
         let kept = KeptPlan { version, settings, types, plan: plan.clone() };
         *self.plan.lock() = Some(Arc::new(kept));

@@ -20,6 +20,8 @@ use crate::values::{assign, plan_context};
 pub(crate) struct SqlBody {
     name: String,
     statements: Vec<BodyStatement>,
+    /// Where each of them begins in the body, in bytes.
+    starts: Vec<usize>,
     variables: Variables,
     types: Vec<SqlType>,
     /// Which arguments of a call are its parameters: of CALL there is one for each OUT parameter.
@@ -43,7 +45,8 @@ impl SqlBody {
             Some(Variable { label, name: parameter.name.clone()?, param })
         });
         let text: Arc<str> = Arc::from(routine.body.as_str());
-        let parsed = braid_sql::parse(&text).map_err(Error::without_position)?;
+        let parsed = braid_sql::parse(&text)?;
+        let starts = parsed.iter().map(|parsed| parsed.text.start).collect();
         let piece = |range: std::ops::Range<usize>| Arc::from(text.get(range).unwrap_or_default());
         let statements = parsed
             .into_iter()
@@ -55,6 +58,7 @@ impl SqlBody {
         Ok(Self {
             name: routine.name.clone(),
             statements,
+            starts,
             variables: Variables { list: list.collect(), ..Variables::default() },
             types: routine.types().map(refresh).collect(),
             inputs: routine.of_call().map(|parameter| parameter.mode.is_input()).collect(),
@@ -88,7 +92,7 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
         return Ok(Vec::new());
     }
     let mut last = None;
-    for statement in &body.statements {
+    for (number, statement) in body.statements.iter().enumerate() {
         last = None;
         if routine.standard.is_some() && (statement.is_utility() || !statement.is_planned()) {
             let mut words = statement.text().split_whitespace().take(2);
@@ -97,7 +101,15 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
             return Err(Error::new(SqlState::FeatureNotSupported, message));
         }
         if statement.is_planned() {
-            let plan = statement.plan(cx, &body.given(&[]))?;
+            let before = body.starts.get(number).and_then(|start| routine.body.get(..*start));
+            let before = before.map_or(0, |text| text.chars().count());
+            let given = body.given(&[]);
+            let plan = statement.checked_plan(cx, &given).or_else(|error| {
+                // By itself the statement has positions in its own text.
+                let alone = BodyStatement::parse(&Arc::from(statement.text()))?;
+                let placed = alone.checked_plan(cx, &given).err().unwrap_or(error);
+                Err(placed.moved(before as u32))
+            })?;
             uses.extend(plan.tables.iter().copied());
             last = Some(plan).filter(|_| !statement.is_utility());
         }

@@ -86,7 +86,8 @@ impl Code {
         let tables = transitions(trigger, table);
         let names = TriggerNames { variables: variables(row.clone()), tables };
         let inputs = names.variables.len() + names.tables.len();
-        let body = parse_trigger(&routine.body, &routine.name, names)?;
+        let body =
+            parse_trigger(&routine.body, &routine.name, names).map_err(Error::without_position)?;
         let signature = catalog.names().routines().signature(Some(path), routine, ",");
         let returns = Some(row);
         let named = (format!("function {signature}"), returns, ResultKind::TRIGGER);

@@ -29,16 +29,47 @@ pub fn find_token(text: &str, after: u32, before: u32, wanted: &[&str]) -> u32 {
     0
 }
 
-/// The 1-based character offset of the first parameter of that number from `after` on. 0 if there
-/// is none. Lexes the text again: meant for errors.
-pub fn find_parameter(text: &str, after: u32, number: usize) -> u32 {
-    let name = format!("${number}");
+/// The 1-based character offset of the first token from `after` on. 0 if there is none.
+pub fn next_token(text: &str, after: u32) -> u32 {
     let tokens = lex(text).unwrap_or_default();
-    let found = tokens.iter().find(|token| {
-        matches!(&token.token, Token::Placeholder(other) if *other == name)
-            && crate::rewrite::words::position(token.span) >= after
-    });
-    found.map_or(0, |token| crate::rewrite::words::position(token.span))
+    let place = |span| crate::rewrite::words::position(span);
+    let found = tokens.iter().find(|token| token.token != Token::EOF && place(token.span) >= after);
+    found.map_or(0, |token| place(token.span))
+}
+
+/// The 1-based character offset of the last token before `before` that begins with this text, in
+/// any case. 0 if there is none.
+pub fn last_token(text: &str, before: u32, wanted: &str) -> u32 {
+    let tokens = lex(text).unwrap_or_default();
+    let chars: Vec<char> = text.chars().collect();
+    let places = tokens.iter().filter(|token| token.token != Token::EOF);
+    let places = places.map(|token| crate::rewrite::words::position(token.span));
+    let found = places.take_while(|place| *place < before);
+    found.filter(|place| *place > 0 && begins(&chars, *place, &[wanted])).last().unwrap_or(0)
+}
+
+/// How many characters stand before a text that stands in another one between quotes, as it is.
+pub fn quoted_start(text: &str, quoted: &str) -> Option<u32> {
+    let is_quote = |c: char| c == '\'' || c == '$';
+    let is_quoted = |at: &usize| {
+        let (before, after) = (text.get(..*at), text.get(at + quoted.len()..));
+        before.is_some_and(|text| text.ends_with(is_quote))
+            && after.is_some_and(|text| text.starts_with(is_quote))
+    };
+    let at = text.match_indices(quoted).map(|(at, _)| at).find(is_quoted)?;
+    u32::try_from(text.get(..at)?.chars().count()).ok()
+}
+
+/// The first parameter from `after` on, such as `$1`, and its 1-based character offset. Lexes the
+/// text again: meant for errors.
+pub fn find_parameter(text: &str, after: u32) -> Option<(String, u32)> {
+    lex(text).unwrap_or_default().into_iter().find_map(|token| match token.token {
+        Token::Placeholder(name) => {
+            let place = crate::rewrite::words::position(token.span);
+            (place >= after).then_some((name, place))
+        }
+        _ => None,
+    })
 }
 
 fn begins(chars: &[char], place: u32, wanted: &[&str]) -> bool {

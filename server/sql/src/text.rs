@@ -17,7 +17,11 @@ pub fn offset_of(span: Span) -> u32 {
 
 /// Whether an expression is the bare word `DEFAULT`, of a `VALUES` row or an assignment.
 pub fn is_default(expr: &Expr) -> bool {
-    matches!(expr, Expr::Identifier(name) if name.quote_style.is_none() && name.value == "default")
+    match expr {
+        Expr::Nested(inner) => is_default(inner),
+        Expr::Identifier(name) => name.quote_style.is_none() && name.value == "default",
+        _ => false,
+    }
 }
 
 /// Whether an expression holds a query.

@@ -293,6 +293,12 @@ fn overloads(name: &str, count: usize) -> Vec<Candidate<&'static Function>> {
 ///
 /// A type's name with one argument is a cast where no function of that name fits exactly.
 pub fn resolve_function(name: &str, args: &[SqlType]) -> Result<Resolved> {
+    resolve_shown(name, name, args)
+}
+
+/// The same for a function that messages show by another name: with its schema, as PostgreSQL
+/// shows the functions that a syntax of their own stands for.
+pub fn resolve_shown(name: &str, shown: &str, args: &[SqlType]) -> Result<Resolved> {
     let candidates = overloads(name, args.len());
     if let [SqlType::Unknown] = args
         && let Some(ty) = SqlType::from_name(name)
@@ -302,9 +308,9 @@ pub fn resolve_function(name: &str, args: &[SqlType]) -> Result<Resolved> {
         return resolved(candidates.swap_remove(identity), std::slice::from_ref(&ty.bare()));
     }
     match select(candidates, args) {
-        Selection::None => Err(no_function(name, args)),
+        Selection::None => Err(no_function(shown, args)),
         Selection::One(found) => resolved(found, args),
-        Selection::Many => Err(ambiguous_function(name, args)),
+        Selection::Many => Err(ambiguous_function(shown, args)),
     }
 }
 

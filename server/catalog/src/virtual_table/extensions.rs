@@ -178,12 +178,11 @@ impl Extension {
 /// The lowest number of an object of users in PostgreSQL.
 const FIRST_OF_USERS: Id = 16_384;
 
-/// The only schema that types and operators of extensions are found in by name.
+/// The schema of an extension that was not created.
 const PUBLIC_SCHEMA: &str = "public";
 
 /// The schema of an extension where names need it: `public`, unless it was created in another one.
-/// `None` if the path has it. Names have no schema where the extension is in another one: such a
-/// dump can be restored here.
+/// `None` if the path has it.
 pub fn extension_schema(catalog: &Catalog, path: &SearchPath, extension: &str) -> Option<String> {
     let created = created_extensions(catalog, path.database).iter();
     let own = created.filter(|own| own.name == extension).map(|own| own.schema).next();
@@ -195,7 +194,7 @@ pub fn extension_schema(catalog: &Catalog, path: &SearchPath, extension: &str) -
         None => PUBLIC_SCHEMA.to_owned(),
     };
     let is_found = path.names(true).any(|schema| schema == name);
-    (name == PUBLIC_SCHEMA && !is_found).then(|| quote_ident(&name))
+    (!is_found).then(|| quote_ident(&name))
 }
 
 /// What `CREATE EXTENSION` has noted for a database.
@@ -217,6 +216,14 @@ pub fn is_extension_function(
     };
     let found = catalog.names().schema(database, schema);
     found.is_some_and(|found| created.iter().any(|own| own.schema == found.id && has(own)))
+}
+
+/// Whether an extension that was created in a schema has a type of that name.
+pub fn is_extension_type(catalog: &Catalog, database: Id, schema: &str, name: &str) -> bool {
+    let mut created = created_extensions(catalog, database).iter();
+    let found = catalog.names().schema(database, schema);
+    ["citext", "hstore"].contains(&name)
+        && found.is_some_and(|found| created.any(|own| own.schema == found.id && own.name == name))
 }
 
 /// The schema that the name of a built-in type needs: that of its extension.

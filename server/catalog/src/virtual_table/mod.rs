@@ -10,7 +10,8 @@ mod list;
 mod used_extensions;
 
 pub use extensions::{
-    EXTENSIONS, Extension, created_extensions, extension_schema, is_extension_function, type_schema,
+    EXTENSIONS, Extension, created_extensions, extension_schema, is_extension_function,
+    is_extension_type, type_schema,
 };
 pub use list::{
     BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,

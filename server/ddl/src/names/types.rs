@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Enum, Id, Object, Relation};
 use braid_plan::{TypeNames, sql_type_of};
-use braid_sql::ast::{DataType, ObjectName};
+use braid_sql::ast::{DataType, Ident, ObjectName};
 use braid_types::sql_type::{relation_of_row_type, row_name};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -25,6 +25,23 @@ pub(crate) fn undefined_type(name: &[String]) -> Error {
 pub(crate) fn sql_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
     let catalog = cx.catalog();
     sql_type_of(data_type, TypeNames { catalog: &catalog, path: cx.path() })
+}
+
+/// Where the type behind a column's name stands in the text, for its faults; the number of a
+/// `float`.
+pub(crate) fn type_place(cx: &DdlContext<'_>, column: &Ident, data_type: &DataType) -> u32 {
+    let name = braid_sql::offset_of(column.span);
+    if name == 0 {
+        return 0;
+    }
+    let start = braid_sql::next_token(cx.text, name + 1);
+    match data_type {
+        DataType::Float(_) => {
+            let parenthesis = braid_sql::next_token(cx.text, start + 1);
+            braid_sql::next_token(cx.text, parenthesis + 1)
+        }
+        _ => start,
+    }
 }
 
 /// The type that a column is to have. 42501 for a type that the user may not use.

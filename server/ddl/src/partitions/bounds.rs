@@ -5,8 +5,8 @@ use braid_catalog::{
     KeyPart, PartitionBound, PartitionMap, PartitionOf, PartitionStrategy, Partitioning, RangeEnd,
     StoredDatum, StoredExpr, Table,
 };
-use braid_plan::{NotAssignable, bind_default};
-use braid_sql::ast::{BoundClause, BoundKind, Expr};
+use braid_plan::{NotAllowedIn, NotAssignable, bind_default};
+use braid_sql::ast::{BoundClause, BoundKind, Expr, Spanned};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -27,7 +27,7 @@ pub(crate) fn partition_bound(
     partition: &str,
     clause: &BoundClause,
 ) -> Result<PartitionBound> {
-    let place = braid_sql::offset_of(clause.span);
+    let place = bound_place(cx, clause);
     let partitioning = partitioning_of(parent)?;
     let wrong = || {
         let strategy = partitioning.strategy.name().to_lowercase();
@@ -53,6 +53,21 @@ pub(crate) fn partition_bound(
     };
     check_overlap(cx, parent, partition, &bound).map_err(|error| error.position(place))?;
     Ok(bound)
+}
+
+/// Where PostgreSQL points at a bound: at its first value, else at the word that begins it.
+fn bound_place(cx: &DdlContext<'_>, clause: &BoundClause) -> u32 {
+    let start = braid_sql::offset_of(clause.span);
+    match &clause.kind {
+        BoundKind::List(values) => {
+            values.first().map_or(start, |e| braid_sql::offset_of(Spanned::span(e)))
+        }
+        BoundKind::Range(..) => {
+            let word = braid_sql::find_token(cx.text, start, u32::MAX, &["from"]);
+            if word > 0 { word } else { start }
+        }
+        _ => start,
+    }
 }
 
 fn partitioning_of(parent: &Table) -> Result<&Partitioning> {
@@ -92,7 +107,9 @@ fn list_bound(
     let mut found: Vec<Datum> = Vec::with_capacity(values.len());
     let mut stored = Vec::with_capacity(values.len());
     for e in values {
-        let (value, ty) = bound_value(cx, parent, partitioning, 0, e)?;
+        let place = braid_sql::offset_of(Spanned::span(e));
+        let value = bound_value(cx, parent, partitioning, 0, e);
+        let (value, ty) = value.map_err(|error| error.position(place))?;
         // A value that is given twice counts once.
         if !found.contains(&value) {
             stored.push(stored_value(&value, &ty));
@@ -119,7 +136,9 @@ fn range_ends(
             Some("minvalue") => RangeEnd::MinValue,
             Some("maxvalue") => RangeEnd::MaxValue,
             _ => {
-                let (value, ty) = bound_value(cx, parent, partitioning, place, e)?;
+                let start = braid_sql::offset_of(Spanned::span(e));
+                let value = bound_value(cx, parent, partitioning, place, e);
+                let (value, ty) = value.map_err(|error| error.position(start))?;
                 if value.is_null() {
                     let message = "cannot specify NULL in range bound".to_owned();
                     return Err(conflicting(message));
@@ -166,6 +185,10 @@ fn bound_value(
     let ty = key.ty(parent)?;
     let text = StoredExpr::Written(e.to_string());
     let bound = cx.plan_own(|cx| bind_default(cx, &text, &ty)).map_err(|error| {
+        if let Some(refused) = error.cause::<NotAllowedIn>() {
+            let refused = refused.in_clause("partition bound");
+            return Error::new(error.state(), refused.to_string());
+        }
         if error.cause::<NotAssignable>().is_none() {
             return error;
         }

@@ -32,6 +32,7 @@ pub(crate) fn spec_like(
             initially_deferred: index.initially_deferred,
         },
         constraint: index.constraint.is_some(),
+        place: 0,
         is_hash: index.is_hash,
         inverted: index.inverted.clone(),
         options: index.options.clone(),

@@ -16,7 +16,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, last, parts};
-use crate::names::types::column_type;
+use crate::names::types::{column_type, type_place};
 use crate::names::user_types::column_domain;
 use crate::roles::default_privileges::new_grants;
 use crate::statement::object::sequence::{apply_options, bounds};
@@ -37,6 +37,8 @@ pub(crate) struct Behind<'s> {
     pub(crate) generated: Option<&'s Expr>,
     /// PRIMARY KEY, with its name.
     pub(crate) primary: Option<(Option<String>, UniqueRules)>,
+    /// Where PRIMARY KEY stands in the text.
+    pub(crate) primary_place: u32,
     /// UNIQUE constraints, with their names.
     pub(crate) unique: Vec<(Option<String>, UniqueRules)>,
     /// CHECK constraints.
@@ -84,11 +86,11 @@ pub(crate) fn collation_of(
     ty: &SqlType,
 ) -> Result<Option<String>> {
     let Some(collation) = collation else { return Ok(None) };
-    let found = collation_named(&cx.catalog(), cx.path(), collation)?;
-    let place = collation.0.first().and_then(|part| part.as_ident());
-    check_collatable(ty).map_err(|error| {
-        error.position(place.map_or(0, |ident| braid_sql::offset_of(ident.span)))
-    })?;
+    let name = collation.0.first().and_then(|part| part.as_ident());
+    let name = name.map_or(0, |ident| braid_sql::offset_of(ident.span));
+    let at_clause = |error: Error| error.position(braid_sql::last_token(cx.text, name, "collate"));
+    let found = collation_named(&cx.catalog(), cx.path(), collation).map_err(at_clause)?;
+    check_collatable(ty).map_err(at_clause)?;
     let element = if let SqlType::Array(element) = ty { element } else { ty };
     if found.icu.is_some() && *element == SqlType::Citext {
         return Err(Error::unsupported("a collation of ICU for citext"));
@@ -139,12 +141,24 @@ pub(crate) fn read_behind<'s>(
             if behind.nullable.is_some() && behind.nullable != nullable {
                 return Err(syntax(format!(
                     "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
-                )));
+                ))
+                .position(braid_sql::offset_of(constraint.span)));
             }
             behind.nullable = nullable;
         }
-        read_one(&mut behind, name, &constraint.kind, column, table)?;
+        let place = braid_sql::offset_of(constraint.span);
+        read_one(&mut behind, name, &constraint.kind, column, table)
+            .and_then(|()| check_together(&behind, column, table))
+            .map_err(|error| error.position(place))?;
+        if let ColumnConstraintKind::PrimaryKey(_) = constraint.kind {
+            behind.primary_place = place;
+        }
     }
+    Ok(behind)
+}
+
+/// 42601 for properties that exclude each other.
+fn check_together(behind: &Behind<'_>, column: &str, table: &str) -> Result<()> {
     if behind.identity.is_some() && behind.nullable == Some(true) {
         return Err(syntax(format!(
             "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
@@ -161,7 +175,7 @@ pub(crate) fn read_behind<'s>(
             "both {what} and generation expression specified for column \"{column}\" of table \"{table}\""
         )));
     }
-    Ok(behind)
+    Ok(())
 }
 
 fn read_one<'s>(
@@ -172,13 +186,13 @@ fn read_one<'s>(
     table: &str,
 ) -> Result<()> {
     let twice = |what: &str| {
-        syntax(format!("multiple {what} specified for column \"{column}\" of table \"{table}\""))
+        syntax(format!("multiple {what} for column \"{column}\" of table \"{table}\""))
     };
     match kind {
         ColumnConstraintKind::NotNull | ColumnConstraintKind::Null => {}
         ColumnConstraintKind::Default(expr) => {
             if behind.default.replace(expr).is_some() {
-                return Err(twice("default values"));
+                return Err(twice("default values specified"));
             }
         }
         ColumnConstraintKind::PrimaryKey(rules) => {
@@ -194,7 +208,7 @@ fn read_one<'s>(
         }
         ColumnConstraintKind::Generated { expr, .. } => {
             if behind.generated.replace(expr).is_some() {
-                return Err(twice("generation clauses"));
+                return Err(twice("generation clauses specified"));
             }
         }
         ColumnConstraintKind::Identity { mode, options } => {
@@ -239,7 +253,8 @@ pub(crate) fn add_column<'s>(
     let serial = serial_type(&def.data_type);
     let ty = match &serial {
         Some(ty) => ty.clone(),
-        None => column_type(cx, &def.data_type)?,
+        None => column_type(cx, &def.data_type)
+            .map_err(|error| error.position(type_place(cx, &def.name, &def.data_type)))?,
     };
     check_column_type(&name, &ty)?;
     if def.is_compressed && length(&ty) != -1 {
@@ -413,12 +428,15 @@ pub(crate) fn finish_column(
     if let Some(expr) = behind.default {
         let default = bind_default_expr(cx, expr, &found);
         let start = braid_sql::offset_of(braid_sql::ast::Spanned::span(expr));
-        changed.default = default.map_err(|error| mismatch(error, &found.name).position(start))?;
+        changed.default = default.map_err(|error| match error.cause::<NotAssignable>() {
+            Some(_) => mismatch(error, &found.name),
+            None => error.position(start),
+        })?;
     }
     if let Some(expr) = behind.generated {
         let shape = Arc::new(table.clone());
-        let generated = generated_expr(cx, &shape, expr, &found.name, &found.ty)?;
-        changed.generated = Some(generated);
+        let generated = generated_expr(cx, &shape, expr, &found.name, &found.ty);
+        changed.generated = Some(generated.map_err(|error| mismatch(error, &found.name))?);
     }
     if let Some(place) = table.columns.iter_mut().find(|found| found.id == column) {
         (place.default, place.generated) = (changed.default, changed.generated);
@@ -427,11 +445,11 @@ pub(crate) fn finish_column(
 }
 
 /// PostgreSQL names the column when its default does not fit.
-fn mismatch(error: Error, column: &str) -> Error {
-    if error.cause::<NotAssignable>().is_none() {
-        return error;
-    }
-    let message = format!("column \"{column}\": {}", error.message());
+pub(crate) fn mismatch(error: Error, column: &str) -> Error {
+    let Some(NotAssignable { wanted, given }) = error.cause() else { return error };
+    let message = format!(
+        "column \"{column}\" is of type {wanted} but default expression is of type {given}"
+    );
     Error::new(SqlState::DatatypeMismatch, message)
         .hint("You will need to rewrite or cast the expression.")
 }

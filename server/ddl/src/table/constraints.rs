@@ -18,7 +18,7 @@ use crate::names::lookup::{choose_relation_name, duplicate, folded};
 use crate::table::constraint_names::{
     check_constraint_name, choose_constraint_name, multiple_primary_keys,
 };
-use crate::table::exprs::{check_expr, index_key_expr};
+use crate::table::exprs::{CHECKS, check_expr, check_written, index_key_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::key_classes::no_default_class;
 use crate::table::key_spec::{KeySpec, SpecKey, equal_keys_first, exclusion_spec};
@@ -30,7 +30,7 @@ fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
         } else {
             format!("column \"{name}\" does not exist")
         };
-        return Err(Error::new(SqlState::UndefinedColumn, message));
+        return Err(Error::new(SqlState::UndefinedColumn, message).position(spec.place));
     };
     Ok(column.id)
 }
@@ -82,7 +82,7 @@ fn key_list(table: &mut Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
                 continue;
             }
             let message = format!("column \"{name}\" appears twice in {}", spec.what());
-            return Err(Error::new(SqlState::DuplicateColumn, message));
+            return Err(Error::new(SqlState::DuplicateColumn, message).position(spec.place));
         }
         let ty = table.column(id).map(|column| column.ty.clone());
         if let Some(ty) = ty.filter(|ty| spec.inverted.is_empty() && !is_orderable(ty)) {
@@ -310,11 +310,11 @@ pub(crate) fn add_table_constraint(
                 return Err(multiple_primary_keys(&table.name).position(start));
             }
             let spec = KeySpec::written(name, true, columns, storing);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
+            add_key(cx, table, &KeySpec { rules: *rules, place: start, ..spec })?;
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
+            add_key(cx, table, &KeySpec { rules: *rules, place: start, ..spec })?;
         }
         TableConstraintKind::UsingIndex { .. } => {
             return Err(Error::unsupported("USING INDEX"));
@@ -323,7 +323,10 @@ pub(crate) fn add_table_constraint(
             let spec = exclusion_spec(cx, table, constraint.name.as_ref(), written)?;
             add_key(cx, table, &spec)?;
         }
-        TableConstraintKind::Check(check) => add_check_constraint(cx, table, name, check, None)?,
+        TableConstraintKind::Check(check) => {
+            check_written(cx, Some(table), &check.expr, CHECKS)?;
+            add_check_constraint(cx, table, name, check, None)?;
+        }
         TableConstraintKind::ForeignKey(key) => {
             define_foreign_key(cx, table, name, key, folded(&key.columns))?;
         }

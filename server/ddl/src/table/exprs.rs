@@ -6,8 +6,10 @@ use std::sync::Arc;
 use braid_catalog::{CatalogNames, Column, ColumnId, Id, StoredExpr, Table, is_temporary};
 use braid_exec::{Evaluator, ExecutionState, IndexExprs};
 use braid_plan::eval::{EvalContext, eval};
-use braid_plan::{Expr as Bound, NoStoredForm, bind_default, bind_table_expr, identify_expr};
-use braid_sql::ast::Expr;
+use braid_plan::{
+    Expr as Bound, NoStoredForm, bind_default, bind_table_expr, check_written_expr, identify_expr,
+};
+use braid_sql::ast::{Expr, Spanned};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
@@ -76,6 +78,19 @@ pub(crate) fn check_expr(
     Ok((stored, columns))
 }
 
+/// Where CHECKs stand, for their faults.
+pub(crate) const CHECKS: (&str, Option<&str>) = ("check constraints", Some("CHECK"));
+
+/// The faults of an expression as the client has written it, with their places.
+pub(crate) fn check_written(
+    cx: &DdlContext<'_>,
+    table: Option<&Table>,
+    expr: &Expr,
+    clause: (&'static str, Option<&str>),
+) -> Result<()> {
+    cx.plan(|cx| check_written_expr(cx, table, expr, clause))
+}
+
 /// The stored form of a condition. 42804 unless it is boolean.
 fn stored_condition(
     cx: &DdlContext<'_>,
@@ -95,6 +110,7 @@ pub(crate) fn index_predicate(
     expr: &Expr,
 ) -> Result<Option<StoredExpr>> {
     let text = expr.to_string();
+    check_written(cx, Some(table), expr, ("index predicates", Some("WHERE")))?;
     let bound = check_boolean(cx, table, &written(&text), "WHERE", "index predicates")?;
     if !bound.is_immutable() {
         let message = "functions in index predicate must be marked IMMUTABLE";
@@ -217,10 +233,14 @@ pub(crate) fn generated_expr(
                 "cannot use generated column \"{}\" in column generation expression",
                 found.name
             );
+            let start = braid_sql::offset_of(Spanned::span(expr));
+            let place = braid_sql::find_token(cx.text, start, u32::MAX, &[found.name.as_str()]);
             return Err(Error::new(SqlState::InvalidObjectDefinition, message)
-                .detail("A generated column cannot reference another generated column."));
+                .detail("A generated column cannot reference another generated column.")
+                .position(place));
         }
     }
+    check_written(cx, Some(table), expr, ("column generation expressions", None))?;
     let bound = bind_expr(cx, table, &written(&text), Some(ty), "column generation expressions")?;
     if !bound.is_immutable() {
         let message = "generation expression is not immutable";

@@ -262,10 +262,6 @@ pub(crate) fn define_foreign_key(
     key: &ast::ForeignKey,
     columns: Vec<String>,
 ) -> Result<()> {
-    if key.match_kind == MatchKind::Partial {
-        let message = "MATCH PARTIAL not yet implemented";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
     let ids = referencing(table, &columns)?;
     let delete_columns = delete_columns(table, &ids, &folded(&key.delete_columns))?;
     let parent = foreign_key_parent(cx, table, key)?;

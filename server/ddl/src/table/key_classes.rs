@@ -4,7 +4,7 @@
 //! it says what the terms are. A collation of ICU makes the key of an index that is not unique a
 //! sort key.
 
-use braid_catalog::{Column, Index, OperatorClass, Table, TermClass};
+use braid_catalog::{Column, Index, OperatorClass, Table, TermClass, created_extensions};
 use braid_codec::key::is_orderable;
 use braid_codec::terms::has_terms;
 use braid_plan::collation_named;
@@ -85,8 +85,9 @@ pub(crate) fn no_default_class(ty: &SqlType, method: &str) -> Error {
 }
 
 /// What the terms of a key of an inverted index are, and its operator class, if it is another than
-/// its type's default. The classes of extensions are found in `public`, where these would be.
+/// its type's default. The classes of extensions are found in `public`, and where these were made.
 pub(crate) fn key_terms(
+    cx: &DdlContext<'_>,
     written: Option<&ObjectName>,
     ty: &SqlType,
 ) -> Result<(TermClass, Option<u32>)> {
@@ -99,7 +100,8 @@ pub(crate) fn key_terms(
     let name = parts.pop().unwrap_or_default();
     let found = OperatorClass::inverted(&name).filter(|(terms, _)| {
         parts.last().is_none_or(|schema| match terms {
-            TermClass::Trigram | TermClass::Hstore => schema == "public",
+            TermClass::Trigram => has_schema(cx, "pg_trgm", schema),
+            TermClass::Hstore => has_schema(cx, "hstore", schema),
             TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array | TermClass::Lexeme => {
                 schema == "pg_catalog"
             }
@@ -111,6 +113,14 @@ pub(crate) fn key_terms(
     }
     check_elements(ty)?;
     Ok((terms, Some(class.oid).filter(|_| !class.is_default)))
+}
+
+/// Whether an extension is found in a schema by name.
+fn has_schema(cx: &DdlContext<'_>, extension: &str, schema: &str) -> bool {
+    let (catalog, database) = (cx.catalog(), cx.path().database);
+    let found = catalog.names().schema(database, schema).map(|found| found.id);
+    let mut created = created_extensions(&catalog, database).iter();
+    schema == "public" || created.any(|own| own.name == extension && Some(own.schema) == found)
 }
 
 /// 42883 for arrays whose elements cannot be compared.

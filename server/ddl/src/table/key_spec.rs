@@ -13,7 +13,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::context::DdlContext;
 use crate::names::lookup::folded;
 use crate::table::descriptor::wanted_name;
-use crate::table::exprs::{index_key_expr, index_predicate};
+use crate::table::exprs::{check_written, index_key_expr, index_predicate};
 use crate::table::key_classes::{key_class, key_collation, key_terms};
 
 /// A column of a key to be made.
@@ -44,6 +44,8 @@ pub(crate) struct KeySpec {
     pub(crate) unique: bool,
     /// What equal keys are, and when they are looked for.
     pub(crate) rules: UniqueRules,
+    /// Where its constraint stands in the text.
+    pub(crate) place: u32,
     /// From a constraint rather than CREATE INDEX.
     pub(crate) constraint: bool,
     /// Columns and their order.
@@ -178,6 +180,7 @@ pub(crate) fn index_spec(
         let (column, expr) = match key.column() {
             Some(column) => (fold(column), None),
             None => {
+                check_written(cx, Some(&shape), &key.expr, ("index expressions", None))?;
                 let expr = index_key_expr(cx, &shape, &key.expr.to_string())?;
                 let label = match braid_plan::column_name(&key.expr) {
                     name if name == "?column?" => "expr".to_owned(),
@@ -199,7 +202,7 @@ pub(crate) fn index_spec(
         let operator_class = match is_inverted {
             false => key_class(key.opclass.as_ref(), ty)?,
             true => {
-                let (terms, class) = key_terms(key.opclass.as_ref(), ty)?;
+                let (terms, class) = key_terms(cx, key.opclass.as_ref(), ty)?;
                 inverted.push(terms);
                 class
             }

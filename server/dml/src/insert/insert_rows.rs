@@ -19,7 +19,7 @@ use crate::queues::Queues;
 use crate::table_writer::{FREE_KEYS_MANY, Part, TableWriter, UniqueKey, second_time};
 use crate::triggers::{RowTriggers, later_run};
 
-use super::rules::{defers, is_blind};
+use super::rules::{defers, excluded, has_exclusions, is_blind};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;
@@ -208,7 +208,9 @@ impl InsertOperator {
 
     /// Rows that are taken at once: one, if a trigger is to see what became of those before.
     fn rows_at_once(&self) -> usize {
-        let one = self.triggers.are_before_rows() || (self.updates() && !self.triggers.is_empty());
+        let one = self.triggers.are_before_rows()
+            || (self.updates() && !self.triggers.is_empty())
+            || has_exclusions(&self.writer, &self.on_conflict);
         if one { 1 } else { ROWS_AT_ONCE }
     }
 
@@ -313,7 +315,8 @@ impl InsertOperator {
         let keys = keys_of(&self.writer, &proposed);
         let found = self.writer.existing(&keys).await?;
         let is_arbiter = |n: IndexNumber| arbiters.is_empty() || arbiters.contains(&n);
-        let mut skipped: HashSet<usize> = HashSet::new();
+        let entries: Vec<_> = proposed.iter().map(|p| &p.entries).collect();
+        let mut skipped = excluded(&self.writing, &self.writer, &entries, arbiters).await?;
         let mut seen: HashMap<&Key, usize> = HashMap::with_capacity(keys.len());
         // Arbiters first: a row that is left out violates nothing.
         for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| is_arbiter(u.index)) {

@@ -12,4 +12,4 @@ mod routing;
 
 pub(crate) use cascaded::insert_moved;
 pub(crate) use moved::MovedRows;
-pub(crate) use routing::RoutingOperator;
+pub(crate) use routing::{Found, RoutingOperator, find_leaf};

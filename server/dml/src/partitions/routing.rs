@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use braid_catalog::partitions::{is_referenced, key_list};
 use braid_catalog::{Catalog, CatalogNames, Table, TriggerEvent};
 use braid_exec::{BoxedOperator, Evaluator, Operator, Postponed};
-use braid_plan::{Expr, Insert, Node, RouteTarget, Routes};
+use braid_plan::{Expr, Insert, Node, RouteLevel, RouteTarget, Routes};
 use braid_rows::show;
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
@@ -145,19 +145,10 @@ impl RoutingOperator {
         if let Some(checker) = &self.checker {
             checker.check(row).await?;
         }
-        let mut next = 0;
-        loop {
-            let level = self.routes.levels.get(next);
-            let level = level.ok_or_else(|| Error::broken("a partitioned table has no routes"))?;
-            let mut key = Vec::with_capacity(level.keys.len());
-            for e in &level.keys {
-                key.push(self.evaluator.eval(e, row).await?);
-            }
-            let found = level.map.find(&key).and_then(|place| level.targets.get(place));
-            match found {
-                Some(RouteTarget::Leaf(leaf)) => return Ok(*leaf),
-                Some(RouteTarget::Level(level)) => next = *level,
-                None => return Err(self.no_partition(&level.table, &key, &level.map.types)),
+        match find_leaf(&self.evaluator, &self.routes.levels, row).await? {
+            Found::Leaf(leaf) => Ok(leaf),
+            Found::Nothing(level, key) => {
+                Err(self.no_partition(&level.table, &key, &level.map.types))
             }
         }
     }
@@ -199,6 +190,37 @@ impl RoutingOperator {
             .table(&cx.catalog.schema_name(table.schema), &table.name);
         let is_secured = |node: &Node| matches!(node, Node::Insert(plan) if has_policies(plan));
         if self.routes.leaves.iter().any(is_secured) { error.without_detail() } else { error }
+    }
+}
+
+/// The partition of a row.
+pub(crate) enum Found<'l> {
+    /// Its place among those that have rows.
+    Leaf(usize),
+    /// There is none of this table for this key.
+    Nothing(&'l RouteLevel, Vec<Datum>),
+}
+
+/// Finds the partition of a row, over which the keys of the levels are.
+pub(crate) async fn find_leaf<'l>(
+    evaluator: &Evaluator,
+    levels: &'l [RouteLevel],
+    row: &Row,
+) -> Result<Found<'l>> {
+    let mut next = 0;
+    loop {
+        let level = levels.get(next);
+        let level = level.ok_or_else(|| Error::broken("a partitioned table has no routes"))?;
+        let mut key = Vec::with_capacity(level.keys.len());
+        for e in &level.keys {
+            key.push(evaluator.eval(e, row).await?);
+        }
+        let found = level.map.find(&key).and_then(|place| level.targets.get(place));
+        match found {
+            Some(RouteTarget::Leaf(leaf)) => return Ok(Found::Leaf(*leaf)),
+            Some(RouteTarget::Level(level)) => next = *level,
+            None => return Ok(Found::Nothing(level, key)),
+        }
     }
 }
 

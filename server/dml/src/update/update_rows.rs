@@ -8,12 +8,12 @@ use braid_exec::{
     BoxedOperator, Evaluator, MemoryReservation, Operator, RowStore, StoreCursor, key_bytes,
 };
 use braid_kv::Key;
-use braid_plan::{Expr, Firing, Moves, Node, Update};
+use braid_plan::{Destination, Expr, Firing, Moves, Node, Update};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::foreign_keys::ForeignKeys;
-use crate::partitions::MovedRows;
+use crate::partitions::{Found, MovedRows, find_leaf};
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
@@ -36,6 +36,8 @@ pub struct UpdateOperator {
     /// What happens to rows that leave the partition.
     moves: Option<Arc<Moves>>,
     moved: Arc<MovedRows>,
+    /// Finds where rows go, for RETURNING.
+    destination: Option<Box<Destination>>,
     /// Whether the input may give a row several times, and the keys of those that were changed.
     repeats: bool,
     seen: HashSet<Key>,
@@ -77,6 +79,7 @@ impl UpdateOperator {
             triggers: RowTriggers::new(&evaluator, &plan.table, &plan.triggers, &queues.triggers),
             moves: plan.moves.as_deref().cloned().map(Arc::new),
             moved: queues.moved.clone(),
+            destination: plan.destination.clone(),
             repeats: !matches!(plan.input, Node::Scan(_)),
             seen: HashSet::new(),
             held: MemoryReservation::new(&evaluator.run),
@@ -243,6 +246,18 @@ impl UpdateOperator {
         Ok(true)
     }
 
+    /// The oid of the partition that a new row goes to, if RETURNING asks for it. A row without
+    /// any fails when it is inserted.
+    async fn destination_of(&mut self, new: &Row) -> Result<Option<Datum>> {
+        let Some(destination) = &self.destination else { return Ok(None) };
+        let found = find_leaf(&self.evaluator, &destination.levels, new).await?;
+        let leaf = match found {
+            Found::Leaf(leaf) => destination.leaves.get(leaf).copied(),
+            Found::Nothing(..) => None,
+        };
+        Ok(Some(leaf.map_or(Datum::Null, |oid| Datum::Int(oid.into()))))
+    }
+
     /// Computes RETURNING of changed rows.
     async fn give(&mut self, (changes, inputs): Lot) -> Result<()> {
         if self.returning.is_empty() {
@@ -251,8 +266,10 @@ impl UpdateOperator {
         let waits = self.returning.iter().any(Expr::waits);
         let mut result = Vec::with_capacity(inputs.len());
         for ((_, new), input) in changes.into_iter().zip(inputs) {
+            let oid = self.destination_of(&new).await?;
             let mut row = new;
             row.extend(input);
+            row.extend(oid);
             result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);
         }
         self.result.append(result)

@@ -26,6 +26,8 @@ pub struct Binder<'a> {
     pub(crate) params: Vec<SqlType>,
     pub(crate) tables: BTreeSet<Id>,
     pub(super) ctes: Vec<CteDefinition>,
+    /// The names of WITH entries that come later, and so cannot be read yet.
+    pub(super) later_ctes: Vec<String>,
     /// Nested queries and views, to bound recursion.
     pub(super) depth: usize,
     /// Conditions of domains that cast to domains, to bound recursion.
@@ -128,6 +130,7 @@ impl<'a> Binder<'a> {
             params: cx.known_params(),
             tables: BTreeSet::new(),
             ctes: Vec::new(),
+            later_ctes: Vec::new(),
             depth: 0,
             domain_depth: 0,
             expr_depth: 0,

@@ -45,6 +45,6 @@ pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote, StarColumn};
 pub(crate) use statement::{bind_call, bind_function_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
-    expr_collation,
+    check_written_expr, expr_collation,
 };
 pub(crate) use stored::{bind_to_store, stored_type};

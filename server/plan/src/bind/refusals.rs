@@ -15,6 +15,12 @@ pub struct NotAllowedIn {
 impl NotAllowedIn {
     /// These functions in this clause.
     pub fn new(what: &str, clause: &str) -> NotAllowedIn {
+        let clause = match clause {
+            "JOIN/ON" => "JOIN conditions",
+            "FROM" => "functions in FROM",
+            "MERGE WHEN AND" => "MERGE WHEN conditions",
+            other => other,
+        };
         NotAllowedIn { what: what.to_owned(), clause: clause.to_owned() }
     }
 
@@ -33,8 +39,13 @@ impl fmt::Display for NotAllowedIn {
 impl std::error::Error for NotAllowedIn {}
 
 /// The cause of 42804: an expression as a whole has no assignment cast to the wanted type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAssignable;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAssignable {
+    /// The name of the wanted type.
+    pub wanted: String,
+    /// The name of the type of the expression.
+    pub given: String,
+}
 
 impl fmt::Display for NotAssignable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,7 +18,7 @@ use super::query::ordered::plain_column;
 use super::refusals::{NestsTooDeep, NotAssignable, UnknownColumn};
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
-use super::scope::places::without_places;
+use super::scope::places::{bind_condition, without_places};
 use crate::collate::{collation_over, settle_expr, settle_over};
 use crate::context::PlanContext;
 use crate::layout;
@@ -65,6 +65,27 @@ pub fn bind_table_expr(
     settle_over(&mut binder, table, &[&slots], &mut expr)?;
     layout::layout_expr(&mut expr, &slots)?;
     Ok(expr)
+}
+
+/// Binds an expression, over a table's columns or none, as the client has written it, so that an
+/// error has its place. `word` names the clause of a condition, which has to be boolean.
+pub fn check_written_expr(
+    cx: &PlanContext<'_>,
+    table: Option<&Table>,
+    ast: &Ast,
+    (clause, word): (&'static str, Option<&str>),
+) -> Result<()> {
+    let mut binder = Binder::new(cx);
+    let mut scope = Scope::default();
+    if let Some(table) = table {
+        let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+        scope = target_row(&binder, table, None, &slots)?;
+    }
+    let mut at = ExprCx::plain(Scopes { scope: &scope, parent: None }, clause);
+    match word {
+        Some(word) => bind_condition(&mut binder, ast, &mut at, word).map(drop),
+        None => bind_expr(&mut binder, ast, &mut at).map(drop),
+    }
 }
 
 /// The collation of an expression over a table's columns as columns keep it, if it is not that of
@@ -292,23 +313,20 @@ fn assign_modified(
     modifier: Option<i32>,
     column: &str,
 ) -> Result<Expr> {
-    let from = expr.ty();
+    let given = expr.ty().bare().display_name();
     match coerce_modified(binder, expr, to, modifier, CastContext::Assignment) {
         Err(error) if NoCast::is_cause_of(&error) => Err(Error::new(
             SqlState::DatatypeMismatch,
             if column.is_empty() {
                 error.message().to_owned()
             } else {
-                format!(
-                    "column \"{column}\" is of type {} but expression is of type {}",
-                    to.bare().display_name(),
-                    from.bare().display_name()
-                )
+                let wanted = to.bare().display_name();
+                format!("column \"{column}\" is of type {wanted} but expression is of type {given}")
             },
         )
         .hint("You will need to rewrite or cast the expression.")
         .routine("transformAssignedExpr")
-        .caused_by(NotAssignable)),
+        .caused_by(NotAssignable { wanted: to.bare().display_name(), given })),
         other => other,
     }
 }

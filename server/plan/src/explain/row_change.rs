@@ -88,6 +88,7 @@ pub(crate) fn describe_update<'a>(
     describe_assignments(describer, &mut operator, table, &update.assignments, rows);
     let mut both = columns(table, &table.name);
     both.extend(input);
+    both.extend(update.destination.iter().map(|_| Name::Bare("tableoid".to_owned())));
     cascades(&mut operator, &update.cascades);
     triggers(&mut operator, &update.triggers);
     let names = describe_returning(

@@ -145,6 +145,7 @@ fn change_exprs(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
         Node::Update(n) => {
             n.assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
             n.moves.iter_mut().map(|moves| &mut moves.stays).for_each(&mut *f);
+            n.destination.iter_mut().flat_map(|found| found.keys_mut()).for_each(&mut *f);
             n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
             n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
             n.index_exprs.iter_mut().map(|(_, e)| e).for_each(&mut *f);

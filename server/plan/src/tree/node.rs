@@ -14,7 +14,8 @@ pub use super::access::{
 };
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
-    Append, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes, ScannedPartition,
+    Append, Destination, KeyedLevel, Moves, Pruning, RouteLevel, RouteTarget, Routes,
+    ScannedPartition,
 };
 pub use super::row_change::{
     Delete, Firing, IndexPart, Insert, Merge, MergeAction, OnConflict, PlannedTrigger, PolicyUse,

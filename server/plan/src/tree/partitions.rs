@@ -91,6 +91,24 @@ pub enum RouteTarget {
     Leaf(usize),
 }
 
+/// Finds the partition that an UPDATE leaves a row in, for the `tableoid` of RETURNING.
+#[derive(Clone)]
+pub struct Destination {
+    /// The column of the partition's oid, behind those of the new row and of the input.
+    pub slot: Slot,
+    /// The partitioned tables, with their keys over the row of the partition that had it.
+    pub levels: Vec<RouteLevel>,
+    /// The partitions that have rows.
+    pub leaves: Vec<Id>,
+}
+
+impl Destination {
+    /// The keys of all levels.
+    pub(crate) fn keys_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.levels.iter_mut().flat_map(|level| &mut level.keys)
+    }
+}
+
 /// What an UPDATE of a partition does with rows that no longer belong to it.
 #[derive(Clone)]
 pub struct Moves {

@@ -10,7 +10,7 @@ use braid_catalog::{IndexNumber, Routine, Table, Trigger, TriggerEvent, TriggerT
 use super::cascades::Cascades;
 use super::expr::{Expr, Slot};
 use super::node::Node;
-use super::partitions::{Moves, Routes};
+use super::partitions::{Destination, Moves, Routes};
 use super::range::{RangeDelete, Refusal};
 
 /// INSERT and UPSERT. The input gives the values of `targets` in order.
@@ -149,7 +149,9 @@ pub struct Update {
     pub instead: bool,
     /// The table is changed as a partition: what happens to rows that leave it.
     pub moves: Option<Box<Moves>>,
-    /// RETURNING over the new row followed by the input row.
+    /// Where rows are in the end, if RETURNING asks for it.
+    pub destination: Option<Box<Destination>>,
+    /// RETURNING over the new row followed by the input row, and the oid of the destination.
     pub returning: Vec<(Slot, Expr)>,
 }
 

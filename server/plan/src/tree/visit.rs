@@ -129,6 +129,8 @@ impl Node {
             Node::Update(n) => {
                 n.assignments.iter().map(|(_, e)| e).for_each(&mut *f);
                 n.moves.iter().map(|moves| &moves.stays).for_each(&mut *f);
+                let levels = n.destination.iter().flat_map(|found| &found.levels);
+                levels.flat_map(|level| &level.keys).for_each(&mut *f);
                 (&n.generated[..], &n.checks[..], &n.index_exprs, &n.returning)
             }
             Node::Delete(n) => (&[][..], &[][..], &n.index_exprs, &n.returning),

@@ -170,7 +170,13 @@ impl<'t> Parser<'t> {
             TokenKind::End => "syntax error at end of input".to_owned(),
             _ => format!("syntax error at or near \"{}\"", self.slice(token.start, token.end)),
         };
-        Error::new(SqlState::SyntaxError, message)
+        let before = self.characters_before(token.start);
+        Error::new(SqlState::SyntaxError, message).position(before + 1)
+    }
+
+    /// How many characters of the body stand before a byte of it.
+    pub(super) fn characters_before(&self, byte: usize) -> u32 {
+        u32::try_from(self.slice(0, byte).chars().count()).unwrap_or(u32::MAX)
     }
 
     /// Goes one level deeper; 54001 beyond the limit.

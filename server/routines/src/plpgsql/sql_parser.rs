@@ -32,7 +32,7 @@ pub(super) fn expression(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Sq
     if let Err(error) = braid_sql::parse_expr(text) {
         // It may be the rest of a query: `total := sum(price) FROM item`.
         let query = braid_sql::parse_query(&format!("SELECT {text}"));
-        query.map_err(|_| error.without_position())?;
+        query.map_err(|_| error.moved(parser.characters_before(start)))?;
     }
     Ok(piece(parser, format!("SELECT {text}"), only))
 }
@@ -71,7 +71,7 @@ pub(super) fn skip_to(parser: &mut Parser<'_>, until: Until<'_>) -> Result<()> {
     loop {
         match parser.peek() {
             TokenKind::End => {
-                return Err(Error::new(SqlState::SyntaxError, "syntax error at end of input"));
+                return Err(parser.unexpected());
             }
             TokenKind::Symbol(symbol) => {
                 if brackets == 0 && until.symbols.contains(symbol) {
@@ -134,7 +134,12 @@ pub(super) fn statement(parser: &mut Parser<'_>, prefix: &str) -> Result<(Sql, O
     }
     text.push_str(parser.slice(from, parser.start()));
     parser.expect_symbol(";")?;
-    let mut parsed = braid_sql::parse(&text).map_err(Error::without_position)?;
+    // Without prefix and INTO the text is that of the body.
+    let is_whole = prefix.is_empty() && into.is_none();
+    let mut parsed = braid_sql::parse(&text).map_err(|error| match is_whole {
+        true => error.moved(parser.characters_before(start)),
+        false => error.without_position(),
+    })?;
     if parsed.len() != 1 {
         return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \";\""));
     }

@@ -42,7 +42,9 @@ pub(crate) async fn declare_cursor(
         ));
     }
     let text = outer.parsed.text.get(declare.text.clone()).unwrap_or_default();
-    let (mut prepared, row_key) = prepare_query(session, &name, text, outer).await?;
+    let start = outer.parsed.characters_before(declare.text.start);
+    let query = prepare_query(session, &name, text, outer).await;
+    let (mut prepared, row_key) = query.map_err(|error| error.moved(start))?;
     if prepared.parameters() > params.len() {
         return Err(prepared.no_parameter());
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
-use crate::client::{Client, Formats, Mark};
+use crate::client::{Client, Formats, Mark, Severity};
 use crate::groups::ParallelStatements;
 use crate::observe::running::Subject;
 use crate::observe::statements::{begin_statement, end_statement, resume_statement};
@@ -161,6 +161,7 @@ impl Repeat for Segment<'_> {
                 return Ok(index);
             }
             time.begin(session, parsed, index);
+            warn(session, parsed, index, *client);
             run_listed(session, parsed, index, index + 1 == count, *client).await?;
             // What is committed must not run again, although the next block follows at once.
             let statement = &parsed.statements[index].statement;
@@ -189,6 +190,18 @@ impl Repeat for Segment<'_> {
         end_block(self.session);
         pause(self.session, attempt).await
     }
+}
+
+/// Warns the client about precisions before it gets the rows.
+fn warn(session: &mut Session, parsed: &ParsedText, index: usize, client: &mut dyn Client) {
+    let warnings = parsed.warnings(index);
+    if warnings.is_empty() {
+        return;
+    }
+    for warning in warnings {
+        session.notices.add(Severity::Warning, warning);
+    }
+    send_notices(session, client);
 }
 
 /// Runs a statement by its skeleton that is the whole text; false if it is to run again, which

@@ -50,7 +50,12 @@ impl Repeat for Body<'_> {
                     return Err(no_inline(language));
                 }
                 let mut host = SessionHost::new(self.session, None);
-                run_block(&block.body, &mut host).await?;
+                let ran = run_block(&block.body, &mut host).await;
+                let start = braid_sql::quoted_start(&self.prepared.parsed.text, &block.body);
+                ran.map_err(|error| match start {
+                    Some(start) => error.moved(start),
+                    None => error.without_position(),
+                })?;
                 Ok(("DO", Datum::Null))
             }
             Statement::Call(call) => {

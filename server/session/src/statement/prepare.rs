@@ -6,6 +6,7 @@ use braid_plan::TypeNames;
 use braid_sql::ast::{DataType, Prepare};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use crate::client::Severity;
 use crate::observe::traceparent::split_comment;
 use crate::session::Session;
 use crate::statement::context::statement_environment;
@@ -30,7 +31,9 @@ pub(crate) async fn prepare_sql(
     let mut prepared = Prepared::new(&name, parsed, Some(0), hints);
     prepared.from_sql = true;
     prepared.source = Some(outer.whole_text().clone());
-    let prepared = Box::pin(describe_prepared(session, prepared)).await?;
+    let start = outer.parsed.characters_before(prepare.text.start);
+    let prepared = Box::pin(describe_prepared(session, prepared)).await;
+    let prepared = prepared.map_err(|error| error.moved(start))?;
     keep_prepared(session, Arc::new(prepared));
     session.replay.blocked = true;
     Ok(())
@@ -86,6 +89,9 @@ pub(crate) async fn prepare_text(
         ));
     }
     let index = (!parsed.statements.is_empty()).then_some(0);
+    for warning in parsed.warnings(0) {
+        session.notices.add(Severity::Warning, warning);
+    }
     let hints = types_by_oid(session, oids).await?;
     let prepared = Prepared { trace, ..Prepared::new(name, parsed, index, hints) };
     describe_prepared(session, prepared).await.map(Arc::new)

@@ -106,16 +106,20 @@ impl Prepared {
 
     /// 42P02: a statement that is given no values has a parameter.
     pub(crate) fn no_parameter(&self) -> Error {
-        let number = self.parameters();
-        let error =
-            Error::new(SqlState::UndefinedParameter, format!("there is no parameter ${number}"));
+        let missing = |name: &str| {
+            Error::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))
+        };
+        let highest = format!("${}", self.parameters());
         if self.text.is_some() {
-            return error;
+            return missing(&highest);
         }
         let statement = self.index.and_then(|index| self.parsed.statements.get(index));
         let before = statement.and_then(|parsed| self.parsed.text.get(..parsed.text.start));
         let after = before.map_or(0, |text| text.chars().count()) as u32 + 1;
-        error.position(braid_sql::find_parameter(&self.parsed.text, after, number))
+        match braid_sql::find_parameter(&self.parsed.text, after) {
+            Some((name, place)) => missing(&name).position(place),
+            None => missing(&highest),
+        }
     }
 }
 

@@ -130,6 +130,4 @@ pub enum MatchKind {
     Simple,
     /// `MATCH FULL`.
     Full,
-    /// `MATCH PARTIAL`.
-    Partial,
 }

@@ -171,3 +171,8 @@ pub(crate) fn parse_with_data(cursor: &mut Cursor<'_>) -> Result<bool> {
     cursor.expect("data")?;
     Ok(none)
 }
+
+/// 42601: an option that stands at this place was written before, or contradicts one that was.
+pub(crate) fn redundant_options(place: u32) -> Error {
+    Error::new(SqlState::SyntaxError, "conflicting or redundant options").position(place)
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use braid_builtins::{row_array_type, row_type};
 use braid_types::sql_type::user_types;
-use braid_types::{Result, Row, SqlType};
+use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::cell::{acl_items, flag, int, text};
 use crate::context::{RowsOf, VirtualContext};
@@ -27,6 +27,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
         "pg_depend" => pg_depend,
         "pg_available_extensions" => pg_available_extensions,
+        "pg_available_extension_versions" => pg_available_extension_versions,
         "pg_extension" => pg_extension,
         "pg_init_privs" => pg_init_privs,
         _ => return None,
@@ -375,6 +376,35 @@ fn pg_available_extensions(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for extension in EXTENSIONS {
         let version = text(extension.version);
         builder.push([text(extension.name), version.clone(), version, text(extension.comment)]);
+    }
+    builder.rows()
+}
+
+/// Of each extension there is one version, which is installed.
+fn pg_available_extension_versions(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = [
+        "name",
+        "version",
+        "installed",
+        "superuser",
+        "trusted",
+        "relocatable",
+        "schema",
+        "comment",
+    ];
+    let mut builder = RowBuilder::new("pg_available_extension_versions", &columns);
+    for extension in EXTENSIONS {
+        let is_preinstalled = extension.is_preinstalled();
+        builder.push([
+            text(extension.name),
+            text(extension.version),
+            flag(true),
+            flag(true),
+            flag(extension.name != "pg_stat_statements"),
+            flag(!is_preinstalled),
+            if is_preinstalled { text(PG_CATALOG) } else { Datum::Null },
+            text(extension.comment),
+        ]);
     }
     builder.rows()
 }

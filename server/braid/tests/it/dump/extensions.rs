@@ -28,8 +28,14 @@ const USED: [&str; 6] = ["btree_gist", "citext", "hstore", "pg_trgm", "pgcrypto"
 fn extensions_that_are_used_are_dumped() {
     let created = USED.map(|name| format!("CREATE EXTENSION {name};")).concat();
     for before in ["", &created] {
-        check(before);
+        check(before, "public");
     }
+}
+
+#[test]
+fn extensions_in_another_schema_are_dumped_there() {
+    let created = USED.map(|name| format!("CREATE EXTENSION {name} SCHEMA \"Ext\";")).concat();
+    check(&format!("CREATE SCHEMA \"Ext\"; {created}"), "\"Ext\"");
 }
 
 #[test]
@@ -47,7 +53,7 @@ fn a_database_without_any_dumps_none() {
     });
 }
 
-fn check(before: &str) {
+fn check(before: &str, schema: &str) {
     let Some(tools) = Tools::find() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -58,7 +64,7 @@ fn check(before: &str) {
         tools.sql(&from, &format!("{before}{SCHEMA}"));
         let first = tools.dump(&from);
         for name in USED {
-            let made = format!("CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA public;");
+            let made = format!("CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA {schema};");
             assert!(first.contains(&made), "{made} is not in\n{first}");
         }
         for target in Target::all() {

@@ -20,7 +20,7 @@ use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::owner::check_new_owner;
 use crate::table::descriptor::change_table;
 use crate::table::expr_text::expr_reads;
-use crate::table::exprs::{restate_expr, statistics_expr};
+use crate::table::exprs::{check_written, restate_expr, statistics_expr};
 
 /// Columns and expressions of an object, at most.
 const ITEMS_MAX: usize = 8;
@@ -155,7 +155,10 @@ fn items(cx: &DdlContext<'_>, table: &Arc<Table>, written: &[Expr]) -> Result<It
     for item in written {
         match column_name(table, item) {
             Some(name) => add_column(table, name, &mut items)?,
-            None => items.exprs.push(statistics_expr(cx, table, &item.to_string())?),
+            None => {
+                check_written(cx, Some(table), item, ("statistics expressions", None))?;
+                items.exprs.push(statistics_expr(cx, table, &item.to_string())?);
+            }
         }
     }
     let Items { columns, exprs } = &mut items;

@@ -55,7 +55,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
     replace(cx, create.or_replace, &mut routine)?;
     let is_checked = cx.exec.env.setting("check_function_bodies").as_deref() != Some("off");
     if is_checked || routine.standard.is_some() {
-        let uses = check_body(cx, &routine)?;
+        let uses = check_body(cx, &routine).map_err(|error| in_body(cx, &routine, error))?;
         routine.uses = if routine.standard.is_some() { uses } else { Vec::new() };
     }
     put(cx, routine)?;
@@ -188,6 +188,14 @@ fn same_result(old: &Routine, new: &Routine) -> bool {
 
 fn built_in() -> Error {
     Error::internal("a function that is built in cannot be created")
+}
+
+/// The error of a body at its place in the statement, if that is known.
+fn in_body(cx: &DdlContext<'_>, routine: &Routine, error: Error) -> Error {
+    match braid_sql::quoted_start(cx.text, &routine.body) {
+        Some(start) => error.moved(start),
+        None => error.without_position(),
+    }
 }
 
 /// What is wrong with a body is found before it runs. Else what it names.

@@ -28,30 +28,26 @@ pub(super) fn definition(message: impl Into<String>) -> Error {
     Error::new(SqlState::InvalidFunctionDefinition, message)
 }
 
-/// The options by kind; 42601 for one that is written twice.
+/// The options by kind, each of which the parser lets through once.
 pub(super) fn collect<'o>(
     cx: &DdlContext<'_>,
     written: &'o [RoutineOption],
 ) -> Result<Options<'o>> {
     let mut options = Options::default();
-    let mut is_twice = false;
     for option in written {
-        is_twice |= match option {
-            RoutineOption::Language(name) => options.language.replace(name).is_some(),
-            RoutineOption::Body(body) => options.body.replace(body).is_some(),
-            RoutineOption::Statements(body) => options.statements.replace(body).is_some(),
-            RoutineOption::Volatility(letter) => options.volatility.replace(*letter).is_some(),
-            RoutineOption::Strict(strict) => options.strict.replace(*strict).is_some(),
-            RoutineOption::Leakproof(leakproof) => options.leakproof.replace(*leakproof).is_some(),
-            RoutineOption::SecurityDefiner(definer) => {
-                options.security_definer.replace(*definer).is_some()
-            }
-            RoutineOption::Parallel(letter) => options.parallel.replace(*letter).is_some(),
-            RoutineOption::Estimate("COST", cost) => options.cost.replace(*cost).is_some(),
-            RoutineOption::Estimate(_, rows) => options.rows.replace(*rows).is_some(),
+        match option {
+            RoutineOption::Language(name) => options.language = Some(name),
+            RoutineOption::Body(body) => options.body = Some(body),
+            RoutineOption::Statements(body) => options.statements = Some(body),
+            RoutineOption::Volatility(letter) => options.volatility = Some(*letter),
+            RoutineOption::Strict(strict) => options.strict = Some(*strict),
+            RoutineOption::Leakproof(leakproof) => options.leakproof = Some(*leakproof),
+            RoutineOption::SecurityDefiner(definer) => options.security_definer = Some(*definer),
+            RoutineOption::Parallel(letter) => options.parallel = Some(*letter),
+            RoutineOption::Estimate("COST", cost) => options.cost = Some(*cost),
+            RoutineOption::Estimate(_, rows) => options.rows = Some(*rows),
             RoutineOption::Set(set) => {
                 options.settings.push((Some(shown_name(&set.name)), stored_value(set)));
-                false
             }
             RoutineOption::SetFromCurrent(name) => {
                 let value = cx.exec.env.setting(name).ok_or_else(|| {
@@ -59,15 +55,12 @@ pub(super) fn collect<'o>(
                     Error::new(SqlState::UndefinedObject, message)
                 })?;
                 options.settings.push((Some(shown_name(name)), Some(value)));
-                false
             }
             RoutineOption::Reset(Reset::Name(name)) => {
                 options.settings.push((Some(shown_name(name)), None));
-                false
             }
             RoutineOption::Reset(Reset::All) => {
                 options.settings.push((None, None));
-                false
             }
             RoutineOption::Support(name) => {
                 let message = format!("function {name}(internal) does not exist");
@@ -76,10 +69,7 @@ pub(super) fn collect<'o>(
             RoutineOption::Window => {
                 return Err(Error::unsupported("a window function of a user"));
             }
-        };
-    }
-    if is_twice {
-        return Err(Error::new(SqlState::SyntaxError, "conflicting or redundant options"));
+        }
     }
     Ok(options)
 }

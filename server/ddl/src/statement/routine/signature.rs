@@ -5,7 +5,7 @@ use braid_catalog::{
 };
 use braid_sql::ast::{
     CreateRoutine, DataType, ParameterMode as Mode, Returns, RoutineKind,
-    RoutineParameter as Written,
+    RoutineParameter as Written, Spanned,
 };
 use braid_sql::fold;
 use braid_types::sql_type::{AnyType, relation_of_row_type, row_name};
@@ -17,7 +17,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::parts;
 use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
-use crate::table::exprs::{bind_default_expr, stored_expr};
+use crate::table::exprs::{bind_default_expr, check_written, stored_expr};
 
 /// The type of a parameter or a result, without modifiers.
 pub(super) fn plain_type(cx: &DdlContext<'_>, data_type: &DataType) -> Result<SqlType> {
@@ -152,7 +152,10 @@ fn parameter(
         }
         Some((expr, _)) => {
             let column = Column::plain(1, "parameter", ty.clone());
-            let stored = bind_default_expr(cx, expr, &column)?;
+            check_written(cx, None, expr, ("DEFAULT expressions", None))?;
+            let stored = bind_default_expr(cx, expr, &column);
+            let start = braid_sql::offset_of(Spanned::span(expr));
+            let stored = stored.map_err(|error| error.position(start))?;
             let null = || StoredExpr::Written(format!("NULL::{}", ty.plain_name()));
             Some(stored.unwrap_or_else(null))
         }

@@ -29,7 +29,7 @@ use crate::statement::types::row_users::{
     check_no_member_of_itself, check_no_temporary_rows, refuse_keys, refuse_users,
 };
 use crate::table::columns::{
-    add_owned_sequence, check_column_type, collation_of, no_identity_type,
+    add_owned_sequence, check_column_type, collation_of, mismatch, no_identity_type,
 };
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, evaluator, restate_conditions};
@@ -197,7 +197,10 @@ fn refuse_special(table: &Table, place: usize, dropping: bool) -> Result<()> {
 
 fn set_default(cx: &DdlContext<'_>, table: &mut Table, place: usize, expr: &Expr) -> Result<()> {
     refuse_special(table, place, false)?;
-    table.columns[place].default = bind_default_expr(cx, expr, &table.columns[place])?;
+    let column = &table.columns[place];
+    let default = bind_default_expr(cx, expr, column);
+    let default = default.map_err(|error| mismatch(error, &column.name))?;
+    table.columns[place].default = default;
     Ok(())
 }
 

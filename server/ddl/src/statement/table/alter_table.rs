@@ -387,7 +387,8 @@ async fn add_constraint(
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            add_unique(cx, table, KeySpec { rules: *rules, ..spec }).await
+            let place = braid_sql::offset_of(constraint.span);
+            add_unique(cx, table, KeySpec { rules: *rules, place, ..spec }).await
         }
         TableConstraintKind::Exclude(written) => {
             let spec = exclusion_spec(cx, &table, constraint.name.as_ref(), written)?;

@@ -29,7 +29,7 @@ use crate::table::constraints::{
     add_check_constraint, add_key, add_table_constraint, set_families, set_family,
 };
 use crate::table::descriptor::new_table;
-use crate::table::exprs::{restate_expr, stored_expr};
+use crate::table::exprs::{CHECKS, check_written, restate_expr, stored_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::interleave_in_parent;
 use crate::table::key_spec::{KeySpec, WrittenIndex, index_spec};
@@ -38,7 +38,10 @@ use crate::table::rowid::add_rowid;
 pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {
     check_supported(create)?;
     warn_of_global(cx, create.global);
-    let (schema, name) = target_of(cx, &create.name, create.temporary)?;
+    let start = create.name.0.first().and_then(|part| part.as_ident());
+    let start = start.map_or(0, |ident| braid_sql::offset_of(ident.span));
+    let target = target_of(cx, &create.name, create.temporary);
+    let (schema, name) = target.map_err(|error| error.position(start))?;
     if create.unlogged && is_temporary(schema.id) {
         let message = "only temporary relations may be created in temporary schemas";
         return Err(Error::new(SqlState::InvalidTableDefinition, message));
@@ -138,7 +141,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     for (id, column) in &behind {
         if let Some((name, rules)) = &column.primary {
             if table.primary_key().is_some() {
-                return Err(multiple_primary_keys(&table.name));
+                return Err(multiple_primary_keys(&table.name).position(column.primary_place));
             }
             let spec = KeySpec::constraint(name.clone(), true, vec![column_name(table, *id)?]);
             add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
@@ -155,6 +158,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
         }
         for (name, expr) in &column.checks {
             let written_behind = column_name(table, *id)?;
+            check_written(cx, Some(table), &expr.expr, CHECKS)?;
             add_check_constraint(cx, table, name.clone(), expr, Some(&written_behind))?;
         }
     }
@@ -205,7 +209,10 @@ fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable)
 
 /// `LIKE source`: columns with NOT NULL, and what INCLUDING adds.
 fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLike) -> Result<()> {
-    let source = cx.table_or_materialized(&like.source)?;
+    let start = like.source.0.first().and_then(|part| part.as_ident());
+    let start = start.map_or(0, |ident| braid_sql::offset_of(ident.span));
+    let source = cx.table_or_materialized(&like.source);
+    let source = source.map_err(|error| error.position(start))?;
     let included = |what: &str| {
         let fits = |name: &str| name == what || name == "all";
         like.options.iter().rev().find(|(_, name)| fits(name)).is_some_and(|(on, _)| *on)

@@ -7,7 +7,7 @@ use braid_catalog::{
     TriggerEvent, TriggerState, TriggerTiming, built_in_trigger_function, is_temporary,
 };
 use braid_plan::{ConditionReads, NoStoredForm, identify_when};
-use braid_sql::ast::{self, CreateTrigger, TriggerChoice};
+use braid_sql::ast::{self, CreateTrigger, Spanned, TriggerChoice};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
@@ -231,22 +231,31 @@ fn condition(
         Some(_) => Error::unsupported("this WHEN condition of a trigger"),
         None => error,
     })?;
-    check_reads(table, create, &reads)?;
+    check_reads(table, create, &reads).map_err(|(error, row)| {
+        let start = braid_sql::offset_of(Spanned::span(when));
+        error.position(braid_sql::find_token(cx.text, start, u32::MAX, row))
+    })?;
     Ok(Some(stored))
 }
 
-/// 42P17 for a condition that reads a row which is not there.
-fn check_reads(table: &Table, create: &CreateTrigger, reads: &ConditionReads) -> Result<()> {
+/// 42P17 for a condition that reads a row which is not there, and the names of such rows.
+fn check_reads(
+    table: &Table,
+    create: &CreateTrigger,
+    reads: &ConditionReads,
+) -> Result<(), (Error, &'static [&'static str])> {
     let reads_rows = !reads.old.is_empty() || !reads.new.is_empty();
     if reads_rows && !create.for_each_row {
         let message = "statement trigger's WHEN condition cannot reference column values";
-        return Err(invalid(message));
+        return Err((invalid(message), &["old", "new"]));
     }
     if !reads.old.is_empty() && is_for(create, ast::TriggerEvent::Insert) {
-        return Err(invalid("INSERT trigger's WHEN condition cannot reference OLD values"));
+        let message = "INSERT trigger's WHEN condition cannot reference OLD values";
+        return Err((invalid(message), &["old"]));
     }
     if !reads.new.is_empty() && is_for(create, ast::TriggerEvent::Delete) {
-        return Err(invalid("DELETE trigger's WHEN condition cannot reference NEW values"));
+        let message = "DELETE trigger's WHEN condition cannot reference NEW values";
+        return Err((invalid(message), &["new"]));
     }
     if create.timing != ast::TriggerTiming::Before {
         return Ok(());
@@ -256,7 +265,7 @@ fn check_reads(table: &Table, create: &CreateTrigger, reads: &ConditionReads) ->
         Some(column) => {
             let message = "BEFORE trigger's WHEN condition cannot reference NEW generated columns";
             let detail = format!("Column \"{}\" is a generated column.", column.name);
-            Err(invalid(message).detail(detail))
+            Err((invalid(message).detail(detail), &["new"]))
         }
         None => Ok(()),
     }

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, ColumnId, Index, IndexNumber, Table};
-use braid_sql::ast::{ConflictTarget, Expr as Ast, IndexKey};
+use braid_sql::ast::{ConflictAction, ConflictTarget, Expr as Ast, IndexKey, OnConflict};
+use braid_sql::{find_token, next_token, offset_of};
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
@@ -14,22 +15,22 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::scope::columns::Scopes;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::stored::{index_exprs, target_row};
+use crate::collation_named;
 use crate::implies::implies;
 use crate::tree::expr::{Expr, Slot, conjuncts};
 use crate::tree::row_change::IndexPart;
 
-/// The unique indexes that a clause means; empty: all. `slots` are the row's columns.
+/// The indexes of constraints that a clause means; empty: all. `slots` are the row's columns.
 pub(crate) fn bind_arbiters(
     binder: &mut Binder<'_>,
-    target: &ConflictTarget,
+    clause: &OnConflict,
     table: &Arc<Table>,
     alias: Option<&str>,
     slots: &[Slot],
 ) -> Result<Vec<IndexNumber>> {
-    let (keys, predicate) = match target {
+    let (keys, predicate) = match &clause.target {
         ConflictTarget::Any => {
             refuse_deferrable(&table.indexes)?;
-            refuse_exclusion(&table.indexes)?;
             return Ok(Vec::new());
         }
         ConflictTarget::Constraint(ident) => {
@@ -38,12 +39,20 @@ pub(crate) fn bind_arbiters(
             let index = indexes.find(|index| index.constraint.is_some() && index.name == name);
             let index = index.ok_or_else(|| no_arbiter(table, &name))?;
             refuse_deferrable([index])?;
-            refuse_exclusion([index])?;
+            if index.exclusion.is_some() && matches!(clause.action, ConflictAction::Update { .. }) {
+                let message = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
+                return Err(Error::new(SqlState::WrongObjectType, message));
+            }
             return Ok(vec![index.number]);
         }
         ConflictTarget::Columns { keys, predicate } => (keys, predicate),
     };
-    let wanted = wanted_arbiters(binder, keys, predicate.as_ref(), table, alias, slots)?;
+    let word = find_token(binder.cx.text, offset_of(clause.span), u32::MAX, &["conflict"]);
+    let place = if word == 0 { 0 } else { next_token(binder.cx.text, word + 8) };
+    for key in keys {
+        check_key(binder, key).map_err(|error| error.position(place))?;
+    }
+    let wanted = wanted_arbiters(binder, (keys, place), predicate.as_ref(), table, alias, slots)?;
     let exprs = match wanted.given.is_some() || !wanted.computed.is_empty() {
         true => index_exprs(binder, table, slots)?,
         false => Vec::new(),
@@ -82,18 +91,24 @@ fn refuse_deferrable<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result
     Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message))
 }
 
-/// 0A000 if one of these indexes is an exclusion constraint.
-fn refuse_exclusion<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result<()> {
-    match indexes.into_iter().any(|index| index.exclusion.is_some()) {
-        true => Err(Error::unsupported("ON CONFLICT with an exclusion constraint")),
-        false => Ok(()),
-    }
+/// 42P10 for an order, 42704 for a collation that does not exist.
+fn check_key(binder: &Binder<'_>, key: &IndexKey) -> Result<()> {
+    let refused = if key.descending {
+        "ASC/DESC is not allowed in ON CONFLICT clause"
+    } else if key.nulls_first.is_some() {
+        "NULLS FIRST/LAST is not allowed in ON CONFLICT clause"
+    } else {
+        let (catalog, path) = (binder.cx.catalog, binder.cx.path);
+        let collation = key.collation.as_ref();
+        return collation.map_or(Ok(()), |name| collation_named(catalog, path, name).map(drop));
+    };
+    Err(Error::new(SqlState::InvalidColumnReference, refused))
 }
 
 /// What the columns, expressions and condition of a clause mean.
 fn wanted_arbiters(
     binder: &mut Binder<'_>,
-    keys: &[IndexKey],
+    (keys, place): (&[IndexKey], u32),
     predicate: Option<&Ast>,
     table: &Table,
     alias: Option<&str>,
@@ -107,11 +122,11 @@ fn wanted_arbiters(
             continue;
         };
         let name = braid_sql::fold(ident);
-        let place = table.column_by_name(&name).ok_or_else(|| {
+        let column = table.column_by_name(&name).ok_or_else(|| {
             Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist"))
-                .position(braid_sql::offset_of(ident.span))
+                .position(place)
         })?;
-        columns.push(table.columns[place].id);
+        columns.push(table.columns[column].id);
     }
     columns.sort_unstable();
     columns.dedup();

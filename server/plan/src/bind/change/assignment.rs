@@ -83,18 +83,21 @@ fn bind_assignment(
             Ok(vec![assigned(binder, table, target, ast, scopes)?])
         }
         (AssignmentTarget::Columns(targets), AssignmentValue::Row(items)) => {
+            let place = source_place(binder, targets);
+            if let ([item], true) = (&items[..], is_parenthesis(binder, place)) {
+                return Err(no_row(start_of(item)));
+            }
             if targets.len() != items.len() {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "number of columns does not match number of values",
-                ));
+                let message = "number of columns does not match number of values";
+                return Err(Error::new(SqlState::SyntaxError, message).position(place));
             }
             let pairs = targets.iter().zip(items);
             pairs.map(|(target, ast)| assigned(binder, table, target, ast, scopes)).collect()
         }
         (AssignmentTarget::Columns(targets), AssignmentValue::Expr(Ast::Subquery(query))) => {
             let mut cx = ExprCx::plain(scopes, "UPDATE");
-            let record = bind_row_subquery(binder, query, targets.len(), &mut cx)?;
+            let record = bind_row_subquery(binder, query, targets.len(), &mut cx);
+            let record = record.map_err(|error| error.position(source_place(binder, targets)))?;
             let braid_types::SqlType::Record(fields) = record.ty() else {
                 return Err(Error::internal("a row subquery that is no record"));
             };
@@ -111,11 +114,31 @@ fn bind_assignment(
         (AssignmentTarget::Columns(targets), AssignmentValue::Expr(ast)) if targets.len() == 1 => {
             Ok(vec![assigned(binder, table, &targets[0], ast, scopes)?])
         }
-        _ => Err(Error::new(
-            SqlState::FeatureNotSupported,
-            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
-        )),
+        (AssignmentTarget::Columns(targets), _) => Err(no_row(source_place(binder, targets))),
+        (AssignmentTarget::Column(target), _) => Err(no_row(offset_of(target.name.span))),
     }
+}
+
+/// 0A000 for a source of several columns that is neither a row nor a query.
+fn no_row(place: u32) -> Error {
+    let message =
+        "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+    Error::new(SqlState::FeatureNotSupported, message).position(place)
+}
+
+/// Where the source of several columns stands, behind `(a, b) =`.
+fn source_place(binder: &Binder<'_>, targets: &[TargetColumn]) -> u32 {
+    let last = targets.last().map_or(0, |target| offset_of(target.name.span));
+    let text = binder.cx.text;
+    match braid_sql::find_token(text, last, u32::MAX, &["="]) {
+        0 => 0,
+        sign => braid_sql::next_token(text, sign + 1),
+    }
+}
+
+/// Whether the text has a parenthesis at this place, and not the word ROW.
+fn is_parenthesis(binder: &Binder<'_>, place: u32) -> bool {
+    place > 0 && binder.cx.text.chars().nth(place as usize - 1) == Some('(')
 }
 
 fn assigned(
@@ -177,9 +200,14 @@ pub(crate) fn refuse_default_part(target: &TargetColumn) -> Result<()> {
 
 /// Points at the beginning of an assigned value that is of a wrong type.
 pub(crate) fn at_start(error: Error, ast: &Ast) -> Error {
+    if_wrong_type(error, start_of(ast))
+}
+
+/// Gives the error of a value that is of a wrong type this place.
+pub(crate) fn if_wrong_type(error: Error, place: u32) -> Error {
     let is_of_wrong_type =
         error.cause::<NotAssignable>().is_some() || error.cause::<WrongPart>().is_some();
-    if is_of_wrong_type { error.position(start_of(ast)) } else { error }
+    if is_of_wrong_type { error.position(place) } else { error }
 }
 
 fn target_column(table: &Table, ident: &Ident) -> Result<usize> {

@@ -12,7 +12,7 @@ use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState};
 
 use super::arbiters::bind_arbiters;
-use super::assignment::{at_start, refuse_default_part};
+use super::assignment::{at_start, if_wrong_type, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
 use super::shown::{bind_set, past_computed, refuse_computed, too_many_values};
 use super::target::{bind_returning, settle};
@@ -32,7 +32,7 @@ use crate::bind::query::ordered::bind_query;
 use crate::bind::query::output::set_nodes;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
-use crate::bind::scope::places::{bind_condition, start_of};
+use crate::bind::scope::places::{ColumnPlaces, bind_condition, start_of};
 use crate::bind::scope::untyped::Untyped;
 use crate::bind::stored::{assign_to, bind_generated, default_of, index_exprs, refuse_generated};
 use crate::context::{OutputColumn, StatementKind};
@@ -401,15 +401,17 @@ fn insert_query(
     binder.untyped = Untyped::default();
     let bound = bound?;
     let width = bound.columns.len();
-    check_width(&insert.columns, targets.len(), width, 0)?;
+    let places = ColumnPlaces::of(&query.body);
+    check_width(&insert.columns, targets.len(), width, places.at(targets.len()))?;
     let mut given = Vec::with_capacity(width);
-    for (e, target) in bound.exprs().into_iter().zip(&targets) {
+    for (number, (e, target)) in bound.exprs().into_iter().zip(&targets).enumerate() {
         let column = &table.columns[target.place];
         check_overriding(insert.overriding, table, target.place)?;
         given.push(if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
             default_of(binder, column)?
         } else {
-            target_value(binder, e, table, target)?
+            let value = target_value(binder, e, table, target);
+            value.map_err(|error| if_wrong_type(error, places.at(number)))?
         });
     }
     let values = full_row(binder, table, targets, given)?;
@@ -465,7 +467,7 @@ fn bind_on_conflict(
     (existing_slots, row_slots): (&[Slot], &[Slot]),
 ) -> Result<OnConflict> {
     let table = &target.shown;
-    let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
+    let indexes = bind_arbiters(binder, clause, table, alias, existing_slots)?;
     if !matches!(clause.target, ConflictTarget::Any) {
         // The answer would reveal which keys exist.
         binder.reads_target.set(true);
@@ -479,7 +481,8 @@ fn bind_on_conflict(
             SqlState::SyntaxError,
             "ON CONFLICT DO UPDATE requires inference specification or constraint name",
         )
-        .hint("For example, ON CONFLICT (column_name)."));
+        .hint("For example, ON CONFLICT (column_name).")
+        .position(offset_of(clause.span)));
     }
     let mut scope = target.row(binder, alias, existing_slots)?;
     let mut excluded = target.row(binder, Some("excluded"), row_slots)?;

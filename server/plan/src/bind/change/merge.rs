@@ -135,8 +135,9 @@ fn merge_of(
     let from = std::slice::from_ref(&merge.source);
     let (source, source_scope) = bind_from(binder, from, None)?;
     scope.merge(source_scope.clone())?;
-    let on =
-        guarding(binder, &shown, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
+    let on = guarding(binder, &shown, &slots, |this| {
+        condition(this, &merge.on, &scope, ("JOIN/ON", "JOIN/ON"))
+    })?;
     let is_outer = clauses.iter().any(|when| !when.matched);
     let kind = if is_outer { JoinKind::Left } else { JoinKind::Inner };
     let mut input = join_node(kind, source, target, vec![on.clone()]);
@@ -240,7 +241,9 @@ fn insert_unmatched<'a>(
         return Err(Error::unsupported(what));
     }
     scope.merge(source_scope.clone())?;
-    let on = guarding(binder, root, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
+    let on = guarding(binder, root, &slots, |this| {
+        condition(this, &merge.on, &scope, ("JOIN/ON", "JOIN/ON"))
+    })?;
     let join = Join::new(JoinKind::Anti, (source, target), vec![on]);
     let mut predicates = Vec::new();
     let mut values = None;
@@ -292,10 +295,10 @@ fn condition(
     binder: &mut Binder<'_>,
     ast: &Ast,
     scope: &Scope,
-    clause: &'static str,
+    (clause, word): (&'static str, &str),
 ) -> Result<Expr> {
     let scopes = Scopes { scope, parent: None };
-    bind_condition(binder, ast, &mut ExprCx::plain(scopes, clause), clause)
+    bind_condition(binder, ast, &mut ExprCx::plain(scopes, clause), word)
 }
 
 /// The triggers that the clauses may fire.
@@ -345,7 +348,7 @@ fn bind_when(
     scope: &Scope,
 ) -> Result<When> {
     let condition = match &when.condition {
-        Some(ast) => Some(condition(binder, ast, scope, "MERGE WHEN AND")?),
+        Some(ast) => Some(condition(binder, ast, scope, ("MERGE WHEN AND", "WHEN"))?),
         None => None,
     };
     let action = match &when.action {

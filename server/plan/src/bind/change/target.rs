@@ -43,7 +43,12 @@ pub(crate) fn target_table(
         Relation::Composite(found) => Err(is_composite(&found.name)),
         other => Err(Error::new(
             SqlState::WrongObjectType,
-            format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
+            match other {
+                Relation::Sequence(sequence) => {
+                    format!("cannot change sequence \"{}\"", sequence.name)
+                }
+                other => format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
+            },
         )),
     }
 }

@@ -15,12 +15,14 @@ use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
 use crate::bind::from::privileges::guarding;
 use crate::bind::partitions::changes::{bind_for_each, moves_of};
+use crate::bind::partitions::routes::bind_destination;
 use crate::bind::query::lock::{lock_rows, slots_of};
+use crate::bind::scope::columns::Scope;
 use crate::bind::stored::{bind_generated, index_exprs};
-use crate::context::StatementKind;
+use crate::context::{OutputColumn, StatementKind};
 use crate::rules::walk;
-use crate::tree::expr::Slot;
-use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Destination, IndexPart, LockRows, Node, Recheck, Update};
 
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
     refuse_current_of(update.current_of.as_ref())?;
@@ -57,12 +59,8 @@ fn update_of(
     let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
     target.check_columns(binder, "UPDATE", &places)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    // RETURNING sees the new row, and FROM's columns as they were.
-    let mut after = target.row(binder, alias.as_deref(), &row_slots)?;
-    after.merge(from_scope)?;
-    let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
-        bind_returning(this, &update.returning, &after)
-    })?;
+    let returned = bind_returned(binder, update, target, &row_slots, from_scope)?;
+    let Returned { columns, returning, destination } = returned;
     let reads = binder.reads_target.replace(read_before);
     let mut checks = target.checks(binder, &row_slots)?;
     if let Some(secured) = &secured {
@@ -85,6 +83,7 @@ fn update_of(
         triggers,
         instead: target.instead,
         moves,
+        destination,
         table,
         input: Node::one_row(),
         assignments,
@@ -103,6 +102,40 @@ fn update_of(
         returning_nothing: matches!(update.returning, Returning::Nothing),
     };
     Ok((bound, reads))
+}
+
+/// RETURNING of an UPDATE.
+struct Returned {
+    columns: Vec<OutputColumn>,
+    returning: Vec<(Slot, Expr)>,
+    /// Where rows go, if RETURNING asks for it.
+    destination: Option<Box<Destination>>,
+}
+
+/// RETURNING sees the new row where it goes, and FROM's columns as they were.
+fn bind_returned(
+    binder: &mut Binder<'_>,
+    update: &AstUpdate,
+    target: &ChangeTarget,
+    row_slots: &[Slot],
+    from_scope: Scope,
+) -> Result<Returned> {
+    let alias = update.alias.as_ref().map(braid_sql::fold);
+    let mut after = target.row(binder, alias.as_deref(), row_slots)?;
+    let oid = target.through.as_ref().map(|root| (root, binder.slot()));
+    after.sources.iter_mut().for_each(|source| source.oid = oid.map(|(_, slot)| slot));
+    after.merge(from_scope)?;
+    let (columns, returning) = guarding(binder, &target.shown, row_slots, |this| {
+        bind_returning(this, &update.returning, &after)
+    })?;
+    let read = slots_of(returning.iter().map(|(_, e)| e));
+    let destination = match oid.filter(|(_, slot)| read.contains(slot)) {
+        Some((root, slot)) => {
+            Some(Box::new(bind_destination(binder, root, (&target.table, row_slots), slot)?))
+        }
+        None => None,
+    };
+    Ok(Returned { columns, returning, destination })
 }
 
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so

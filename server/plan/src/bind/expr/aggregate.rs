@@ -8,8 +8,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{check_equality, coerce_argument, coerce_bool, compare_exprs, unify};
-use super::scalar::bind_expr;
+use super::operators::{check_equality, coerce_argument, compare_exprs, unify};
 use crate::aggregate::AggregateKind;
 use crate::bind::Binder;
 use crate::bind::routine::{find_aggregate, name_parts, names_function, undefined};
@@ -17,7 +16,7 @@ use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::{
     AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, OuterQuery, misplaced,
 };
-use crate::bind::scope::places::start_of;
+use crate::bind::scope::places::{bind_condition, start_of};
 use crate::rules::walk;
 use crate::tree::expr::{CaseExpr, CompareOp, Expr, Slot};
 use crate::tree::node::{AggregateCall, SortKey};
@@ -204,8 +203,8 @@ fn check_distinct(arguments: &Arguments<'_>, args: &[Expr], order: &[SortKey]) -
     if !arguments.distinct {
         return Ok(());
     }
-    for arg in args {
-        check_equality(&arg.ty())?;
+    for (arg, ast) in args.iter().zip(&arguments.list) {
+        check_equality(&arg.ty()).map_err(|error| error.position(start_of(ast)))?;
     }
     // Two subqueries that are written alike are the same.
     let is_arg = |(key, written): (&SortKey, &&OrderByExpr)| {
@@ -228,8 +227,7 @@ fn bind_filter(
     cx: &ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
     let Some(ast) = &function.filter else { return Ok(None) };
-    let e = bind_expr(binder, ast, &mut ExprCx::plain(cx.scopes, "FILTER"))?;
-    coerce_bool(binder, e, "FILTER").map(Some)
+    bind_condition(binder, ast, &mut ExprCx::plain(cx.scopes, "FILTER"), "FILTER").map(Some)
 }
 
 /// A call of a hypothetical-set aggregate: it is told of each row whether that is before the

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Domain, Id, SearchPath};
+use braid_catalog::{Catalog, Domain, Id, SearchPath, is_extension_type, is_virtual_schema};
 use braid_sql::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Interval,
     IntervalFields, ObjectName, TimezoneInfo,
@@ -106,8 +106,11 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
         D::Real | D::Float4 => SqlType::Float4,
         D::Float8 | D::Float64 | D::DoublePrecision | D::Double(_) => SqlType::Float8,
         D::Float(ExactNumberInfo::Precision(p)) if (1..=24).contains(p) => SqlType::Float4,
-        D::Float(ExactNumberInfo::Precision(p)) if *p == 0 || *p > 53 => {
-            return Err(invalid("precision for type float must be between 1 and 53 bits"));
+        D::Float(ExactNumberInfo::Precision(0)) => {
+            return Err(invalid("precision for type float must be at least 1 bit"));
+        }
+        D::Float(ExactNumberInfo::Precision(54..)) => {
+            return Err(invalid("precision for type float must be less than 54 bits"));
         }
         D::Float(_) => SqlType::Float8,
         D::Numeric(info) | D::Decimal(info) | D::Dec(info) => numeric(info)?,
@@ -144,14 +147,14 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element)
-            | ArrayElemTypeDef::Qualified(element, _) => match type_of(element, names)? {
+            | ArrayElemTypeDef::Qualified(element, _) => match element_type(element, names)? {
                 // PostgreSQL's int[][] is the same type as int[].
                 SqlType::Array(inner) => SqlType::Array(inner),
                 element => SqlType::Array(Box::new(element)),
             },
             ArrayElemTypeDef::None => return Err(Error::unsupported("an array without a type")),
         },
-        D::Custom(name, modifiers) => custom(name, modifiers, names)?,
+        D::Custom(name, modifiers) => custom((name, ""), modifiers, names)?,
         other => {
             let name = other.to_string().to_lowercase();
             return Err(Error::new(
@@ -160,6 +163,14 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             ));
         }
     })
+}
+
+/// The type of an array's elements. Messages show the array.
+fn element_type(element: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType> {
+    match element {
+        DataType::Custom(name, modifiers) => custom((name, "[]"), modifiers, names),
+        other => type_of(other, names),
+    }
 }
 
 /// The domain that a type's name means, or what stands for its arrays; `None` for every other type.
@@ -325,7 +336,7 @@ fn numeric(info: &ExactNumberInfo) -> Result<SqlType> {
 }
 
 fn custom(
-    name: &ObjectName,
+    (name, brackets): (&ObjectName, &str),
     modifiers: &[String],
     names: Option<TypeNames<'_>>,
 ) -> Result<SqlType> {
@@ -344,8 +355,10 @@ fn custom(
     if is_own && let Some(ty) = own(names)? {
         return Ok(ty);
     }
-    let schema_known =
-        parts.len() < 2 || matches!(parts[parts.len() - 2].as_str(), "pg_catalog" | "public");
+    let schema_known = match &parts[..] {
+        [.., schema, _] => is_schema_of(schema, &last, names),
+        _ => true,
+    };
     let ty = match last.as_str() {
         "char" if quoted || parts.len() > 1 => Some(SqlType::InternalChar),
         "bpchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
@@ -374,22 +387,59 @@ fn custom(
         name => SqlType::from_name(name),
     };
     match ty {
-        Some(ty) if schema_known && !last.contains(char::is_uppercase) => return Ok(ty),
+        Some(ty) if schema_known && !last.contains(char::is_uppercase) => {
+            return check_modifiers(modifiers, &ty, name);
+        }
         _ => {}
     }
     match own(names)? {
-        Some(ty) => Ok(ty),
+        Some(ty) => check_modifiers(modifiers, &ty, name),
         None if last == "xml" && schema_known => {
             Err(Error::unsupported(format_args!("type {last}"))
                 .hint("Use text instead.")
                 .position(crate::bind::scope::places::first_part(name)))
         }
-        None => Err(Error::new(
-            SqlState::UndefinedObject,
-            format!("type \"{}\" does not exist", parts.join(".")),
-        )
-        .position(crate::bind::scope::places::first_part(name))),
+        None => Err(undefined_type(&parts, brackets, names)
+            .position(crate::bind::scope::places::first_part(name))),
     }
+}
+
+/// Whether a built-in type may be written with this schema: that of its extension, too.
+fn is_schema_of(schema: &str, name: &str, names: Option<TypeNames<'_>>) -> bool {
+    let in_extension =
+        |names: TypeNames<'_>| is_extension_type(names.catalog, names.path.database, schema, name);
+    matches!(schema, "pg_catalog" | "public") || names.is_some_and(in_extension)
+}
+
+/// 42704: there is no type of that name; 3F000 if it is not even that of a schema.
+fn undefined_type(parts: &[String], brackets: &str, names: Option<TypeNames<'_>>) -> Error {
+    if let (Some(names), [.., schema, _]) = (names, parts)
+        && !is_virtual_schema(schema)
+        && names.catalog.names().schema(names.path.database, schema).is_none()
+    {
+        let message = format!("schema \"{schema}\" does not exist");
+        return Error::new(SqlState::InvalidSchemaName, message);
+    }
+    let message = format!("type \"{}{brackets}\" does not exist", parts.join("."));
+    Error::new(SqlState::UndefinedObject, message)
+}
+
+/// 42601 for a modifier of a type that has none.
+fn check_modifiers(modifiers: &[String], ty: &SqlType, name: &ObjectName) -> Result<SqlType> {
+    let has_modifiers = match ty {
+        SqlType::Char(_) | SqlType::Varchar(_) | SqlType::Bit(_) | SqlType::Varbit(_) => true,
+        SqlType::Time | SqlType::Timetz | SqlType::Timestamp | SqlType::Timestamptz => true,
+        SqlType::Numeric(_) | SqlType::Interval => true,
+        _ => modifiers.is_empty(),
+    };
+    if has_modifiers {
+        return Ok(ty.clone());
+    }
+    let shown = name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold);
+    let shown = shown.unwrap_or_default();
+    let message = format!("type modifier is not allowed for type \"{shown}\"");
+    Err(Error::new(SqlState::SyntaxError, message)
+        .position(crate::bind::scope::places::first_part(name)))
 }
 
 /// The type that a parameter or a literal takes beside an operand of this type. VARCHAR has no

@@ -3,16 +3,15 @@
 
 use braid_builtins::ResolvedSet;
 use braid_catalog::{is_extension_function, is_virtual_schema};
-use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
+use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr, Span, Spanned};
 use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::aggregate::{aggregate_function, bind_grouping};
 use super::arguments::{Arguments, arguments, bind_arguments, bind_row_items, place_arguments};
 use super::common_type::compared_as;
-use super::operators::{
-    call_resolved, check_order, coerce, coerce_argument, compare_exprs, once, unify,
-};
+use super::modified::unify_at;
+use super::operators::{call_resolved, check_order, coerce, coerce_argument, compare_exprs, once};
 use super::scalar::{bind_expr, bind_row, call_function};
 use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
@@ -21,6 +20,7 @@ use crate::bind::domain::{check_filled, typeof_domain};
 use crate::bind::refusals::NoStoredForm;
 use crate::bind::routine::bind_routine;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
+use crate::bind::scope::places::start_of;
 use crate::context::PlanContext;
 use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
 use crate::tree::node::{FunctionCall, SortKey};
@@ -67,16 +67,12 @@ pub(crate) fn bind_function(
             format!("window function {name} requires an OVER clause"),
         ));
     }
-    if function.filter.is_some() || arguments.distinct || !arguments.order.is_empty() {
-        let message = format!(
-            "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
-        );
-        return Err(Error::new(SqlState::WrongObjectType, message));
-    }
+    refuse_clauses(&name, function, &arguments)?;
     let args = bind_arguments(binder, &arguments.list, cx)?;
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
-        return bind_set_function(binder, resolved, args, cx);
+        let span = function.name.span();
+        return bind_set_function(binder, (resolved, span), args, cx);
     }
     if let ("pg_collation_for", [Expr::Const(_, SqlType::Unknown)]) = (name.as_str(), &args[..]) {
         return Ok(Expr::null(SqlType::Text));
@@ -93,6 +89,21 @@ pub(crate) fn bind_function(
     let base = args.first().cloned();
     let value = scalar_call(binder, &name, args, types)?;
     check_filled(binder, (&name, base.as_ref()), &cx.scopes, value)
+}
+
+/// 42809 for clauses that only calls of aggregates have.
+fn refuse_clauses(name: &str, function: &Function, arguments: &Arguments<'_>) -> Result<()> {
+    let written = [
+        (arguments.distinct, "DISTINCT"),
+        (!function.within_group.is_empty(), "WITHIN GROUP"),
+        (!arguments.order.is_empty(), "ORDER BY"),
+        (function.filter.is_some(), "FILTER"),
+    ];
+    let Some((_, what)) = written.into_iter().find(|(is_written, _)| *is_written) else {
+        return Ok(());
+    };
+    let message = format!("{what} specified, but {name} is not an aggregate function");
+    Err(Error::new(SqlState::WrongObjectType, message))
 }
 
 /// A call whose last argument is written `VARIADIC a`.
@@ -172,18 +183,19 @@ fn construct_array(
     arguments: &Arguments<'_>,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Option<Expr>> {
+    let places: Vec<u32> = arguments.list.iter().map(|ast| start_of(ast)).collect();
     Ok(Some(match name {
         "coalesce" => {
             let sets = cx.sets();
             let args = bind_arguments(binder, &arguments.list, cx)?;
-            cx.refuse_sets(sets, "COALESCE")?;
-            let (args, _) = unify(binder, args, "COALESCE")?;
+            refuse_sets(binder, cx, sets, "COALESCE")?;
+            let (args, _) = unify_at(binder, (args, &places), "COALESCE")?;
             Expr::Coalesce(args)
         }
         "greatest" | "least" => {
             let args = bind_arguments(binder, &arguments.list, cx)?;
             let what = if name == "greatest" { "GREATEST" } else { "LEAST" };
-            let (args, common) = unify(binder, args, what)?;
+            let (args, common) = unify_at(binder, (args, &places), what)?;
             if check_order(&common).is_err() {
                 let name = common.plain_name();
                 let message = format!("could not identify a comparison function for type {name}");
@@ -233,7 +245,7 @@ pub(crate) fn keyword_value(binder: &mut Binder<'_>, name: &str) -> Result<Optio
 /// A set-returning function in a select list.
 fn bind_set_function(
     binder: &mut Binder<'_>,
-    resolved: ResolvedSet,
+    (resolved, span): (ResolvedSet, Span),
     args: Vec<Expr>,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
@@ -257,6 +269,7 @@ fn bind_set_function(
     if let Some(known) = known {
         call.columns.clone_from(&known.columns);
     }
+    call.columns.iter().for_each(|(slot, _)| binder.places.note_column(*slot, span));
     let expr = match call.columns.as_slice() {
         [(slot, ty)] => Expr::Column(*slot, ty.clone()),
         columns => {
@@ -294,6 +307,19 @@ pub(crate) fn set_call(
     })
 }
 
+/// 0A000 at the first of the set-returning functions that have come since there were `before`.
+pub(crate) fn refuse_sets(
+    binder: &Binder<'_>,
+    cx: &ExprCx<'_, '_>,
+    before: usize,
+    what: &str,
+) -> Result<()> {
+    let sets = cx.collector.as_ref().and_then(|collector| collector.sets.get(before));
+    let slot = sets.and_then(|set| set.columns.first()).map(|(slot, _)| *slot);
+    let place = slot.map_or(0, |slot| binder.places.column_place(slot, 0));
+    cx.refuse_sets(before, what).map_err(|error| error.position(place))
+}
+
 /// Sort keys of an aggregate or window: no ordinals, no aliases.
 pub(crate) fn bind_sort_keys(
     binder: &mut Binder<'_>,
@@ -308,7 +334,7 @@ pub(crate) fn bind_sort_keys(
                 SqlType::Unknown => coerce(binder, expr, &SqlType::Text, CastContext::Implicit)?,
                 _ => expr,
             };
-            check_order(&expr.ty())?;
+            check_order(&expr.ty()).map_err(|error| error.position(start_of(&key.expr)))?;
             sort_key(expr, key)
         })
         .collect()

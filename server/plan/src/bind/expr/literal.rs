@@ -19,8 +19,11 @@ pub(crate) fn bind_value(binder: &mut Binder<'_>, value: &ValueWithSpan) -> Resu
         Value::Boolean(value) => Expr::bool(*value),
         Value::Null => Expr::null(SqlType::Unknown),
         Value::Placeholder(name) => bind_placeholder(binder, name)?,
-        Value::SingleQuotedByteStringLiteral(digits) => bit_string(digits)?,
-        Value::HexStringLiteral(digits) => bit_string(&format!("x{digits}"))?,
+        Value::SingleQuotedByteStringLiteral(digits) => {
+            bit_string(digits).map_err(|error| binder.places.at(error, value.span))?
+        }
+        Value::HexStringLiteral(digits) => bit_string(&format!("x{digits}"))
+            .map_err(|error| binder.places.at(error, value.span))?,
         other => match string_of(other) {
             Some(text) => {
                 binder.places.note_literal(text, value.span);

@@ -4,8 +4,9 @@ use braid_sql::ast::{DataType, Interval};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
+use super::common_type::common_type;
 use super::data_type::{domain_of, interval_modifier, time_modifier_of};
-use super::operators::{call_operator, coerce};
+use super::operators::{call_operator, coerce, unify};
 use super::scalar::{bind_expr, call_function};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain;
@@ -60,6 +61,21 @@ pub(crate) fn coerce_modified(
     }
     let value = coerce(binder, value, to, context)?;
     call_function(binder, "braid_time_modifier", vec![value, number])
+}
+
+/// Several expressions with their common type. An error points at the first that does not fit, by
+/// the places of the expressions.
+pub(crate) fn unify_at(
+    binder: &mut Binder<'_>,
+    (exprs, places): (Vec<Expr>, &[u32]),
+    what: &str,
+) -> Result<(Vec<Expr>, SqlType)> {
+    let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
+    unify(binder, exprs, what).map_err(|error| {
+        let differs = |end: &usize| common_type(&types[..*end], what).is_err();
+        let wrong = (1..=types.len()).find(differs).and_then(|end| places.get(end - 1));
+        error.position(wrong.copied().unwrap_or(0))
+    })
 }
 
 /// An element of a jsonb by its key, or by its place in an array.

@@ -243,7 +243,7 @@ fn parse_literal(
     if matches!(to, SqlType::Text | SqlType::Unknown) {
         return Ok(Expr::Const(Datum::text(text), SqlType::Text));
     }
-    // What depends on the moment stays a cast of text, so that a plan can be kept.
+    // What depends on the moment stays a cast, so that a plan can be kept, but has to exist now.
     if braid_builtins::is_reg_cast(&SqlType::Text, to) {
         let cast = CastExpr {
             expr: Expr::Const(Datum::text(text), SqlType::Text),
@@ -251,6 +251,9 @@ fn parse_literal(
             to: to.clone(),
             explicit: true,
         };
+        if binder.places.literal_place(text) > 0 {
+            cast_datum(&Datum::text(text), &cast, binder.cx.env)?;
+        }
         return Ok(Expr::Cast(Box::new(cast)));
     }
     let env = binder.cx.env;
@@ -318,10 +321,8 @@ pub(crate) fn unify(
 ) -> Result<(Vec<Expr>, SqlType)> {
     let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
     let common = common_type(&types, what)?;
-    let exprs = exprs
-        .into_iter()
-        .map(|e| coerce(binder, e, &common, CastContext::Implicit))
-        .collect::<Result<Vec<_>>>()?;
+    let exprs = exprs.into_iter().map(|e| coerce(binder, e, &common, CastContext::Implicit));
+    let exprs = exprs.collect::<Result<Vec<_>>>()?;
     Ok((exprs, common))
 }
 

@@ -9,9 +9,9 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::bind_row_items;
-use super::function::{bind_function, keyword_value};
+use super::function::{bind_function, keyword_value, refuse_sets};
 use super::literal::bind_value;
-use super::modified::{bind_interval, cast_to};
+use super::modified::{bind_interval, cast_to, unify_at};
 use super::operators::{
     call_operator, call_prefix_operator, call_resolved, check_equality, coerce, coerce_bool,
     compare_exprs, in_set, once, record, unify, without_blanks,
@@ -29,7 +29,7 @@ use crate::bind::routine::{computed_field, may_compute_field};
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
-use crate::bind::scope::places::{bind_condition, placed, start_of};
+use crate::bind::scope::places::{bind_condition, placed, start_of, type_of_cast};
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
 use crate::bind::{Binder, mark, sql_type_of};
@@ -60,12 +60,12 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
         Ast::UnaryOp { op, expr } => bind_unary_op(binder, op, expr, cx),
         Ast::IsNull(e) => bind_is_null(binder, e, true, cx),
         Ast::IsNotNull(e) => bind_is_null(binder, e, false, cx),
-        Ast::IsTrue(e) => bind_is_bool(binder, e, Some(true), false, cx),
-        Ast::IsNotTrue(e) => bind_is_bool(binder, e, Some(true), true, cx),
-        Ast::IsFalse(e) => bind_is_bool(binder, e, Some(false), false, cx),
-        Ast::IsNotFalse(e) => bind_is_bool(binder, e, Some(false), true, cx),
-        Ast::IsUnknown(e) => bind_is_bool(binder, e, None, false, cx),
-        Ast::IsNotUnknown(e) => bind_is_bool(binder, e, None, true, cx),
+        Ast::IsTrue(e) => bind_is_bool(binder, e, (Some(true), false), "IS TRUE", cx),
+        Ast::IsNotTrue(e) => bind_is_bool(binder, e, (Some(true), true), "IS NOT TRUE", cx),
+        Ast::IsFalse(e) => bind_is_bool(binder, e, (Some(false), false), "IS FALSE", cx),
+        Ast::IsNotFalse(e) => bind_is_bool(binder, e, (Some(false), true), "IS NOT FALSE", cx),
+        Ast::IsUnknown(e) => bind_is_bool(binder, e, (None, false), "IS UNKNOWN", cx),
+        Ast::IsNotUnknown(e) => bind_is_bool(binder, e, (None, true), "IS NOT UNKNOWN", cx),
         Ast::IsDistinctFrom(a, b) => bind_is_distinct(binder, a, b, cx),
         Ast::IsNotDistinctFrom(a, b) => {
             Ok(Expr::Not(Box::new(bind_is_distinct(binder, a, b, cx)?)))
@@ -114,7 +114,7 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             bind_quantified(binder, left, compare_op, right, true, cx)
         }
         Ast::Cast { expr, data_type, .. } => {
-            let to = sql_type_of(data_type, binder.cx.types())?;
+            let to = type_of_cast(binder, ast, data_type)?;
             let expr = cast_operand(binder, expr, &to, cx)?;
             cast_to(binder, expr, &to, data_type)
         }
@@ -128,7 +128,7 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             let sets = cx.sets();
             let case =
                 bind_case(binder, operand.as_deref(), conditions, else_result.as_deref(), cx)?;
-            cx.refuse_sets(sets, "CASE")?;
+            refuse_sets(binder, cx, sets, "CASE")?;
             Ok(case)
         }
         Ast::Function(function) => bind_function(binder, function, cx),
@@ -167,6 +167,10 @@ fn bind_identifier(
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
     let name = braid_sql::fold(ident);
+    if braid_sql::is_default(ast) {
+        let message = "DEFAULT is not allowed in this context";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
     let mut scopes = Some(&cx.scopes).filter(|_| !binder.is_stored);
     while let Some(level) = scopes {
         if let Some(column) = level.scope.find(&name)? {
@@ -273,7 +277,7 @@ fn bind_binary_op(
         && a.len() == 2
         && b.len() == 2
     {
-        return call_on(binder, "overlaps", &[&a[0], &a[1], &b[0], &b[1]], cx);
+        return call_syntax_on(binder, "overlaps", &[&a[0], &a[1], &b[0], &b[1]], cx);
     }
     let left = bind_expr(binder, left, cx)?;
     let right = bind_expr(binder, right, cx)?;
@@ -360,12 +364,11 @@ pub(crate) fn bind_is_null(
 fn bind_is_bool(
     binder: &mut Binder<'_>,
     e: &Ast,
-    wanted: Option<bool>,
-    negated: bool,
+    (wanted, negated): (Option<bool>, bool),
+    what: &str,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    let e = bind_expr(binder, e, cx)?;
-    let e = coerce_bool(binder, e, "IS")?;
+    let e = bind_condition(binder, e, cx, what)?;
     Ok(negate_if(negated, Expr::IsBool(Box::new(e), wanted)))
 }
 
@@ -390,7 +393,14 @@ fn distinct(binder: &mut Binder<'_>, a: Expr, b: Expr) -> Result<Expr> {
         }
         others => others,
     };
-    let (pair, common) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let unified = unify(binder, vec![a.clone(), b.clone()], "IS DISTINCT FROM");
+    let (pair, common) = match unified {
+        Ok(pair) => pair,
+        // It is the negation of `=`, which does not exist.
+        Err(error) => {
+            return compare_exprs(binder, CompareOp::Eq, a, b).and_then(|_| Err(error));
+        }
+    };
     let has_equality = check_equality(&common).is_ok();
     let stripped = pair.into_iter().map(|e| without_blanks(binder, e));
     let mut pair = stripped.collect::<Result<Vec<_>>>()?;
@@ -492,7 +502,7 @@ fn bind_similar(
     if let Some(escape) = escape {
         args.push(bind_expr(binder, escape, cx)?);
     }
-    let pattern = call_function(binder, "similar_to_escape", args)?;
+    let pattern = call_syntax_function(binder, "similar_to_escape", args)?;
     call_operator(binder, if negated { "!~" } else { "~" }, value, pattern)
 }
 
@@ -523,7 +533,8 @@ fn bind_branches(
     for when in conditions {
         let condition = bind_expr(binder, &when.condition, cx)?;
         whens.push(match &operand {
-            Some(operand) => compare_exprs(binder, CompareOp::Eq, operand.clone(), condition)?,
+            Some(operand) => compare_exprs(binder, CompareOp::Eq, operand.clone(), condition)
+                .map_err(|error| error.position(when_place(binder, when)))?,
             None => coerce_bool(binder, condition, "CASE/WHEN")
                 .map_err(|error| error.position(start_of(&when.condition)))?,
         });
@@ -535,10 +546,17 @@ fn bind_branches(
     });
     // The ELSE decides first, as in PostgreSQL.
     results.rotate_right(1);
-    let (mut results, ty) = unify(binder, results, "CASE")?;
+    let mut places = vec![otherwise.map_or(0, start_of)];
+    places.extend(conditions.iter().map(|when| start_of(&when.result)));
+    let (mut results, ty) = unify_at(binder, (results, &places), "CASE")?;
     let otherwise = results.remove(0);
     let whens = whens.into_iter().zip(results).collect();
     Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise, ty })))
+}
+
+/// Where a branch of CASE begins.
+fn when_place(binder: &Binder<'_>, when: &CaseWhen) -> u32 {
+    braid_sql::last_token(binder.cx.text, start_of(&when.condition), "when")
 }
 
 fn bind_field_access(
@@ -586,17 +604,17 @@ fn bind_keyword_function(
             let field = field.to_string().trim_matches(['\'', '"']).to_lowercase();
             let value = bind_expr(binder, expr, cx)?;
             let field = Expr::Const(Datum::text(field), SqlType::Text);
-            call_function(binder, "extract", vec![field, value])
+            call_syntax_function(binder, "extract", vec![field, value])
         }
         Ast::AtTimeZone { timestamp, time_zone } => {
             let zone = bind_expr(binder, time_zone, cx)?;
             let value = bind_expr(binder, timestamp, cx)?;
-            call_function(binder, "timezone", vec![zone, value])
+            call_syntax_function(binder, "timezone", vec![zone, value])
         }
         Ast::Ceil { expr, .. } => call_on(binder, "ceil", &[expr], cx),
         Ast::Floor { expr, .. } => call_on(binder, "floor", &[expr], cx),
-        Ast::Position { expr, r#in } => call_on(binder, "position", &[r#in, expr], cx),
-        Ast::Substring { expr, substring_from, substring_for, .. } => {
+        Ast::Position { expr, r#in } => call_syntax_on(binder, "position", &[r#in, expr], cx),
+        Ast::Substring { expr, substring_from, substring_for, special, .. } => {
             let mut args = vec![bind_expr(binder, expr, cx)?];
             match (substring_from, substring_for) {
                 (None, Some(length)) => {
@@ -609,7 +627,10 @@ fn bind_keyword_function(
                     }
                 }
             }
-            call_function(binder, "substring", args)
+            match special {
+                true => call_function(binder, "substring", args),
+                false => call_syntax_function(binder, "substring", args),
+            }
         }
         Ast::Trim { trim_where, trim_what, expr, trim_characters } => {
             let name = match trim_where {
@@ -622,12 +643,12 @@ fn bind_keyword_function(
             for part in what.chain(trim_characters.iter().flatten()) {
                 args.push(bind_expr(binder, part, cx)?);
             }
-            call_function(binder, name, args)
+            call_syntax_function(binder, name, args)
         }
         Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
             let mut parts: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
             parts.extend(overlay_for.as_deref());
-            call_on(binder, "overlay", &parts, cx)
+            call_syntax_on(binder, "overlay", &parts, cx)
         }
         Ast::RLike { negated, expr, pattern, .. } => {
             let value = bind_expr(binder, expr, cx)?;
@@ -646,6 +667,24 @@ fn call_on(
 ) -> Result<Expr> {
     let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
     call_function(binder, name, args)
+}
+
+fn call_syntax_on(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: &[&Ast],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    call_syntax_function(binder, name, args)
+}
+
+/// Calls the function that a syntax of its own stands for.
+fn call_syntax_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Result<Expr> {
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let shown = format!("pg_catalog.{name}");
+    let resolved = braid_builtins::resolve_shown(name, &shown, &types)?;
+    call_resolved(binder, resolved, args)
 }
 
 /// Calls a function by name.

@@ -10,8 +10,8 @@ use braid_types::cast::{CastContext, NoCast};
 use braid_types::sql_type::RowType;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::modified::{coerce_modified, json_element, json_key, no_json_slices};
-use super::operators::{call_operator, coerce, unify};
+use super::modified::{coerce_modified, json_element, json_key, no_json_slices, unify_at};
+use super::operators::{call_operator, coerce};
 use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
@@ -99,8 +99,9 @@ pub(crate) fn bind_array(
         )
         .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
     }
+    let places: Vec<u32> = items.iter().map(start_of).collect();
     let items = bind_exprs(binder, items, cx)?;
-    let (items, element) = unify(binder, items, "ARRAY")?;
+    let (items, element) = unify_at(binder, (items, &places), "ARRAY")?;
     Ok(Expr::Array(items, element))
 }
 

@@ -13,13 +13,15 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::aggregate::{aggregate_call, check_star};
 use super::arguments::{Arguments, bind_arguments};
 use super::function::bind_sort_keys;
-use super::operators::{coerce, coerce_argument, coerce_bool};
+use super::operators::{check_equality, coerce, coerce_argument, coerce_bool};
 use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
+use crate::bind::query::ordered::coerce_to_count;
 use crate::bind::refusals::NotAllowedIn;
 use crate::bind::routine::find_aggregate;
 use crate::bind::scope::columns::Scopes;
 use crate::bind::scope::context::{Collector, ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
+use crate::bind::scope::places::start_of;
 use crate::bind::scope::windows::{BoundWindow, NamedWindows, SharedWindow};
 use crate::rules::walk;
 use crate::tree::expr::Expr;
@@ -30,19 +32,23 @@ struct WindowParts<'w> {
     partition: &'w [ast::Expr],
     order: &'w [OrderByExpr],
     frame: Option<&'w WindowFrame>,
+    /// Where it begins in the text.
+    place: u32,
 }
 
 /// Reads a WINDOW clause.
-pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindows> {
+pub fn named_windows(definitions: &[NamedWindowDefinition], text: &str) -> Result<NamedWindows> {
     let mut windows = NamedWindows::new();
     for NamedWindowDefinition(name, definition) in definitions {
         let spec = match definition {
             NamedWindowExpr::WindowSpec(spec) => match &spec.window_name {
                 None => Arc::new(spec.clone()),
                 Some(other) => {
-                    let base =
-                        windows.get(&braid_sql::fold(other)).ok_or_else(|| missing(other))?;
-                    refuse_copy(spec, other, base, true)?;
+                    let place = parenthesis_after(text, name);
+                    let base = windows
+                        .get(&braid_sql::fold(other))
+                        .ok_or_else(|| missing(other, place))?;
+                    refuse_copy(spec, other, base, true).map_err(|error| error.position(place))?;
                     let mut copied = spec.clone();
                     copied.window_name = None;
                     copied.partition_by.clone_from(&base.partition_by);
@@ -53,13 +59,15 @@ pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindo
                 }
             },
             NamedWindowExpr::NamedWindow(other) => {
-                windows.get(&braid_sql::fold(other)).cloned().ok_or_else(|| missing(other))?
+                let place = braid_sql::offset_of(other.span);
+                let found = windows.get(&braid_sql::fold(other)).cloned();
+                found.ok_or_else(|| missing(other, place))?
             }
         };
         let folded = braid_sql::fold(name);
         if windows.contains_key(&folded) {
             let message = format!("window \"{folded}\" is already defined");
-            let place = braid_sql::offset_of(name.span);
+            let place = parenthesis_after(text, name);
             return Err(Error::new(SqlState::WindowingError, message).position(place));
         }
         windows.insert(folded, spec);
@@ -93,9 +101,27 @@ fn refuse_copy(
     Err(if is_name_alone { error.hint("Omit the parentheses in this OVER clause.") } else { error })
 }
 
-fn missing(name: &ast::Ident) -> Error {
+/// Where the parenthesis of a named window opens: `name AS (…)`.
+fn parenthesis_after(text: &str, name: &ast::Ident) -> u32 {
+    let word = braid_sql::find_token(text, braid_sql::offset_of(name.span) + 1, u32::MAX, &["as"]);
+    if word == 0 { 0 } else { braid_sql::next_token(text, word + 2) }
+}
+
+/// Where the window of a call begins, behind OVER.
+fn window_place(binder: &Binder<'_>, function: &Function) -> u32 {
+    let text = binder.cx.text;
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    let after = name.map_or(0, |name| u32::try_from(name.span.end.column).unwrap_or(0));
+    match braid_sql::find_token(text, after, u32::MAX, &["over"]) {
+        0 => 0,
+        over => braid_sql::next_token(text, over + 4),
+    }
+}
+
+fn missing(name: &ast::Ident, place: u32) -> Error {
     let name = braid_sql::fold(name);
     Error::new(SqlState::UndefinedObject, format!("window \"{name}\" does not exist"))
+        .position(place)
 }
 
 /// 42803 or 42P20 where no window function may stand.
@@ -116,6 +142,22 @@ fn refuse_window(cx: &ExprCx<'_, '_>) -> Result<()> {
     }
 }
 
+/// 42809 for another function that is called with OVER, 42883 for one that does not exist.
+fn no_window_function(name: &str, types: &[SqlType]) -> Error {
+    if let Err(error) = braid_builtins::resolve_function(name, types)
+        && !matches!(braid_builtins::resolve_set_function(name, types), Ok(Some(_)))
+    {
+        return error;
+    }
+    let message =
+        format!("OVER specified, but {name} is not a window function nor an aggregate function");
+    Error::new(SqlState::WrongObjectType, message)
+}
+
+fn not_implemented(message: &str) -> Error {
+    Error::new(SqlState::FeatureNotSupported, message)
+}
+
 pub(crate) fn bind_window_function(
     binder: &mut Binder<'_>,
     name: &str,
@@ -125,18 +167,18 @@ pub(crate) fn bind_window_function(
 ) -> Result<Expr> {
     refuse_window(cx)?;
     if arguments.distinct {
-        return Err(Error::unsupported("DISTINCT for window functions"));
+        return Err(not_implemented("DISTINCT is not implemented for window functions"));
     }
     if !arguments.order.is_empty() {
-        return Err(Error::unsupported("aggregate ORDER BY for window functions"));
+        let message = "aggregate ORDER BY is not implemented for window functions";
+        return Err(not_implemented(message));
     }
-    let base = base_window(binder, function)?;
-    let spec = window_parts(function, base.as_deref())?;
+    let place = window_place(binder, function);
+    let base = base_window(binder, function, place)?;
+    let spec = window_parts(function, base.as_deref());
+    let spec = WindowParts { place, ..spec.map_err(|error| error.position(place))? };
     let args = bind_arguments(binder, &arguments.list, &mut cx.within(IN_WINDOW_CALL))?;
-    let partition = bind_exprs(binder, spec.partition, &mut cx.within(IN_WINDOW))?;
-    for e in &partition {
-        super::operators::check_equality(&e.ty())?;
-    }
+    let partition = bind_partition(binder, &spec, &mut cx.within(IN_WINDOW))?;
     let order: Vec<&OrderByExpr> = spec.order.iter().collect();
     let order = bind_sort_keys(binder, &order, &mut cx.within(IN_WINDOW))?;
     let filter = match &function.filter {
@@ -160,7 +202,7 @@ pub(crate) fn bind_window_function(
                 .collect::<Result<Vec<_>>>()?;
             if filter.is_some() {
                 let what = "FILTER is not implemented for non-aggregate window functions";
-                return Err(Error::new(SqlState::FeatureNotSupported, what));
+                return Err(not_implemented(what));
             }
             (WindowFunction::Named(window.kind), args, window.returns)
         } else if let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? {
@@ -168,13 +210,7 @@ pub(crate) fn bind_window_function(
             let call = aggregate_call(binder, resolved, args, false, None, Vec::new())?;
             (WindowFunction::Aggregate(call.aggregate, call.types), call.args, call.returns)
         } else {
-            return Err(Error::new(
-                SqlState::WrongObjectType,
-                format!(
-                    "OVER specified, but {name} is not a window function nor an aggregate \
-                     function"
-                ),
-            ));
+            return Err(no_window_function(name, &types));
         };
     let slot = binder.slot();
     let call = WindowCall { function, args, returns: returns.clone(), filter, frame };
@@ -182,6 +218,19 @@ pub(crate) fn bind_window_function(
         collector.windows.push(BoundWindow { slot, partition, order, call });
     }
     Ok(Expr::Column(slot, returns))
+}
+
+/// PARTITION BY; 42883 for values that cannot be compared.
+fn bind_partition(
+    binder: &mut Binder<'_>,
+    spec: &WindowParts<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Vec<Expr>> {
+    let partition = bind_exprs(binder, spec.partition, cx)?;
+    for (e, ast) in partition.iter().zip(spec.partition) {
+        check_equality(&e.ty()).map_err(|error| error.position(start_of(ast)))?;
+    }
+    Ok(partition)
 }
 
 /// Binds the windows of a WINDOW clause, also those that no call uses, for their faults and for
@@ -197,10 +246,10 @@ pub(crate) fn check_windows(
         let mut collector = Collector { allow_aggregates: true, ..Collector::default() };
         let mut cx = ExprCx { scopes, clause: IN_WINDOW, collector: Some(&mut collector) };
         let frame = window.window_frame.as_ref();
-        let spec = WindowParts { partition: &window.partition_by, order: &window.order_by, frame };
-        for e in bind_exprs(binder, spec.partition, &mut cx)? {
-            super::operators::check_equality(&e.ty())?;
-        }
+        let place = parenthesis_after(binder.cx.text, name);
+        let (partition, order) = (&window.partition_by, &window.order_by);
+        let spec = WindowParts { partition, order, frame, place };
+        bind_partition(binder, &spec, &mut cx)?;
         let order: Vec<&OrderByExpr> = spec.order.iter().collect();
         let order = bind_sort_keys(binder, &order, &mut cx)?;
         bind_frame(binder, &spec, &order, &mut cx)?;
@@ -209,13 +258,18 @@ pub(crate) fn check_windows(
 }
 
 /// The window of the WINDOW clause that a call names.
-fn base_window(binder: &Binder<'_>, function: &Function) -> Result<Option<SharedWindow>> {
+fn base_window(
+    binder: &Binder<'_>,
+    function: &Function,
+    place: u32,
+) -> Result<Option<SharedWindow>> {
     let name = match &function.over {
         Some(WindowType::NamedWindow(name)) => Some(name),
         Some(WindowType::WindowSpec(spec)) => spec.window_name.as_ref(),
         None => None,
     };
-    let find = |name| binder.windows.get(&braid_sql::fold(name)).ok_or_else(|| missing(name));
+    let windows = &binder.windows;
+    let find = |name| windows.get(&braid_sql::fold(name)).ok_or_else(|| missing(name, place));
     name.map(|name| find(name).cloned()).transpose()
 }
 
@@ -241,34 +295,74 @@ fn bind_frame(
     };
     if units == FrameUnits::Groups && order.is_empty() {
         let message = "GROUPS mode requires an ORDER BY clause";
-        return Err(Error::new(SqlState::WindowingError, message));
+        return Err(Error::new(SqlState::WindowingError, message).position(spec.place));
     }
     let parts = braid_sql::frame_parts(frame);
-    let start = bind_frame_bound(binder, parts.start, units, order, cx)?;
+    let (first, last) = frame_places(binder, spec.place, units);
+    let (start_end, last_end) = (&parts.start, parts.end.as_ref());
+    refuse_frame(start_end, last_end, (first, last))?;
+    let window = (order, spec.place);
+    let start = bind_frame_bound(binder, parts.start, units, window, cx)?;
     let end = match parts.end {
-        Some(bound) => bind_frame_bound(binder, bound, units, order, cx)?,
+        Some(bound) => bind_frame_bound(binder, bound, units, window, cx)?,
         None => FrameBound::CurrentRow,
     };
-    if matches!(start, FrameBound::UnboundedFollowing) {
-        return Err(Error::new(
-            SqlState::WindowingError,
-            "frame start cannot be UNBOUNDED FOLLOWING",
-        ));
-    }
-    if matches!(end, FrameBound::UnboundedPreceding) {
-        return Err(Error::new(
-            SqlState::WindowingError,
-            "frame end cannot be UNBOUNDED PRECEDING",
-        ));
-    }
     Ok(Frame { units, start, end, exclusion: parts.exclusion })
+}
+
+/// Where the ends of a frame are written. Without BETWEEN both have the place of the frame.
+fn frame_places(binder: &Binder<'_>, window: u32, units: FrameUnits) -> (u32, u32) {
+    let text = binder.cx.text;
+    let frame = match window {
+        0 => 0,
+        window => braid_sql::find_token(text, window + 1, u32::MAX, &[units.name()]),
+    };
+    let find = |after: u32, word: &str| match after {
+        0 => 0,
+        after => braid_sql::find_token(text, after + 1, u32::MAX, &[word]),
+    };
+    let first = find(frame, "between");
+    match (first, find(first, "and")) {
+        (0, _) | (_, 0) if frame > 0 => {
+            let first = braid_sql::next_token(text, frame + units.name().len() as u32);
+            (first, first)
+        }
+        (0, _) | (_, 0) => (0, 0),
+        (first, and) => {
+            (braid_sql::next_token(text, first + 7), braid_sql::next_token(text, and + 3))
+        }
+    }
+}
+
+/// 42P20 for a frame whose end would come before its start. The places are those of its ends.
+fn refuse_frame(
+    start: &FrameEnd<'_>,
+    end: Option<&FrameEnd<'_>>,
+    (first, last): (u32, u32),
+) -> Result<()> {
+    use FrameEnd::{CurrentRow, Following, Preceding};
+    let (message, place) = match (start, end) {
+        (Following(None), _) => ("frame start cannot be UNBOUNDED FOLLOWING", first),
+        (_, Some(Preceding(None))) => ("frame end cannot be UNBOUNDED PRECEDING", last),
+        (CurrentRow, Some(Preceding(_))) => {
+            ("frame starting from current row cannot have preceding rows", last)
+        }
+        (Following(_), Some(CurrentRow | Preceding(_))) => {
+            ("frame starting from following row cannot have preceding rows", last)
+        }
+        (Following(_), None) => {
+            ("frame starting from following row cannot end with current row", first)
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::WindowingError, message).position(place))
 }
 
 fn bind_frame_bound(
     binder: &mut Binder<'_>,
     bound: FrameEnd<'_>,
     units: FrameUnits,
-    order: &[SortKey],
+    (order, window): (&[SortKey], u32),
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<FrameBound> {
     let mut offset = |ast: &ast::Expr| -> Result<Expr> {
@@ -278,7 +372,8 @@ fn bind_frame_bound(
                 return Err(Error::new(
                     SqlState::WindowingError,
                     "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
-                ));
+                )
+                .position(window));
             }
             _ => None,
         };
@@ -292,14 +387,16 @@ fn bind_frame_bound(
             return Err(Error::new(
                 SqlState::InvalidColumnReference,
                 format!("argument of {} must not contain variables", units.name()),
-            ));
+            )
+            .position(start_of(ast)));
         }
+        let at_offset = |error: Error| error.position(start_of(ast));
         match key {
             Some(key) => {
-                let ty = range_offset_type(&key, &e.ty())?;
+                let ty = range_offset_type(&key, &e.ty()).map_err(at_offset)?;
                 coerce(binder, e, &ty, CastContext::Implicit)
             }
-            None => coerce(binder, e, &SqlType::Int8, CastContext::Implicit),
+            None => coerce_to_count(binder, e, units.name()).map_err(at_offset),
         }
     };
     Ok(match bound {
@@ -362,6 +459,7 @@ fn window_parts<'w>(
         partition: &inherits(true).partition_by,
         order: &inherits(own.order_by.is_empty()).order_by,
         frame: own.window_frame.as_ref(),
+        place: 0,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
+use braid_catalog::{Object, Relation, Table, VirtualTable};
 use braid_sql::ast::{
     Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
@@ -13,7 +13,7 @@ use braid_types::{Error, Result, SqlState};
 use super::aliases::{kept_slots, rename_columns, rename_item_columns, shown_name};
 use super::presence::mark_sides;
 use super::privileges::{check_select, check_some_column, narrow};
-use super::range_table::enter_range;
+use super::range_table::{enter_range, invalid_lateral, missing_relation};
 use super::sample::bind_sample;
 use super::security::{behind_barrier, secure_scan};
 use super::stored_table::{plain_scan, table_row};
@@ -35,7 +35,7 @@ use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::names;
 use crate::bind::scope::notes::NamedItem;
-use crate::bind::scope::places::{bind_condition, first_part};
+use crate::bind::scope::places::{bind_condition, first_part, start_of};
 use crate::context::OutputColumn;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
@@ -96,13 +96,14 @@ fn bind_join(
     let mut visible = before.clone();
     visible.columns.extend(left_scope.columns.iter().cloned());
     visible.tables.extend(left_scope.tables.iter().cloned());
+    let since = binder.places.columns_bound();
     let (mut right, right_scope) = bind_factor(binder, &join.relation, &visible, parent)?;
     if matches!(kind, JoinKind::Right | JoinKind::Full) && reads(&mut right, &left) {
-        return Err(Error::new(
-            SqlState::InvalidColumnReference,
-            "invalid reference to FROM-clause entry",
-        )
-        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+        let read = left.slots().into_iter().find_map(|slot| {
+            let place = binder.places.column_place(slot, since);
+            (place > 0).then_some((slot, place))
+        });
+        return Err(invalid_lateral(&left_scope, read));
     }
     let (mut left, mut right) = ((left, left_scope), (right, right_scope));
     mark_sides(binder, kind, &mut left, &mut right);
@@ -176,6 +177,7 @@ fn bind_factor_form(
             let bound = bind_named_relation(binder, name, alias.as_ref())?;
             let Some(sample) = sample else { return Ok(bound) };
             let (node, scope, item) = bound;
+            let sample = (sample, first_part(name));
             return Ok((bind_sample(binder, sample, (node, &scope), parent)?, scope, item));
         }
         TableFactor::Table { sample: Some(_), .. }
@@ -239,7 +241,9 @@ fn unnest_calls(
     for ast in arrays {
         let arg = bind_expr(binder, ast, &mut ExprCx::plain(around, "FROM"))?;
         let types = [arg.ty()];
-        let resolved = braid_builtins::resolve_set_function("unnest", &types)?;
+        let resolved = braid_builtins::resolve_set_function("unnest", &types).map_err(|error| {
+            error.position(braid_sql::last_token(binder.cx.text, start_of(ast), "unnest"))
+        })?;
         let Some(resolved) = resolved else {
             return Err(Error::internal("unnest is missing"));
         };
@@ -262,7 +266,7 @@ fn bind_named_relation(
     let shown = alias.map_or_else(|| last.clone(), |alias| shown_name(binder, alias));
     let mut item = None;
     let (node, mut scope) = if parts.len() == 1
-        && let Some(found) = cte_scan(binder, &last, &shown)?
+        && let Some(found) = cte_scan(binder, (&last, first_part(name)), &shown)?
     {
         refuse_lock(binder, &shown, "a WITH query")?;
         found
@@ -409,9 +413,12 @@ pub(crate) fn find_relation(binder: &Binder<'_>, name: &ObjectName) -> Result<Re
     let parts = name_parts(name);
     let found = match braid_sql::relation_id(name).filter(|_| binder.is_stored) {
         Some(id) => binder.cx.catalog.relation(id),
-        None => binder.cx.catalog.names().resolve(binder.cx.path, &parts)?,
+        None => {
+            let found = binder.cx.catalog.names().resolve(binder.cx.path, &parts);
+            found.map_err(|error| error.position(first_part(name)))?
+        }
     };
-    found.ok_or_else(|| undefined_relation(&parts).position(first_part(name)))
+    found.ok_or_else(|| missing_relation(binder, &parts).position(first_part(name)))
 }
 
 /// A scan of all of a table's columns by its primary key; of a partitioned table one of each

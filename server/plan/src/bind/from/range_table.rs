@@ -1,5 +1,6 @@
 //! The tables that a name before a dot can mean, and what to say where it means none.
 
+use braid_catalog::undefined_relation;
 use braid_sql::ast::{Expr as Ast, Ident, ObjectName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -16,7 +17,7 @@ use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::first_part;
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::variable;
-use crate::tree::expr::Expr;
+use crate::tree::expr::{Expr, Slot};
 
 /// How many letters a suggested name may differ in.
 const DISTANCE_MAX: usize = 3;
@@ -389,4 +390,29 @@ pub(crate) fn read_stored_column(
         }
     }
     Err(Error::internal("a view reads a column that is not there"))
+}
+
+/// 42P01, with advice if a WITH entry of that name cannot be named here.
+pub(super) fn missing_relation(binder: &Binder<'_>, parts: &[String]) -> Error {
+    let error = undefined_relation(parts);
+    match parts {
+        [name] if binder.later_ctes.contains(name) => error
+            .detail(format!(
+                "There is a WITH item named \"{name}\", but it cannot be referenced from this part \
+                 of the query."
+            ))
+            .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references."),
+        _ => error,
+    }
+}
+
+/// 42P10 for a column of the left side of a RIGHT or FULL join that the right side reads: its slot
+/// and place, if they are known.
+pub(super) fn invalid_lateral(left: &Scope, read: Option<(Slot, u32)>) -> Error {
+    let column = read.and_then(|(slot, _)| left.columns.iter().find(|c| c.slot == slot));
+    let of = column.map_or(String::new(), |column| format!(" for table \"{}\"", column.table));
+    let message = format!("invalid reference to FROM-clause entry{of}");
+    Error::new(SqlState::InvalidColumnReference, message)
+        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+        .position(read.map_or(0, |(_, place)| place))
 }

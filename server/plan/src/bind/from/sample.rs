@@ -4,8 +4,8 @@
 //! there are no pages. The clause is a condition on the table's rows. REPEATABLE computes it from
 //! the seed and the primary key; without it each row has a random number.
 
-use braid_sql::TableSample;
 use braid_sql::ast::{Expr as Ast, TableSampleKind};
+use braid_sql::{TableSample, find_token, next_token};
 use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -22,7 +22,7 @@ use crate::tree::node::{Filter, Node};
 /// The rows of a table that a sample takes.
 pub(super) fn bind_sample(
     binder: &mut Binder<'_>,
-    sample: &TableSampleKind,
+    (sample, start): (&TableSampleKind, u32),
     (node, scope): (Node, &Scope),
     parent: Option<&Scopes<'_>>,
 ) -> Result<Node> {
@@ -30,20 +30,22 @@ pub(super) fn bind_sample(
         (Node::Scan(_) | Node::Virtual(_), [table]) => table.name.clone(),
         _ => {
             let what = "TABLESAMPLE clause can only be applied to tables and materialized views";
-            return Err(Error::new(SqlState::FeatureNotSupported, what));
+            return Err(Error::new(SqlState::FeatureNotSupported, what).position(start));
         }
     };
     let Some(TableSample { method, args, seed }) = braid_sql::table_sample(sample) else {
         return Err(Error::unsupported("this TABLESAMPLE clause"));
     };
+    let word = find_token(binder.cx.text, start, u32::MAX, &["tablesample"]);
+    let place = if word == 0 { 0 } else { next_token(binder.cx.text, word + 11) };
     if !matches!(method, "bernoulli" | "system") {
         let message = format!("tablesample method {method} does not exist");
-        return Err(Error::new(SqlState::UndefinedObject, message));
+        return Err(Error::new(SqlState::UndefinedObject, message).position(place));
     }
     let [percent] = args[..] else {
         let count = args.len();
         let message = format!("tablesample method {method} requires 1 argument, not {count}");
-        return Err(Error::new(SqlState::InvalidTablesampleArgument, message));
+        return Err(Error::new(SqlState::InvalidTablesampleArgument, message).position(place));
     };
     let percent = bind_number(binder, percent, (&SqlType::Float4, "TABLESAMPLE"), parent)?;
     let mut args = vec![percent];

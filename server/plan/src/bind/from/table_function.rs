@@ -24,7 +24,7 @@ use crate::bind::query::lock::refuse_lock;
 use crate::bind::query::ordered::plain_column;
 use crate::bind::routine::{FoundCall, find_call};
 use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
-use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::context::{AGGREGATES, ExprCx, misplaced};
 use crate::bind::scope::places::first_part;
 use crate::context::PlanContext;
 use crate::tree::expr::{Expr, Slot};
@@ -54,8 +54,8 @@ pub(crate) fn bind_table_function(
     let populated = populated_row(binder, &function, &mut bound, alias)
         .map_err(|error| error.position(place))?;
     let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
-    let resolved = braid_builtins::resolve_set_function(&function, &types);
-    let resolved = resolved.map_err(|error| error.position(place))?;
+    let resolved = braid_builtins::resolve_set_function(&function, &types)
+        .map_err(|error| error.position(place))?;
     if let Some(row) = populated {
         let mut call = match resolved {
             Some(resolved) => set_call(binder, resolved, bound)?,
@@ -85,21 +85,33 @@ pub(crate) fn bind_table_function(
             "" => function.clone(),
             column => column.to_owned(),
         });
-        let names = names.collect();
-        let call = set_call(binder, resolved, bound)?;
+        let (names, call) = (names.collect(), set_call(binder, resolved, bound)?);
         return Ok(spread_row(binder, call, names));
     }
     let expr = match keyword_value(binder, &function)? {
         Some(expr) if bound.is_empty() => expr,
         _ => {
             let base = bound.first().cloned();
-            let value = call_function(binder, &function, bound);
-            let value = value.map_err(|error| error.position(place))?;
+            let value = refuse_summary(&function, &types)
+                .and_then(|()| call_function(binder, &function, bound))
+                .map_err(|error| error.position(place))?;
             check_filled(binder, (&function, base.as_ref()), &scopes, value)?
         }
     };
     let (call, names) = single_value(binder, expr, function);
     Ok(spread_row(binder, call, names))
+}
+
+/// 42803 for an aggregate in FROM, 42809 for a window function.
+fn refuse_summary(function: &str, types: &[SqlType]) -> Result<()> {
+    if braid_builtins::is_window(function) {
+        let message = format!("window function {function} requires an OVER clause");
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    match braid_builtins::resolve_aggregate(function, types) {
+        Ok(Some(_)) => Err(misplaced(AGGREGATES, "FROM")),
+        _ => Ok(()),
+    }
 }
 
 /// The row that `json_populate_record(null::record, …) AS (a int)` and its relatives give: its

@@ -10,7 +10,7 @@ use super::leaves::{child_of, place_in};
 use crate::bind::Binder;
 use crate::bind::stored::default_of;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Insert, Node, RouteLevel, RouteTarget, Routes, Values};
+use crate::tree::node::{Destination, Insert, Node, RouteLevel, RouteTarget, Routes, Values};
 
 /// Makes the INSERT of a partition over an input that gives the root's columns: the partition, the
 /// input, and the value of each of the partition's columns.
@@ -24,13 +24,44 @@ pub(crate) fn bind_routes<'a>(
     row_slots: &[Slot],
     leaf: &mut LeafInsert<'_, 'a>,
 ) -> Result<Box<Routes>> {
-    let mut routes = Routes { levels: Vec::new(), leaves: Vec::new(), of_moved: false };
+    let (levels, children) = bind_levels(binder, root, (root, row_slots))?;
+    let mut leaves = Vec::with_capacity(children.len());
+    for child in children {
+        let (input, values) = leaf_values(binder, root, &child)?;
+        leaves.push(Node::Insert(Box::new(leaf(binder, child, input, values)?)));
+    }
+    // Which partition a row goes to shows only while the statement runs.
+    binder.fires_triggers = true;
+    Ok(Box::new(Routes { levels, leaves, of_moved: false }))
+}
+
+/// Where an UPDATE leaves rows of a partition, whose columns have these slots. `slot` is that of
+/// the oid.
+pub(crate) fn bind_destination(
+    binder: &mut Binder<'_>,
+    root: &Arc<Table>,
+    row: (&Table, &[Slot]),
+    slot: Slot,
+) -> Result<Destination> {
+    let (levels, children) = bind_levels(binder, root, row)?;
+    let leaves = children.iter().map(|child| child.id).collect();
+    Ok(Destination { slot, levels, leaves })
+}
+
+/// The partitioned tables from a root on, with their keys over a row whose columns have these
+/// slots, and the partitions that have rows.
+fn bind_levels(
+    binder: &mut Binder<'_>,
+    root: &Arc<Table>,
+    row: (&Table, &[Slot]),
+) -> Result<(Vec<RouteLevel>, Vec<Arc<Table>>)> {
+    let (mut levels, mut leaves) = (Vec::new(), Vec::new());
     let mut waiting = vec![root.clone()];
     let mut known = 1;
     while let Some(table) = (!waiting.is_empty()).then(|| waiting.remove(0)) {
         binder.tables.insert(table.id);
         let map = Arc::new(PartitionMap::of(binder.context().catalog, &table)?);
-        let keys = keys_over(binder, &table, (root, row_slots))?;
+        let keys = keys_over(binder, &table, row)?;
         let mut targets = Vec::with_capacity(map.entries.len());
         for (id, _) in &map.entries {
             let child = child_of(binder, &table, *id)?;
@@ -41,16 +72,12 @@ pub(crate) fn bind_routes<'a>(
                 continue;
             }
             binder.tables.insert(child.id);
-            targets.push(RouteTarget::Leaf(routes.leaves.len()));
-            let (input, values) = leaf_values(binder, root, &child)?;
-            let plan = leaf(binder, child, input, values)?;
-            routes.leaves.push(Node::Insert(Box::new(plan)));
+            targets.push(RouteTarget::Leaf(leaves.len()));
+            leaves.push(child);
         }
-        routes.levels.push(RouteLevel { table, map, keys, targets });
+        levels.push(RouteLevel { table, map, keys, targets });
     }
-    // Which partition a row goes to shows only while the statement runs.
-    binder.fires_triggers = true;
-    Ok(Box::new(routes))
+    Ok((levels, leaves))
 }
 
 /// An input of rows of the root, and the values of a partition's columns over it.

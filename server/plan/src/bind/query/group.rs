@@ -15,6 +15,7 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::refusals::NotGrouped;
 use crate::bind::scope::columns::{Scope, ScopeTable, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx, GroupingCall};
+use crate::bind::scope::places::start_of;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{AggregateCall, AggregateNode, FunctionCall, Node};
@@ -42,17 +43,19 @@ struct GroupKey {
     expr: Expr,
     /// The item of the select list that it stands for.
     item: Option<usize>,
+    /// Where it stands in GROUP BY.
+    place: u32,
 }
 
 impl Grouping {
     /// The place of an expression among the keys. With grouping sets, two items of the select
     /// list are two keys even if their expressions are the same.
-    fn place(&mut self, expr: Expr, item: Option<usize>) -> usize {
+    fn place(&mut self, (expr, item): (Expr, Option<usize>), start: u32) -> usize {
         let known = |key: &GroupKey| key.item == item && key.expr.alike(&expr);
         if let Some(place) = self.keys.iter().position(known) {
             return place;
         }
-        self.keys.push(GroupKey { slot: 0, expr, item });
+        self.keys.push(GroupKey { slot: 0, expr, item, place: start });
         self.keys.len() - 1
     }
 
@@ -91,7 +94,7 @@ impl Grouping {
     }
 
     /// 42803 or 0A000 for an item of the select list that is only computed after grouping.
-    pub fn check(&self, collector: &Collector) -> Result<()> {
+    pub fn check(&self, collector: &Collector, items: &[Item]) -> Result<()> {
         let mut read = self.slots_read();
         // What a set-returning function reads is computed before grouping, too.
         let sets = collector.sets.iter().filter(|set| gives_any(set, &read));
@@ -99,16 +102,30 @@ impl Grouping {
             sets.flat_map(|set| &set.args).flat_map(walk::columns_read).collect();
         read.extend(args.into_iter().map(|(slot, _)| slot));
         let reads = |slot: &Slot| read.contains(slot);
-        let (state, what) = if collector.aggregates.iter().any(|(slot, _)| reads(slot)) {
-            (SqlState::GroupingError, "aggregate functions are not allowed in GROUP BY")
-        } else if collector.groupings.iter().any(|call| reads(&call.slot)) {
-            (SqlState::GroupingError, "grouping operations are not allowed in GROUP BY")
-        } else if collector.windows.iter().any(|window| reads(&window.slot)) {
-            (SqlState::WindowingError, "window functions are not allowed in GROUP BY")
+        let aggregate = collector.aggregates.iter().map(|(slot, _)| *slot).find(reads);
+        let grouping = collector.groupings.iter().map(|call| call.slot).find(reads);
+        let window = collector.windows.iter().map(|window| window.slot).find(reads);
+        let (state, what, slot) = if let Some(slot) = aggregate {
+            (SqlState::GroupingError, "aggregate functions", slot)
+        } else if let Some(slot) = grouping {
+            (SqlState::GroupingError, "grouping operations", slot)
+        } else if let Some(slot) = window {
+            (SqlState::WindowingError, "window functions", slot)
         } else {
             return Ok(());
         };
-        Err(Error::new(state, what))
+        let message = format!("{what} are not allowed in GROUP BY");
+        Err(Error::new(state, message).position(self.place_of(slot, items)))
+    }
+
+    /// Where the key stands that reads a slot: the item of the select list that it stands for.
+    fn place_of(&self, slot: Slot, items: &[Item]) -> u32 {
+        let reads = |key: &&GroupKey| {
+            walk::columns_read(&key.expr).into_iter().any(|(read, _)| read == slot)
+        };
+        let Some(key) = self.keys.iter().find(reads) else { return 0 };
+        let item = items.iter().find(|item| item.expr.alike(&key.expr));
+        item.map_or(key.place, |item| item.place)
     }
 }
 
@@ -150,7 +167,7 @@ pub(crate) fn bind_group_by(
             let mut set = Vec::new();
             for ast in alternative {
                 let (e, item) = bind_group_item(binder, ast, items, scopes, collector)?;
-                set.push(grouping.place(e, item.filter(|_| several)));
+                set.push(grouping.place((e, item.filter(|_| several)), start_of(ast)));
             }
             places.push(set);
         }
@@ -166,7 +183,7 @@ pub(crate) fn bind_group_by(
         grouping.sets = sets;
     }
     for key in &mut grouping.keys {
-        check_equality(&key.expr.ty())?;
+        check_equality(&key.expr.ty()).map_err(|error| error.position(key.place))?;
         // A plain column keeps its slot, unless some grouping set makes it NULL.
         key.slot = match &key.expr {
             Expr::Column(slot, _) if grouping.sets.is_empty() => *slot,
@@ -239,7 +256,7 @@ pub(crate) fn aggregate_node(
     let mut calls = Vec::with_capacity(groupings.len());
     for call in groupings {
         let Some(mask) = mask else { return Err(Error::broken("GROUPING without a mask")) };
-        calls.push((call.slot, grouping_bits(binder, mask, &call, &group)?));
+        calls.push((call.slot, grouping_bits(binder, mask, (&call, since), &group)?));
     }
     for e in exprs {
         replace_computed(e, &calls);
@@ -262,7 +279,7 @@ pub(crate) fn aggregate_node(
 fn grouping_bits(
     binder: &mut Binder<'_>,
     mask: Slot,
-    call: &GroupingCall,
+    (call, since): (&GroupingCall, usize),
     group: &[(Slot, Expr)],
 ) -> Result<Expr> {
     let int8 = |value: i64| Expr::Const(Datum::Int(value), SqlType::Int8);
@@ -274,6 +291,10 @@ fn grouping_bits(
                 "arguments to GROUPING must be grouping expressions of the associated query \
                  level",
             )
+            .position(match arg {
+                Expr::Column(slot, _) => binder.places.column_place(*slot, since),
+                _ => 0,
+            })
         })?;
         let shift = Expr::Const(Datum::Int((group.len() - 1 - place) as i64), SqlType::Int4);
         let bit = call_operator(binder, ">>", Expr::Column(mask, SqlType::Int8), shift)?;

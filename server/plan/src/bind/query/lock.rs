@@ -30,11 +30,11 @@ pub(crate) fn lock_of(binder: &mut Binder<'_>, name: &str) -> Option<RowLock> {
     let mut result: Option<RowLock> = None;
     for clause in &mut binder.from_locks {
         if !clause.of.is_empty() {
-            let mut named = clause.of.iter_mut().filter(|(known, _)| known == name).peekable();
+            let mut named = clause.of.iter_mut().filter(|named| named.name == name).peekable();
             if named.peek().is_none() {
                 continue;
             }
-            named.for_each(|(_, found)| *found = true);
+            named.for_each(|named| named.found = true);
         }
         let known = result.unwrap_or(RowLock { strength: clause.strength, wait: clause.wait });
         result = Some(RowLock {
@@ -54,11 +54,12 @@ pub(crate) fn push_locks(binder: &mut Binder<'_>, name: &str) -> Option<RowLock>
 
 /// 0A000 if a clause names something that has no rows to lock.
 pub(crate) fn refuse_lock(binder: &Binder<'_>, name: &str, what: &str) -> Result<()> {
-    let named = |clause: &&LockClause| clause.of.iter().any(|(n, _)| n == name);
-    match binder.from_locks.iter().find(named) {
-        Some(clause) => Err(clause.cannot(what)),
-        None => Ok(()),
+    for clause in &binder.from_locks {
+        if let Some(named) = clause.of.iter().find(|named| named.name == name) {
+            return Err(clause.cannot(what).position(named.place));
+        }
     }
+    Ok(())
 }
 
 /// What is collected on the way down to the marked scans.

@@ -1,7 +1,7 @@
 //! Queries: WITH, set operations, VALUES, ORDER BY and LIMIT around a select.
 
 use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr};
-use braid_types::cast::CastContext;
+use braid_types::cast::{CastContext, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::select::bind_select;
@@ -16,7 +16,7 @@ use crate::bind::from::range_table::expand_rows;
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
-use crate::bind::scope::places::start_of;
+use crate::bind::scope::places::{start_of, without_places};
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
@@ -104,7 +104,8 @@ fn query_body(
             }
             let mut bound = bind_set_expr(binder, other, parent)?;
             if !order.is_empty() {
-                bound.node = sort_output(binder, bound.node, &bound.columns, &order)?;
+                let is_set = matches!(other, SetExpr::SetOperation { .. });
+                bound.node = sort_output(binder, bound.node, &bound.columns, (&order, is_set))?;
             }
             bound
         }
@@ -113,12 +114,12 @@ fn query_body(
     Ok(bound)
 }
 
-/// ORDER BY of a set operation or VALUES: output names and ordinals only.
+/// ORDER BY of a set operation or VALUES. The first takes output names and ordinals only.
 fn sort_output(
     binder: &mut Binder<'_>,
     node: Node,
     columns: &[OutputColumn],
-    order: &[&OrderByExpr],
+    (order, is_set): (&[&OrderByExpr], bool),
 ) -> Result<Node> {
     let slots = node.slots();
     let scope = output_scope(&slots, columns);
@@ -137,10 +138,22 @@ fn sort_output(
             }
             None => bind_expr(binder, &key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
         };
-        check_order(&expr.ty())?;
+        let at_key = |error: Error| error.position(start_of(&key.expr));
+        if is_set && !matches!(expr, Expr::Column(..)) {
+            return Err(at_key(no_output_name()));
+        }
+        check_order(&expr.ty()).map_err(at_key)?;
         keys.push(sort_key(expr, key)?);
     }
     Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None, offset: None })))
+}
+
+/// 0A000 for an expression that set operations cannot be sorted by.
+fn no_output_name() -> Error {
+    let message = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";
+    Error::new(SqlState::FeatureNotSupported, message)
+        .detail("Only result column names can be used, not expressions or functions.")
+        .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
 }
 
 fn bind_limit(
@@ -269,11 +282,24 @@ fn bind_limit_expr(
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent };
     let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))?;
-    let e = coerce(binder, e, &SqlType::Int8, CastContext::Assignment)?;
+    let e = coerce_to_count(binder, e, clause).map_err(|error| error.position(start_of(ast)))?;
     match e {
         Expr::Const(Datum::Null, _) => Ok(None),
         e => Ok(Some(e)),
     }
+}
+
+/// A number of rows as a bigint; 42804 for what is none.
+pub(crate) fn coerce_to_count(binder: &mut Binder<'_>, e: Expr, clause: &str) -> Result<Expr> {
+    let given = e.ty();
+    if given != SqlType::Unknown
+        && context(&given, &SqlType::Int8).is_none_or(|context| context == CastContext::Explicit)
+    {
+        let name = given.display_name();
+        let message = format!("argument of {clause} must be type bigint, not type {name}");
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    }
+    coerce(binder, e, &SqlType::Int8, CastContext::Assignment)
 }
 
 /// The body of a query without its ORDER BY and LIMIT.
@@ -298,7 +324,9 @@ pub(crate) fn bind_set_expr(
 pub(crate) fn bind_literal(binder: &mut Binder<'_>, text: &str) -> Result<Expr> {
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent: None };
-    bind_expr(binder, &braid_sql::parse_expr(text)?, &mut ExprCx::plain(scopes, "CYCLE"))
+    let ast = braid_sql::parse_expr(text)?;
+    let mut cx = ExprCx::plain(scopes, "CYCLE");
+    without_places(binder, |this| bind_expr(this, &ast, &mut cx))
 }
 
 /// A projection to these types, where they differ.

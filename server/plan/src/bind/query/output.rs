@@ -11,12 +11,14 @@
 
 use std::collections::HashSet;
 
+use braid_sql::ast::{Distinct as DistinctClause, OrderByExpr};
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::ordered::{BoundQuery, distinct, sorted};
 use crate::bind::Binder;
 use crate::bind::expr::operators::{check_equality, check_order, coerce};
+use crate::bind::scope::places::start_of;
 use crate::bind::scope::untyped::Untyped;
 use crate::bind::scope::windows::BoundWindow;
 use crate::context::OutputColumn;
@@ -30,6 +32,8 @@ pub(crate) struct Item {
     pub expr: Expr,
     /// Its column in the output; ORDER BY and DISTINCT ON name it so.
     pub slot: Slot,
+    /// Where it stands in the text.
+    pub place: u32,
 }
 
 impl Item {
@@ -52,6 +56,34 @@ pub(crate) struct Output {
     pub sets: Vec<FunctionCall>,
     /// What types the literals and parameters of the select list that have none.
     pub untyped: Untyped,
+    /// Where ORDER BY and DISTINCT ON stand in the text.
+    pub places: OutputPlaces,
+}
+
+/// Where the expressions of ORDER BY and DISTINCT ON stand in the text.
+#[derive(Default)]
+pub(crate) struct OutputPlaces {
+    keys: Vec<u32>,
+    on: Vec<u32>,
+}
+
+impl OutputPlaces {
+    pub fn of(order: &[&OrderByExpr], distinct: Option<&DistinctClause>) -> Self {
+        let keys = order.iter().map(|key| start_of(&key.expr)).collect();
+        let on = match distinct {
+            Some(DistinctClause::On(list)) => list.iter().map(start_of).collect(),
+            _ => Vec::new(),
+        };
+        Self { keys, on }
+    }
+
+    fn of_key(&self, place: usize) -> u32 {
+        self.keys.get(place).copied().unwrap_or(0)
+    }
+
+    fn of_on(&self, place: usize) -> u32 {
+        self.on.get(place).copied().unwrap_or(0)
+    }
 }
 
 /// Select list, DISTINCT, ORDER BY, and away with the columns only they needed.
@@ -60,7 +92,7 @@ pub(crate) fn finish_select(
     node: Node,
     output: Output,
 ) -> Result<BoundQuery> {
-    let Output { items, mut keys, is_distinct, mut on, sets, untyped } = output;
+    let Output { items, mut keys, is_distinct, mut on, sets, untyped, places } = output;
     let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(items.len());
     let mut columns = Vec::with_capacity(items.len());
     for (place, item) in items.into_iter().enumerate() {
@@ -68,20 +100,22 @@ pub(crate) fn finish_select(
         let is_compared = is_distinct || read.any(|e| is_output(e, item.slot, &item.expr));
         let expr = typed(binder, item.expr, untyped.type_of(place, is_compared))?;
         if is_distinct {
-            check_equality(&expr.ty())?;
+            check_equality(&expr.ty()).map_err(|error| error.position(item.place))?;
         }
         columns.push(OutputColumn { ty: expr.ty(), ..item.column });
         exprs.push((item.slot, expr));
     }
     let width = exprs.len();
     // Sort keys and DISTINCT ON refer to the projection; what it lacks is added to it.
-    for key in &mut keys {
-        place_output(binder, &mut key.expr, &mut exprs, is_distinct)?;
-        check_order(&key.expr.ty())?;
+    for (number, key) in keys.iter_mut().enumerate() {
+        let placed = place_output(binder, &mut key.expr, &mut exprs, is_distinct);
+        placed
+            .and_then(|()| check_order(&key.expr.ty()))
+            .map_err(|error| error.position(places.of_key(number)))?;
     }
-    for e in on.iter_mut().flatten() {
+    for (number, e) in on.iter_mut().flatten().enumerate() {
         place_output(binder, e, &mut exprs, is_distinct)?;
-        check_equality(&e.ty())?;
+        check_equality(&e.ty()).map_err(|error| error.position(places.of_on(number)))?;
     }
     let read = |e: &Expr| walk::columns_read(e).into_iter().map(|(slot, _)| slot);
     let key_slots: HashSet<Slot> =
@@ -101,7 +135,7 @@ pub(crate) fn finish_select(
     }
     node = match on {
         Some(on) => {
-            let on_keys = distinct_on_order(&on, &keys)?;
+            let on_keys = distinct_on_order(&on, &keys, &places)?;
             distinct(sorted(node, on_keys), on, Vec::new())
         }
         None => sorted(node, keys),
@@ -290,13 +324,16 @@ pub(crate) fn window_nodes(mut node: Node, windows: Vec<BoundWindow>) -> Node {
 }
 
 /// DISTINCT ON sorts by its expressions first; ORDER BY must start with them.
-fn distinct_on_order(on: &[Expr], keys: &[SortKey]) -> Result<Vec<SortKey>> {
+fn distinct_on_order(on: &[Expr], keys: &[SortKey], places: &OutputPlaces) -> Result<Vec<SortKey>> {
     let matching = keys.iter().take_while(|key| on.iter().any(|e| e.same(&key.expr))).count();
     if matching < keys.len() && matching < on.len() {
-        return Err(Error::new(
-            SqlState::InvalidColumnReference,
-            "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
-        ));
+        let sorted = |keys: &[SortKey], e: &Expr| keys.iter().any(|key| key.expr.same(e));
+        // PostgreSQL points at one that a later key sorts by, else at the first without a key.
+        let late = on.iter().position(|e| sorted(&keys[matching..], e));
+        let wrong = late.or_else(|| on.iter().position(|e| !sorted(&keys[..matching], e)));
+        let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+        return Err(Error::new(SqlState::InvalidColumnReference, message)
+            .position(wrong.map_or(0, |number| places.of_on(number))));
     }
     let mut result: Vec<SortKey> = keys[..matching].to_vec();
     for e in on {

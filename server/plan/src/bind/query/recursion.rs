@@ -7,7 +7,7 @@
 
 use braid_sql::ast::{
     Join, JoinConstraint, JoinOperator, Query, Select, SetExpr, SetOperator, SetQuantifier, Span,
-    TableFactor, TableWithJoins, Visit,
+    Spanned, TableFactor, TableWithJoins, Visit,
 };
 use braid_sql::{defines, offset_of, references};
 use braid_types::{Error, Result, SqlState};
@@ -60,18 +60,23 @@ fn refuse_decoration(query: &Query) -> Result<()> {
         None => (false, false),
     };
     let found = [
-        (query.order_by.is_some(), "ORDER BY"),
-        (offset, "OFFSET"),
-        (limit || query.fetch.is_some(), "LIMIT"),
-        (!query.locks.is_empty(), "FOR UPDATE/SHARE"),
+        (query.order_by.is_some(), "ORDER BY", place(&query.order_by)),
+        (offset, "OFFSET", place(&query.limit_clause)),
+        (limit || query.fetch.is_some(), "LIMIT", place(&query.limit_clause)),
+        (!query.locks.is_empty(), "FOR UPDATE/SHARE", 0),
     ];
-    match found.into_iter().find(|(there, _)| *there) {
-        Some((_, clause)) => Err(Error::new(
+    match found.into_iter().find(|(there, ..)| *there) {
+        Some((_, clause, place)) => Err(Error::new(
             SqlState::FeatureNotSupported,
             format!("{clause} in a recursive query is not implemented"),
-        )),
+        )
+        .position(place)),
         None => Ok(()),
     }
+}
+
+fn place(clause: &Option<impl Spanned>) -> u32 {
+    clause.as_ref().map_or(0, |clause| offset_of(clause.span()))
 }
 
 /// What a reference is inside of.

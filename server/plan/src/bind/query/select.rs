@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use braid_catalog::Id;
 use braid_sql::ast::{
     Distinct as DistinctClause, Expr as Ast, ObjectName, OrderByExpr, Select, SelectItem,
-    SelectItemQualifiedWildcardKind,
+    SelectItemQualifiedWildcardKind, Spanned,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -17,7 +17,9 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::group::{GroupedCalls, Grouping, aggregate_node, bind_group_by};
 use super::lock::lock_rows;
 use super::ordered::{BoundQuery, ordinal, sorted};
-use super::output::{Item, Output, finish_select, set_nodes, sets_below_windows, window_nodes};
+use super::output::{
+    Item, Output, OutputPlaces, finish_select, set_nodes, sets_below_windows, window_nodes,
+};
 use crate::bind::Binder;
 use crate::bind::expr::data_type::{interval_modifier, time_modifier_of};
 use crate::bind::expr::function::sort_key;
@@ -34,7 +36,7 @@ use crate::bind::scope::context::{Collector, ExprCx};
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::names::{alias_name, item_name};
 use crate::bind::scope::notes::StarColumn;
-use crate::bind::scope::places::bind_condition;
+use crate::bind::scope::places::{bind_condition, start_of};
 use crate::context::OutputColumn;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Filter, Node, SortKey};
@@ -48,7 +50,8 @@ pub(crate) fn bind_select(
 ) -> Result<BoundQuery> {
     if select.into.is_some() {
         let message = "SELECT ... INTO is not allowed here";
-        return Err(Error::new(SqlState::SyntaxError, message));
+        let place = select.into.as_ref().and_then(|into| into.targets.first()).map_or(0, start_of);
+        return Err(Error::new(SqlState::SyntaxError, message).position(place));
     }
     if select.qualify.is_some() || select.top.is_some() || !select.lateral_views.is_empty() {
         return Err(Error::unsupported("this SELECT clause"));
@@ -81,7 +84,7 @@ fn bind_select_body(
         let e = bind_condition(binder, selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
         node = Node::Filter(Filter::of(node, vec![e]));
     }
-    let windows = window::named_windows(&select.named_window)?;
+    let windows = window::named_windows(&select.named_window, binder.cx.text)?;
     for definition in &select.named_window {
         if let Some(window) = windows.get(&braid_sql::fold(&definition.0)) {
             binder.note_window(definition, window);
@@ -109,7 +112,8 @@ fn bind_select_list(
     let mut collector =
         Collector { allow_aggregates: true, allow_windows: true, ..Collector::default() };
     let since = binder.places.columns_bound();
-    let mut items = bind_items(binder, &select.projection, scope, scopes, &mut collector)?;
+    let at = ExprCx { scopes, clause: "SELECT", collector: Some(&mut collector) };
+    let mut items = bind_items(binder, &select.projection, at)?;
     let having = match &select.having {
         Some(having) => {
             collector.allow_windows = false;
@@ -125,11 +129,12 @@ fn bind_select_list(
     group.since = since;
     let keys = order_keys(binder, order, &items, scopes, &mut collector)?;
     let on = distinct_on(binder, select, &items, scopes, &mut collector)?;
-    group.check(&collector)?;
+    group.check(&collector, &items)?;
     if let (Some(clause), Some(what)) = (locks.clauses.first(), collector.summarizes()) {
         return Err(clause.refuse(what));
     }
     let is_distinct = matches!(select.distinct, Some(DistinctClause::Distinct));
+    let places = OutputPlaces::of(order, select.distinct.as_ref());
     let steady = |item: &Item| !item.expr.is_volatile() && !item.expr.waits();
     let leaves_it = locks.hoist && items.iter().all(steady);
     if !locks.clauses.is_empty() && !leaves_it {
@@ -143,11 +148,12 @@ fn bind_select_list(
         }
         let node = lock_rows(sorted(node, keys))?;
         let (keys, sets) = (Vec::new(), Vec::new());
-        let output = Output { items, keys, is_distinct, on: None, sets, untyped };
+        let output = Output { items, keys, is_distinct, on: None, sets, untyped, places };
         return finish_select(binder, node, output);
     }
     group.replace_items(&mut items);
-    let mut output = Output { items, keys, is_distinct, on, sets: Vec::new(), untyped };
+    let sets = Vec::new();
+    let mut output = Output { items, keys, is_distinct, on, sets, untyped, places };
     let node = summarized(binder, node, (group, having), collector, &mut output, scope)?;
     finish_select(binder, node, output)
 }
@@ -196,18 +202,19 @@ fn summarized(
 fn bind_items(
     binder: &mut Binder<'_>,
     projection: &[SelectItem],
-    scope: &Scope,
-    scopes: Scopes<'_>,
-    collector: &mut Collector,
+    at: ExprCx<'_, '_>,
 ) -> Result<Vec<Item>> {
+    let ExprCx { scopes, clause, mut collector } = at;
+    let scope = scopes.scope;
     let mut items = Vec::with_capacity(projection.len());
     for item in projection {
+        let mut cx = ExprCx { scopes, clause, collector: collector.as_deref_mut() };
+        let begin = items.len();
         match item {
             SelectItem::UnnamedExpr(ast) if let Some(row) = braid_sql::row_expansion(ast) => {
                 // About a copy of the syntax nothing can be noted.
                 let is_copy = matches!(row, Cow::Owned(_));
                 let notes = if is_copy { binder.notes.take() } else { None };
-                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 let fields = expanded_fields(binder, &row, &mut cx);
                 if is_copy {
                     binder.notes = notes;
@@ -217,7 +224,6 @@ fn bind_items(
                 }
             }
             SelectItem::UnnamedExpr(ast) | SelectItem::ExprWithAlias { expr: ast, .. } => {
-                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 let expr = bind_expr(binder, ast, &mut cx)?;
                 let name = match item {
                     SelectItem::ExprWithAlias { alias, .. } => alias_name(alias)?,
@@ -239,26 +245,37 @@ fn bind_items(
                 }
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 if let Some(record) = named_row(binder, (item, name), &mut cx)? {
                     let fields = fields_of(&record)?.into_iter();
                     items.extend(fields.map(|(name, e)| bind_item(binder, name, e, scope)));
-                    continue;
+                } else {
+                    let columns = named_columns(binder, name, &scopes)?;
+                    binder.note_star(item, columns.iter().copied().map(StarColumn::of_column));
+                    items.extend(columns.into_iter().map(|column| bind_star_item(binder, column)));
                 }
-                let columns = named_columns(binder, name, &scopes)?;
-                binder.note_star(item, columns.iter().copied().map(StarColumn::of_column));
-                items.extend(columns.into_iter().map(|column| bind_star_item(binder, column)));
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
-                let mut cx = ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                 for (name, expr) in expanded_fields(binder, ast, &mut cx)? {
                     items.push(bind_item(binder, name, expr, scope));
                 }
             }
             other => return Err(Error::unsupported(format!("the select item {other}"))),
         }
+        note_places(binder, item, &mut items[begin..]);
     }
     Ok(items)
+}
+
+/// Notes where items of the select list stand, and where the columns that `*` stands for do.
+fn note_places(binder: &mut Binder<'_>, written: &SelectItem, items: &mut [Item]) {
+    let span = written.span();
+    let is_star = matches!(written, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    for item in items {
+        item.place = braid_sql::offset_of(span);
+        if let (true, Expr::Column(slot, _)) = (is_star, &item.expr) {
+            binder.places.note_column(*slot, span);
+        }
+    }
 }
 
 /// The row of `name.*` that is a variable or a column; `None` for an item of FROM.
@@ -316,6 +333,7 @@ fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
         },
         expr: Expr::Column(column.slot, column.ty.clone()),
         slot: binder.slot(),
+        place: 0,
     }
 }
 
@@ -335,7 +353,7 @@ fn bind_item(binder: &mut Binder<'_>, name: String, expr: Expr, scope: &Scope) -
         collation: None,
         is_undecided: false,
     };
-    Item { column, expr, slot: binder.slot() }
+    Item { column, expr, slot: binder.slot(), place: 0 }
 }
 
 /// An item as it is written: a whole row has the oid of its table, a cast its modifier.
@@ -377,7 +395,8 @@ pub(crate) fn returning_items(
 ) -> Result<Vec<(OutputColumn, Expr)>> {
     let scopes = Scopes { scope, parent: None };
     let mut collector = Collector::default();
-    let items = bind_items(binder, projection, scope, scopes, &mut collector)?;
+    let at = ExprCx { scopes, clause: "RETURNING", collector: Some(&mut collector) };
+    let items = bind_items(binder, projection, at)?;
     let mut result = Vec::with_capacity(items.len());
     for item in items {
         let expr = match item.expr.ty() {
@@ -407,6 +426,7 @@ fn order_keys(
                 bind_expr(binder, &key.expr, &mut cx)?
             }
         };
+        check_order(&expr.ty()).map_err(|error| error.position(start_of(&key.expr)))?;
         keys.push(sort_key(expr, key)?);
     }
     Ok(keys)
@@ -433,7 +453,8 @@ pub(crate) fn output_reference(
         return Err(Error::new(
             SqlState::AmbiguousColumn,
             format!("{clause} \"{name}\" is ambiguous"),
-        ));
+        )
+        .position(start_of(ast)));
     }
     binder.note_place(ast, place);
     Ok(Some(place))

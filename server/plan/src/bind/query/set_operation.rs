@@ -3,7 +3,7 @@
 //! Set operations lean to the left: chains are walked, not recursed into. A long run of the same
 //! operation becomes a balanced tree, which is run and dropped with little stack.
 
-use braid_sql::ast::{SelectItem, SetExpr, SetOperator, SetQuantifier};
+use braid_sql::ast::{SetExpr, SetOperator, SetQuantifier};
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -12,7 +12,7 @@ use crate::bind::Binder;
 use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::operators::{check_equality, coerce};
 use crate::bind::scope::columns::Scopes;
-use crate::bind::scope::places::start_of;
+use crate::bind::scope::places::{ColumnPlaces, start_of};
 use crate::bind::scope::untyped::Untyped;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
@@ -35,15 +35,17 @@ pub(crate) fn bind_set_operation(
         chain.push((set_operator(*op, *set_quantifier)?, right));
         next = left;
     }
-    let mut run = vec![(bind_branch(binder, next, parent)?, column_places(next))];
+    let mut run = vec![(bind_branch(binder, next, parent)?, ColumnPlaces::of(next))];
     let mut operator = None;
     for (next, right) in chain.into_iter().rev() {
-        let right = (bind_branch(binder, right, parent)?, column_places(right));
+        refuse_into(right)?;
+        let right = (bind_branch(binder, right, parent)?, ColumnPlaces::of(right));
         // EXCEPT is the only one for which it matters what is computed first.
         if let Some((kind, all)) = operator
             && (operator != Some(next) || kind == SetOpKind::Except)
         {
-            run = vec![(combine_branches(binder, run, kind, all)?, Vec::new())];
+            let places = run.first().map(|(_, places)| places.clone()).unwrap_or_default();
+            run = vec![(combine_branches(binder, run, kind, all)?, places)];
         }
         operator = Some(next);
         run.push(right);
@@ -54,21 +56,13 @@ pub(crate) fn bind_set_operation(
     }
 }
 
-/// Where the columns of a branch begin, as far as its select list shows it.
-fn column_places(body: &SetExpr) -> Vec<u32> {
-    match body {
-        SetExpr::Select(select) => {
-            let place = |item: &SelectItem| match item {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-                    Some(start_of(expr))
-                }
-                _ => None,
-            };
-            select.projection.iter().map_while(place).collect()
-        }
-        SetExpr::Query(query) => column_places(&query.body),
-        _ => Vec::new(),
-    }
+/// 42601 for INTO in a branch behind the first.
+fn refuse_into(body: &SetExpr) -> Result<()> {
+    let SetExpr::Select(select) = body else { return Ok(()) };
+    let Some(into) = &select.into else { return Ok(()) };
+    let message = "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT";
+    Err(Error::new(SqlState::SyntaxError, message)
+        .position(into.targets.first().map_or(0, start_of)))
 }
 
 /// A branch of a set operation: its literals take their types from the other branches.
@@ -112,7 +106,7 @@ pub(crate) fn type_literals(
 /// Branches joined by one operator, from left to right, with the places of their columns.
 fn combine_branches(
     binder: &mut Binder<'_>,
-    branches: Vec<(BoundQuery, Vec<u32>)>,
+    branches: Vec<(BoundQuery, ColumnPlaces)>,
     kind: SetOpKind,
     all: bool,
 ) -> Result<BoundQuery> {
@@ -122,6 +116,7 @@ fn combine_branches(
         SetOpKind::Except => "EXCEPT",
     };
     let mut types: Vec<SqlType> = Vec::new();
+    let first_starts = branches.first().map(|(_, starts)| starts.clone()).unwrap_or_default();
     for (place, (branch, starts)) in branches.iter().enumerate() {
         let columns = branch.columns.iter().map(|column| column.ty.clone());
         if place == 0 {
@@ -133,13 +128,14 @@ fn combine_branches(
                 SqlState::SyntaxError,
                 format!("each {name} query must have the same number of columns"),
             )
-            .position(starts.first().copied().unwrap_or(0)));
+            .position(starts.at(0)));
         }
         for (number, (ty, other)) in types.iter_mut().zip(columns).enumerate() {
-            let start = starts.get(number).copied().unwrap_or(0);
-            *ty = common_type(&[ty.clone(), other], name).map_err(|error| error.position(start))?;
+            let common = common_type(&[ty.clone(), other], name);
+            *ty = common.map_err(|error| error.position(starts.at(number)))?;
             if !(all && kind == SetOpKind::Union) {
-                check_equality(ty)?;
+                let start = first_starts.at(number);
+                check_equality(ty).map_err(|error| error.position(start))?;
             }
         }
     }

@@ -1,10 +1,12 @@
 //! WITH: its entries, recursive ones, and the scans of what they have computed.
 
 use braid_sql::ast::{self, Query, SetExpr, SetQuantifier, TableAlias};
-use braid_sql::{CycleClause, RecursionClauses, SearchClause, offset_of};
+use braid_sql::{CycleClause, RecursionClauses, SearchClause, find_token, offset_of};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::ordered::{bind_literal, bind_query, bind_set_expr, cast_columns, plain_column};
+use super::ordered::{
+    BoundQuery, bind_literal, bind_query, bind_set_expr, cast_columns, plain_column,
+};
 use super::recursion::recursive_query;
 use super::search_cycle::{Added, Given, Next, check_names, outputs, places, refuse_known};
 use super::with_order::with_order;
@@ -14,6 +16,7 @@ use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::operators::{call_operator, check_equality, compare_exprs, unify};
 use crate::bind::expr::scalar::{bind_row, call_function};
 use crate::bind::scope::columns::{CteDefinition, Scope, ScopeTable, Scopes};
+use crate::bind::scope::places::ColumnPlaces;
 use crate::context::OutputColumn;
 use crate::tree::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, Slot};
 use crate::tree::node::{Cte, CteScan, Filter, Node, Project};
@@ -54,13 +57,18 @@ pub(crate) fn with_queries(
     }
     let named: Vec<_> = entries.iter().map(|cte| (&cte.alias.name, &*cte.query)).collect();
     let mut ctes = Vec::with_capacity(entries.len());
+    let known = binder.later_ctes.len();
     for place in with_order(&named, with.recursive)? {
         let cte = &entries[place];
+        binder.later_ctes.truncate(known);
+        let later = entries.iter().skip(place).filter(|_| !with.recursive);
+        binder.later_ctes.extend(later.map(|cte| braid_sql::fold(&cte.alias.name)));
         let clauses = RecursionClauses::of(cte.from.as_ref())?;
         let entry = Entry { query: &cte.query, recursive: with.recursive, clauses };
         let bound = bind_cte(binder, &cte.alias, &entry, parent)?;
         ctes.extend(materialized(bound, cte.materialized.as_ref()));
     }
+    binder.later_ctes.truncate(known);
     Ok(ctes)
 }
 
@@ -128,37 +136,7 @@ fn recursive_cte(
     binder.ctes.push(working);
     let term = bind_set_expr(binder, terms.recursive, parent)?;
     binder.ctes.pop();
-    if has_aggregates(&term.node) {
-        return Err(Error::new(
-            SqlState::InvalidRecursion,
-            "aggregate functions are not allowed in a recursive query's recursive term",
-        ));
-    }
-    if term.columns.len() != columns.len() {
-        return Err(Error::new(
-            SqlState::SyntaxError,
-            "each UNION query must have the same number of columns",
-        ));
-    }
-    for (place, (column, ty)) in term.columns.iter().zip(&types).enumerate() {
-        let common = common_type(&[ty.clone(), column.ty.clone()], "UNION")?;
-        if !terms.all {
-            check_equality(ty)?;
-        }
-        if common.bare() != ty.bare() {
-            return Err(Error::new(
-                SqlState::DatatypeMismatch,
-                format!(
-                    "recursive query \"{name}\" column {} has type {} in non-recursive term \
-                     but type {} overall",
-                    place + 1,
-                    ty.display_name(),
-                    common.display_name()
-                ),
-            )
-            .hint("Cast the output of the non-recursive term to the correct type."));
-        }
-    }
+    check_term(&name, &terms, &term, &types)?;
     let is_cast = term.columns.iter().zip(&types).any(|(column, ty)| column.ty != *ty);
     let mut term = cast_columns(binder, &term, &types)?;
     if *terms.clauses != RecursionClauses::default() {
@@ -174,12 +152,60 @@ fn recursive_cte(
         let projections = 1 + u32::from(is_cast);
         let (first, columns) = (plan, &mut columns);
         let recursion = Recursion { id, name: &name, columns, first, term, projections };
-        (plan, term) = add_columns(binder, terms.clauses, recursion)?;
+        let text = binder.cx.text;
+        (plan, term) = add_columns(binder, terms.clauses, recursion).map_err(|error| {
+            let after = offset_of(alias.name.span) + 1;
+            error.position(find_token(text, after, u32::MAX, &["search", "cycle"]))
+        })?;
         types = columns.iter().map(|(_, ty)| ty.clone()).collect();
     }
     let definition = CteDefinition { name: name.clone(), id, columns, working: false };
     let recursive = Some((term, !terms.all));
     Ok((Cte { recursive, types, ..Cte::new(id, name, plan) }, definition))
+}
+
+/// 42P19, 42601 or 42804 for a recursive term that does not fit the columns of the first one.
+fn check_term(name: &str, terms: &Terms<'_>, term: &BoundQuery, types: &[SqlType]) -> Result<()> {
+    let places = ColumnPlaces::of(terms.recursive);
+    if has_aggregates(&term.node) {
+        return Err(Error::new(
+            SqlState::InvalidRecursion,
+            "aggregate functions are not allowed in a recursive query's recursive term",
+        )
+        .position(places.only()));
+    }
+    if term.columns.len() != types.len() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "each UNION query must have the same number of columns",
+        )
+        .position(places.at(0)));
+    }
+    let first_places = ColumnPlaces::of(terms.first);
+    for (place, (column, ty)) in term.columns.iter().zip(types).enumerate() {
+        let common = common_type(&[ty.clone(), column.ty.clone()], "UNION");
+        let common = common.map_err(|error| error.position(places.at(place)))?;
+        let at_first = |error: Error| error.position(first_places.at(place));
+        if !terms.all {
+            check_equality(ty).map_err(at_first)?;
+        }
+        if common.bare() != ty.bare() {
+            return Err(at_first(
+                Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!(
+                        "recursive query \"{name}\" column {} has type {} in non-recursive term \
+                     but type {} overall",
+                        place + 1,
+                        ty.display_name(),
+                        common.display_name()
+                    ),
+                )
+                .hint("Cast the output of the non-recursive term to the correct type."),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn is_set_operation(body: &SetExpr) -> bool {
@@ -193,7 +219,7 @@ fn is_set_operation(body: &SetExpr) -> bool {
 /// A scan of a WITH entry, if the name is one.
 pub(crate) fn cte_scan(
     binder: &mut Binder<'_>,
-    name: &str,
+    (name, place): (&str, u32),
     alias: &str,
 ) -> Result<Option<(Node, Scope)>> {
     let Some(cte) = binder.ctes.iter().rev().find(|cte| cte.name == name).cloned() else {
@@ -203,7 +229,8 @@ pub(crate) fn cte_scan(
         return Err(Error::new(
             SqlState::FeatureNotSupported,
             format!("WITH query \"{name}\" does not have a RETURNING clause"),
-        ));
+        )
+        .position(place));
     }
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
     let mut columns = Vec::with_capacity(cte.columns.len());
@@ -248,7 +275,8 @@ pub(crate) fn cte_columns(
                 columns.len(),
                 alias.columns.len()
             ),
-        ));
+        )
+        .position(offset_of(alias.name.span)));
     }
     let names = alias.columns.iter().map(|c| braid_sql::fold(&c.name));
     let rest = columns.iter().skip(alias.columns.len()).map(|c| c.name.clone());

@@ -114,6 +114,10 @@ impl<'s, 'c> ExprCx<'s, 'c> {
         match self.clause {
             IN_AGGREGATE => sets_error("aggregate function calls cannot contain"),
             IN_WINDOW_CALL => sets_error("window function calls cannot contain"),
+            "FROM" => {
+                let message = "set-returning functions must appear at top level of FROM";
+                Error::new(SqlState::FeatureNotSupported, message)
+            }
             clause => {
                 let refused = NotAllowedIn::new("set-returning functions", clause);
                 Error::new(SqlState::FeatureNotSupported, refused.to_string()).caused_by(refused)

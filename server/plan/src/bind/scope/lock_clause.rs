@@ -1,6 +1,6 @@
 //! Locking clauses (`FOR UPDATE`, …) of the queries being bound.
 
-use braid_sql::ast::{GroupByExpr, LockStrength, NonBlock, Select};
+use braid_sql::ast::{GroupByExpr, Ident, LockStrength, NonBlock, Select};
 use braid_types::{Error, Result, SqlState};
 
 use crate::tree::node::{LockWait, RowLock};
@@ -10,10 +10,26 @@ use crate::tree::node::{LockWait, RowLock};
 pub(crate) struct LockClause {
     pub(crate) strength: LockStrength,
     pub(crate) wait: LockWait,
-    /// `OF` these relations, and whether each was found; empty: all.
-    pub(crate) of: Vec<(String, bool)>,
+    /// `OF` these relations; empty: all.
+    pub(crate) of: Vec<LockedName>,
     /// It stands in a query around this one, whose FROM this query (or view) is a part of.
     pub(crate) pushed: bool,
+}
+
+/// A relation that a locking clause names.
+#[derive(Clone)]
+pub(crate) struct LockedName {
+    pub(crate) name: String,
+    /// Where it stands in the text.
+    pub(crate) place: u32,
+    /// Whether FROM has it.
+    pub(crate) found: bool,
+}
+
+impl LockedName {
+    fn of(ident: &Ident) -> Self {
+        Self { name: braid_sql::fold(ident), place: braid_sql::offset_of(ident.span), found: false }
+    }
 }
 
 impl LockClause {
@@ -26,7 +42,7 @@ impl LockClause {
                 Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
                 Some(NonBlock::Nowait) => LockWait::NoWait,
             },
-            of: lock.of.iter().map(|ident| (braid_sql::fold(ident), false)).collect(),
+            of: lock.of.iter().map(LockedName::of).collect(),
             pushed: false,
         };
         braid_sql::row_locks(query).into_iter().map(clause).collect()
@@ -75,14 +91,13 @@ impl LockClause {
 
     /// 42P01 if a relation that was named is not in FROM.
     pub(crate) fn check_found(&self) -> Result<()> {
-        let Some((name, _)) = self.of.iter().find(|(_, found)| !found) else { return Ok(()) };
-        Err(Error::new(
-            SqlState::UndefinedTable,
-            format!(
-                "relation \"{name}\" in {} clause not found in FROM clause",
-                self.strength.clause()
-            ),
-        ))
+        let Some(missing) = self.of.iter().find(|named| !named.found) else { return Ok(()) };
+        let message = format!(
+            "relation \"{}\" in {} clause not found in FROM clause",
+            missing.name,
+            self.strength.clause()
+        );
+        Err(Error::new(SqlState::UndefinedTable, message).position(missing.place))
     }
 }
 

@@ -4,16 +4,16 @@
 //! error gets a place only if PostgreSQL would find it while it analyses the statement: what fails
 //! when it is computed has none.
 
-use braid_sql::ast::{BinaryOperator, CastKind, Expr as Ast, UnaryOperator};
-use braid_sql::{find_token, offset_of};
-use braid_types::{Error, Result};
+use braid_sql::ast::{BinaryOperator, CastKind, DataType, Expr as Ast, UnaryOperator};
+use braid_sql::{find_token, last_token, next_token, offset_of};
+use braid_types::{Error, Result, SqlType};
 
 use super::context::ExprCx;
 use super::text_places::end_of;
-pub(crate) use super::text_places::{first_part, start_of};
-use crate::bind::Binder;
+pub(crate) use super::text_places::{ColumnPlaces, first_part, start_of};
 use crate::bind::expr::operators::coerce_bool;
 use crate::bind::expr::scalar::{bind_expr, op_name};
+use crate::bind::{Binder, sql_type_of};
 use crate::tree::expr::Expr;
 
 /// Binds an expression that the catalog keeps: its places are not those of the client's text.
@@ -67,6 +67,8 @@ fn error_place(binder: &Binder<'_>, ast: &Ast) -> u32 {
         Ast::Like { expr, .. } => keyword_place(binder, expr, &["like", "not", "~~", "!~~"]),
         Ast::ILike { expr, .. } => keyword_place(binder, expr, &["ilike", "not", "~~", "!~~"]),
         Ast::SimilarTo { expr, .. } => keyword_place(binder, expr, &["similar", "not"]),
+        Ast::Collate { expr, .. } => keyword_place(binder, expr, &["collate"]),
+        Ast::AtTimeZone { timestamp, .. } => keyword_place(binder, timestamp, &["at"]),
         Ast::IsDistinctFrom(left, _) | Ast::IsNotDistinctFrom(left, _) => {
             keyword_place(binder, left, &["is"])
         }
@@ -79,8 +81,54 @@ fn error_place(binder: &Binder<'_>, ast: &Ast) -> u32 {
             before.iter().rposition(|c| *c == '(').map_or(0, |at| at as u32 + 1)
         }
         Ast::Nested(_) => 0,
-        other => start_of(other),
+        other => written_start(binder, other),
     }
+}
+
+/// The type that is cast to; its faults point at it.
+pub(crate) fn type_of_cast(
+    binder: &Binder<'_>,
+    cast: &Ast,
+    data_type: &DataType,
+) -> Result<SqlType> {
+    let found = sql_type_of(data_type, binder.cx.types());
+    found.map_err(|error| error.position(type_place(binder, cast)))
+}
+
+/// Where the type of a cast stands; the number of a `float`.
+fn type_place(binder: &Binder<'_>, cast: &Ast) -> u32 {
+    let Ast::Cast { expr, kind, data_type, .. } = cast else { return 0 };
+    let text = binder.cx.text;
+    let sign = if *kind == CastKind::DoubleColon { "::" } else { "as" };
+    let before = match end_of(expr) {
+        0 => 0,
+        after => find_token(text, after, u32::MAX, &[sign]),
+    };
+    if before == 0 || binder.places.stored > 0 {
+        return 0;
+    }
+    let start = next_token(text, before + 2);
+    match data_type {
+        DataType::Float(_) => next_token(text, next_token(text, start + 1) + 1),
+        _ => start,
+    }
+}
+
+/// Where a form begins that starts with a keyword, whose place the syntax tree does not have.
+fn written_start(binder: &Binder<'_>, ast: &Ast) -> u32 {
+    let (word, inner) = match ast {
+        Ast::Cast { expr, kind: CastKind::Cast, .. } => ("cast", expr),
+        Ast::Extract { expr, .. } => ("extract", expr),
+        Ast::Position { expr, .. } => ("position", expr),
+        Ast::Substring { expr, .. } => ("substring", expr),
+        Ast::Trim { expr, .. } => ("trim", expr),
+        Ast::Overlay { expr, .. } => ("overlay", expr),
+        Ast::Ceil { expr, .. } => ("ceil", expr),
+        Ast::Floor { expr, .. } => ("floor", expr),
+        Ast::Exists { .. } => return last_token(binder.cx.text, start_of(ast), "exists"),
+        other => return start_of(other),
+    };
+    last_token(binder.cx.text, written_start(binder, inner), word)
 }
 
 fn operator_place(binder: &Binder<'_>, left: &Ast, op: &BinaryOperator, right: &Ast) -> u32 {

@@ -27,10 +27,12 @@ pub(super) async fn copy_out(
     client: &mut dyn Client,
 ) -> Result<u64> {
     let (query, table) = copy_query(session, copy, outer).await?;
+    let start = if table.is_none() { query_start(outer) } else { 0 };
     let format = Format::new(&copy.options, copy.direction)?;
     let parsed = session.engine.plans.parse(&query)?;
     let prepared = Prepared::new("", parsed, Some(0), Vec::new());
-    let prepared = Box::pin(describe_prepared(session, prepared)).await?;
+    let prepared = Box::pin(describe_prepared(session, prepared)).await;
+    let prepared = prepared.map_err(|error| error.moved(start))?;
     if prepared.columns.is_none() {
         let message = "COPY query must have a RETURNING clause";
         return Err(Error::new(SqlState::FeatureNotSupported, message));
@@ -144,6 +146,14 @@ async fn copy_query(
             })
         }
     }
+}
+
+/// How many characters of the whole text stand before the query in parentheses.
+fn query_start(outer: &Prepared) -> u32 {
+    let before = outer.text().chars().take_while(|c| *c != '(').count() + 1;
+    let statement = outer.index.and_then(|index| outer.parsed.statements.get(index));
+    let start = statement.map_or(0, |parsed| outer.parsed.characters_before(parsed.text.start));
+    start.saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
 }
 
 /// What stands between the first parenthesis and the one that closes it.

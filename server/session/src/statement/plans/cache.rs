@@ -16,7 +16,7 @@ use braid_kv::Sharded;
 use braid_plan::{Expr, PlannedStatement};
 use braid_sql::ast::{ParsedStatement, Statement};
 use braid_sql::{Constants, Normalized, normalize};
-use braid_types::{Result, SqlType};
+use braid_types::{Error, Result, SqlType};
 use parking_lot::Mutex;
 
 use crate::client::ResultColumn;
@@ -39,6 +39,8 @@ pub(crate) struct ParsedText {
     pub text: Arc<str>,
     /// Its statements.
     pub statements: Vec<ParsedStatement>,
+    /// What the client is told about precisions.
+    warnings: Vec<Error>,
     plans: Mutex<Vec<Arc<CachedPlan>>>,
     normalized: OnceLock<Vec<Normalized>>,
 }
@@ -101,14 +103,32 @@ impl CachedPlan {
 impl ParsedText {
     fn new(text: &str) -> Result<ParsedText> {
         let statements = braid_sql::parse(text)?;
+        let warnings = braid_sql::precision_warnings(text);
         let (plans, normalized) = Default::default();
-        Ok(ParsedText { text: text.into(), statements, plans, normalized })
+        Ok(ParsedText { text: text.into(), statements, warnings, plans, normalized })
+    }
+
+    /// How many characters stand before a byte of the text.
+    pub(crate) fn characters_before(&self, byte: usize) -> u32 {
+        let before = self.text.get(..byte).map_or(0, |text| text.chars().count());
+        u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// What the client is told about one of the statements, which are known by their places.
+    pub(crate) fn warnings(&self, index: usize) -> Vec<Error> {
+        let end = |index: usize| self.statements.get(index).map(|parsed| parsed.text.end);
+        let number = |error: &&Error| error.fields().position.unwrap_or(u32::MAX);
+        let first = index.checked_sub(1).and_then(end).map_or(0, |end| self.characters_before(end));
+        let last = end(index).map_or(0, |end| self.characters_before(end));
+        let is_last = index + 1 == self.statements.len();
+        let inside = |error: &&Error| number(error) > first && (number(error) <= last || is_last);
+        self.warnings.iter().filter(inside).cloned().collect()
     }
 
     /// A text whose only statement is read as another one.
     pub(crate) fn of_statement(text: &Arc<str>, parsed: ParsedStatement) -> ParsedText {
-        let (plans, normalized) = Default::default();
-        ParsedText { text: text.clone(), statements: vec![parsed], plans, normalized }
+        let (warnings, plans, normalized) = Default::default();
+        ParsedText { text: text.clone(), statements: vec![parsed], warnings, plans, normalized }
     }
 
     /// Whether it sets what each transaction sets to another value, so that it does not come again.

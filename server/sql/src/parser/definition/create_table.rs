@@ -394,17 +394,23 @@ fn parse_references(cursor: &mut Cursor<'_>, columns: Vec<Ident>) -> Result<Fore
         initially_deferred: false,
     };
     loop {
+        let place = crate::offset_of(cursor.span());
         if cursor.take("match") {
             key.match_kind = match cursor.take_one(&["simple", "full", "partial"]) {
                 Some(0) => MatchKind::Simple,
                 Some(1) => MatchKind::Full,
-                Some(_) => MatchKind::Partial,
+                Some(_) => {
+                    let message = "MATCH PARTIAL not yet implemented";
+                    return Err(Error::new(SqlState::FeatureNotSupported, message).position(place));
+                }
                 None => return Err(cursor.unexpected()),
             };
         } else if cursor.take_all(&["on", "delete"]) {
             key.on_delete = parse_reference_action(cursor)?;
             key.delete_columns = parse_action_columns(cursor, key.on_delete)?;
-        } else if cursor.take_all(&["on", "update"]) {
+        } else if cursor.are(&["on", "update"]) {
+            let place = crate::offset_of(cursor.span());
+            cursor.take_all(&["on", "update"]);
             key.on_update = parse_reference_action(cursor)?;
             if !parse_action_columns(cursor, key.on_update)?.is_empty() {
                 let what = match key.on_update {
@@ -414,7 +420,8 @@ fn parse_references(cursor: &mut Cursor<'_>, columns: Vec<Ident>) -> Result<Fore
                 return Err(Error::new(
                     SqlState::FeatureNotSupported,
                     format!("a column list with {what} is only supported for ON DELETE actions"),
-                ));
+                )
+                .position(place));
             }
         } else {
             return Ok(key);

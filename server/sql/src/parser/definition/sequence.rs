@@ -5,8 +5,9 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use crate::ast::{CreateSequence, SequenceOption, Statement};
+use crate::offset_of;
 use crate::parser::Cursor;
-use crate::parser::clauses::Temporary;
+use crate::parser::clauses::{Temporary, redundant_options};
 use crate::parser::embedded::next_data_type;
 use crate::parser::names::{parse_integer, parse_object_name, take_if_not_exists};
 
@@ -31,9 +32,15 @@ pub(crate) fn parse_create_sequence(
 
 /// Options up to the first word that is none.
 pub(crate) fn parse_sequence_options(cursor: &mut Cursor<'_>) -> Result<Vec<SequenceOption>> {
-    let mut options = Vec::new();
+    let mut options: Vec<SequenceOption> = Vec::new();
+    let mut place = offset_of(cursor.span());
     while let Some(option) = parse_sequence_option(cursor)? {
+        let kind = std::mem::discriminant(&option);
+        if options.iter().any(|known| std::mem::discriminant(known) == kind) {
+            return Err(redundant_options(place));
+        }
         options.push(option);
+        place = offset_of(cursor.span());
     }
     Ok(options)
 }

@@ -9,8 +9,9 @@ use crate::ast::{
     AlterRoutine, AlterTarget, CreateRoutine, ParameterMode, Rename, Returns, RoutineKind,
     RoutineOption, RoutineParameter, StandardBody, Statement,
 };
+use crate::offset_of;
 use crate::parser::Cursor;
-use crate::parser::clauses::parse_rename_kind;
+use crate::parser::clauses::{parse_rename_kind, redundant_options};
 use crate::parser::embedded::next_expr;
 use crate::parser::names::{parse_any_name, parse_label, parse_string};
 use crate::parser::session::set::{parse_reset_target, parse_stored_variable};
@@ -94,14 +95,30 @@ fn parse_mode(cursor: &mut Cursor<'_>) -> Option<ParameterMode> {
 
 /// The options up to the end of the statement.
 fn parse_options(cursor: &mut Cursor<'_>) -> Result<Vec<RoutineOption>> {
-    let mut options = Vec::new();
+    let mut options: Vec<RoutineOption> = Vec::new();
     while !cursor.at_end() {
+        let place = offset_of(cursor.span());
         match parse_option(cursor)? {
-            Some(option) => options.push(option),
+            Some(option) => add_option(&mut options, option, place)?,
             None => return Err(cursor.unexpected()),
         }
     }
     Ok(options)
+}
+
+/// Adds an option that stands at this place; 42601 if there is one of its kind.
+fn add_option(options: &mut Vec<RoutineOption>, option: RoutineOption, place: u32) -> Result<()> {
+    use RoutineOption as O;
+    let is_same = |known: &RoutineOption| match (known, &option) {
+        (O::Estimate(known, _), O::Estimate(name, _)) => known == name,
+        (O::Set(_) | O::SetFromCurrent(_) | O::Reset(_) | O::Support(_) | O::Window, _) => false,
+        _ => std::mem::discriminant(known) == std::mem::discriminant(&option),
+    };
+    if options.iter().any(is_same) {
+        return Err(redundant_options(place));
+    }
+    options.push(option);
+    Ok(())
 }
 
 /// `name = value` or `name FROM CURRENT`, behind `SET`.
@@ -241,8 +258,9 @@ pub(crate) fn parse_alter_routine(cursor: &mut Cursor<'_>) -> Result<Statement> 
         if !options.is_empty() && cursor.take("restrict") {
             break;
         }
+        let place = offset_of(cursor.span());
         match parse_option(cursor)? {
-            Some(option) => options.push(option),
+            Some(option) => add_option(&mut options, option, place)?,
             None => return Err(cursor.unexpected()),
         }
     }

@@ -12,15 +12,16 @@ pub(crate) fn at_characteristics(cursor: &Cursor<'_>) -> bool {
 /// `[NOT] DEFERRABLE`, `INITIALLY …`: whether deferrable, whether deferred at first.
 pub(crate) fn parse_characteristics(cursor: &mut Cursor<'_>) -> Result<(bool, bool)> {
     let (mut deferrable, mut deferred) = (None, None);
-    let twice = |what: &str| {
+    let twice = |what: &str, place: u32| {
         let message = format!("multiple {what} clauses not allowed");
-        Err(Error::new(SqlState::SyntaxError, message))
+        Err(Error::new(SqlState::SyntaxError, message).position(place))
     };
     loop {
+        let place = crate::offset_of(cursor.span());
         let not = cursor.take_all(&["not", "deferrable"]);
         if not || cursor.take("deferrable") {
             if deferrable.replace(!not).is_some() {
-                return twice("DEFERRABLE/NOT DEFERRABLE");
+                return twice("DEFERRABLE/NOT DEFERRABLE", place);
             }
         } else if cursor.take("initially") {
             let first = match cursor.take_one(&["deferred", "immediate"]) {
@@ -28,7 +29,7 @@ pub(crate) fn parse_characteristics(cursor: &mut Cursor<'_>) -> Result<(bool, bo
                 None => return Err(cursor.unexpected()),
             };
             if deferred.replace(first).is_some() {
-                return twice("INITIALLY IMMEDIATE/DEFERRED");
+                return twice("INITIALLY IMMEDIATE/DEFERRED", place);
             }
         } else {
             break;
@@ -37,7 +38,8 @@ pub(crate) fn parse_characteristics(cursor: &mut Cursor<'_>) -> Result<(bool, bo
             return Err(Error::new(
                 SqlState::SyntaxError,
                 "constraint declared INITIALLY DEFERRED must be DEFERRABLE",
-            ));
+            )
+            .position(place));
         }
     }
     let deferred = deferred.unwrap_or(false);

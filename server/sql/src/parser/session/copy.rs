@@ -8,7 +8,7 @@ use braid_types::{Error, Result, SqlState};
 use super::set::parse_setting_value;
 use crate::ast::{Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, Statement};
 use crate::parser::Cursor;
-use crate::parser::clauses::parse_selection;
+use crate::parser::clauses::{parse_selection, redundant_options};
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
 };
@@ -238,8 +238,7 @@ impl Seen {
     /// 42601 if an option comes for the second time.
     fn note(&mut self, name: &str, at: u32) -> Result<()> {
         if self.0.iter().any(|other| other == name) {
-            let message = "conflicting or redundant options";
-            return Err(Error::new(SqlState::SyntaxError, message).position(at));
+            return Err(redundant_options(at));
         }
         self.0.push(name.to_owned());
         Ok(())

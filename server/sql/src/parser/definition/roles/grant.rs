@@ -10,7 +10,7 @@ use crate::ast::{
     Privilege, PrivilegeGrant, RoleGrant, RoutineKind, Statement,
 };
 use crate::parser::Cursor;
-use crate::parser::clauses::parse_drop_behavior;
+use crate::parser::clauses::{parse_drop_behavior, redundant_options};
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_object_number,
     parse_role_name,
@@ -99,8 +99,7 @@ pub(crate) fn parse_default_privileges(cursor: &mut Cursor<'_>) -> Result<Statem
             break;
         };
         if !names.0.is_empty() {
-            let message = "conflicting or redundant options";
-            return Err(Error::new(SqlState::SyntaxError, message).position(at));
+            return Err(redundant_options(at));
         }
         *names.0 = names.1;
     }

@@ -9,7 +9,7 @@ use crate::ast::{
     SettingChange, Statement, UserOption,
 };
 use crate::parser::Cursor;
-use crate::parser::clauses::parse_drop_behavior;
+use crate::parser::clauses::{parse_drop_behavior, redundant_options};
 use crate::parser::names::{
     parse_ident, parse_integer, parse_role_name, parse_string, take_if_exists, take_if_not_exists,
 };
@@ -27,9 +27,15 @@ pub(crate) fn parse_create_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 fn parse_user_options(cursor: &mut Cursor<'_>) -> Result<Vec<UserOption>> {
     cursor.take("with");
-    let mut options = Vec::new();
+    let mut options: Vec<UserOption> = Vec::new();
+    let mut place = crate::offset_of(cursor.span());
     while let Some(option) = parse_user_option(cursor)? {
+        let kind = std::mem::discriminant(&option);
+        if options.iter().any(|known| std::mem::discriminant(known) == kind) {
+            return Err(redundant_options(place));
+        }
         options.push(option);
+        place = crate::offset_of(cursor.span());
     }
     Ok(options)
 }
