@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The first address that `HOST:PORT` stands for.
-pub async fn resolve(option: &str, text: &str) -> Result<SocketAddr, String> {
+pub(crate) async fn resolve(option: &str, text: &str) -> Result<SocketAddr, String> {
     let mut found = tokio::net::lookup_host(text)
         .await
         .map_err(|error| format!("{option} \"{text}\" is no address: {error}"))?;
@@ -11,7 +11,7 @@ pub async fn resolve(option: &str, text: &str) -> Result<SocketAddr, String> {
 }
 
 /// The address as a client on this machine would write it.
-pub fn reachable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

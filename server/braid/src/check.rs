@@ -17,7 +17,7 @@ use crate::logging;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Checks a folder and prints what it finds; true if all is well.
-pub fn check(options: &Check) -> Result<bool> {
+pub(crate) fn check(options: &Check) -> Result<bool> {
     logging::start(&options.log)?;
     make_files_private();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

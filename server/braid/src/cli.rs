@@ -12,7 +12,7 @@ use crate::memory;
 /// BraidDB: a PostgreSQL-compatible, serializable SQL database.
 #[derive(Debug, Parser)]
 #[command(name = "braid", version, disable_help_subcommand = true, arg_required_else_help = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -20,7 +20,7 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Start a server; an empty data folder becomes a new database
     Start(Box<Start>),
     /// Read all data of a stopped server and look for damage; status 1 and a list if there is any
@@ -31,7 +31,7 @@ pub enum Command {
 
 /// Options of `braid check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// Data folder of a server that is not running
     #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
     pub data: PathBuf,
@@ -43,7 +43,7 @@ pub struct Check {
 
 /// Options of `braid start`.
 #[derive(Debug, Args)]
-pub struct Start {
+pub(crate) struct Start {
     /// Data folder; made if it does not exist
     #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
     pub data: PathBuf,
@@ -159,7 +159,7 @@ pub struct Start {
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreChoice {
+pub(crate) enum StoreChoice {
     /// In the data folder.
     Embedded,
     /// In a TiKV cluster.

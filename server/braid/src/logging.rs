@@ -5,7 +5,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Starts logging what `filter` lets through; an error if it cannot be read.
-pub fn start(filter: &str) -> Result<(), String> {
+pub(crate) fn start(filter: &str) -> Result<(), String> {
     let targets: Targets =
         filter.parse().map_err(|error| format!("--log \"{filter}\" cannot be read: {error}"))?;
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());

@@ -7,7 +7,7 @@ const FALLBACK_BYTES: u64 = 4 << 30;
 
 /// The default of `--memory-limit`: half of the machine's memory, or of the control group's limit
 /// (a container's) if that is less.
-pub fn default_limit_bytes() -> u64 {
+pub(crate) fn default_limit_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_bytes(&text));
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
@@ -22,7 +22,7 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
 }
 
 /// `512MB`, `1.5GB`; units are powers of 1024, a plain number is bytes.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let shift = match text[end..].trim().to_ascii_uppercase().as_str() {

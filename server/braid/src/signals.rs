@@ -3,14 +3,14 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that end the server.
-pub struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
     /// Takes over the signals from the system's defaults.
-    pub fn listen() -> std::io::Result<Signals> {
+    pub(crate) fn listen() -> std::io::Result<Signals> {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -18,7 +18,7 @@ impl Signals {
     }
 
     /// Waits for the next of them.
-    pub async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

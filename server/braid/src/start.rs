@@ -38,7 +38,7 @@ const NOTIFY_POLL_MIN: Duration = Duration::from_millis(1);
 const STACK_BYTES: usize = 128 << 20;
 
 /// Runs a server until it is told to stop.
-pub fn start(options: &Start) -> Result<()> {
+pub(crate) fn start(options: &Start) -> Result<()> {
     logging::start(&options.log)?;
     make_files_private();
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -14,8 +14,6 @@
 //! Rules that must always hold: a strict function never sees NULL; a call never panics; an
 //! immutable function reads nothing of its [`Environment`].
 
-#![deny(unreachable_pub)]
-
 mod aggregate;
 mod datetimes;
 mod geometry;

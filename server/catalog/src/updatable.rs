@@ -36,7 +36,7 @@ pub enum ViewOutput {
 
 /// Whether a built-in function of a name is an aggregate or gives rows: what such views are
 /// called.
-pub type RefusedFunction<'f> = &'f dyn Fn(&str) -> Option<&'static str>;
+pub(crate) type RefusedFunction<'f> = &'f dyn Fn(&str) -> Option<&'static str>;
 
 /// One of the views on the way to a table.
 pub struct ViewLayer {

@@ -17,8 +17,6 @@
 //! - the timestamp of a commit that is bound to a lease is below the end of that lease;
 //! - an answer about a commit token never changes, once given.
 
-#![deny(unreachable_pub)]
-
 mod commit_tokens;
 mod gateways;
 mod notifications;

@@ -18,7 +18,7 @@ use crate::table_writer::TableWriter;
 use crate::triggers::RowTriggers;
 
 /// DELETE; it gives RETURNING's rows.
-pub struct DeleteOperator {
+pub(crate) struct DeleteOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
     writer: TableWriter,
@@ -41,7 +41,7 @@ pub struct DeleteOperator {
 
 impl DeleteOperator {
     /// A DELETE over its input.
-    pub fn new(
+    pub(crate) fn new(
         input: BoxedOperator,
         plan: &Delete,
         evaluator: Evaluator,

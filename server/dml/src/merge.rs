@@ -27,7 +27,7 @@ use crate::table_writer::{Part, TableWriter};
 use crate::triggers::RowTriggers;
 
 /// MERGE; it gives no rows.
-pub struct MergeOperator {
+pub(crate) struct MergeOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
     writer: TableWriter,
@@ -61,7 +61,7 @@ enum Step {
 
 impl MergeOperator {
     /// A MERGE over its input.
-    pub fn new(
+    pub(crate) fn new(
         input: BoxedOperator,
         plan: &Merge,
         evaluator: Evaluator,

@@ -8,7 +8,7 @@ use crate::triggers::TriggerQueue;
 
 /// What the operators of a run share: the questions to foreign keys, and the triggers to be fired.
 #[derive(Clone, Default)]
-pub struct Queues {
+pub(crate) struct Queues {
     /// The questions to foreign keys.
     pub(crate) keys: Arc<Queue>,
     /// The triggers.

@@ -21,7 +21,7 @@ use crate::policy_checks::check_policies;
 pub(crate) const FREE_KEYS_MANY: usize = 64;
 
 /// Writes rows of one table.
-pub struct TableWriter {
+pub(crate) struct TableWriter {
     /// The layout of its rows.
     pub rows: TableRows,
     /// Their layout where they are being moved to.
@@ -41,7 +41,7 @@ pub struct TableWriter {
 }
 
 /// A key that no other row may have, for the check of unique constraints.
-pub struct UniqueKey {
+pub(crate) struct UniqueKey {
     /// The key.
     pub key: Key,
     /// The index it belongs to; 1 is the primary key.
@@ -52,7 +52,7 @@ pub struct UniqueKey {
 
 /// What of a replacement is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The old rows go.
     Old,
     /// The new rows are checked and put.
@@ -63,7 +63,7 @@ pub enum Part {
 
 impl TableWriter {
     /// A writer with what the plan computes for each row.
-    pub fn new(
+    pub(crate) fn new(
         table: &Arc<Table>,
         generated: &[(usize, Expr)],
         checks: &[(RowCheck, Expr)],
@@ -115,13 +115,13 @@ impl TableWriter {
     }
 
     /// Computes the generated columns of a new row, then checks NOT NULL and CHECK.
-    pub async fn complete(&self, row: &mut Row) -> Result<()> {
+    pub(crate) async fn complete(&self, row: &mut Row) -> Result<()> {
         self.complete_columns(row, PolicyUse::Insert, |_| true).await
     }
 
     /// The same for a changed row. A column that was null in the old row is not checked for NOT
     /// NULL: it is in a column family that the change neither read nor writes.
-    pub async fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
+    pub(crate) async fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
         self.complete_columns(row, PolicyUse::Update, |place| !old[place].is_null()).await
     }
 
@@ -184,7 +184,7 @@ impl TableWriter {
     }
 
     /// Computes the generated columns of a row.
-    pub async fn generate(&self, row: &mut Row) -> Result<()> {
+    pub(crate) async fn generate(&self, row: &mut Row) -> Result<()> {
         for (place, e) in &self.generated {
             row[*place] = self.value(e, row).await?;
         }
@@ -200,7 +200,7 @@ impl TableWriter {
     }
 
     /// The row's index entries; none where a partial index leaves it out.
-    pub fn entries(&self, row: &[Datum]) -> Result<RowEntries> {
+    pub(crate) fn entries(&self, row: &[Datum]) -> Result<RowEntries> {
         let mut entries = RowEntries::default();
         entries.by_index.reserve_exact(self.indexes.len());
         for (place, index) in self.indexes.iter().enumerate() {
@@ -215,7 +215,7 @@ impl TableWriter {
     }
 
     /// The keys of a row that must be its alone.
-    pub fn unique_keys(
+    pub(crate) fn unique_keys(
         &self,
         row: &[Datum],
         entries: &RowEntries,
@@ -233,7 +233,10 @@ impl TableWriter {
 
     /// For each key: whether it exists, this statement's own writes included. Below SERIALIZABLE
     /// the keys are locked first, so that two transactions cannot both find them free.
-    pub async fn existing(&self, keys: &[UniqueKey]) -> Result<Vec<Option<braid_kv::Value>>> {
+    pub(crate) async fn existing(
+        &self,
+        keys: &[UniqueKey],
+    ) -> Result<Vec<Option<braid_kv::Value>>> {
         let run = &self.evaluator.run;
         let txn = &run.cx.txn;
         let plain: Vec<Key> = keys.iter().map(|unique| unique.key.clone()).collect();
@@ -249,7 +252,7 @@ impl TableWriter {
     }
 
     /// 23505 if any of the keys exists or comes twice; `row_of` gives the row of a place.
-    pub async fn require_free<'r>(
+    pub(crate) async fn require_free<'r>(
         &self,
         keys: &[UniqueKey],
         row_of: impl Fn(usize) -> &'r Row,
@@ -265,7 +268,7 @@ impl TableWriter {
     }
 
     /// 23505 with the constraint's name and the key.
-    pub fn duplicate(&self, number: IndexNumber, row: &[Datum]) -> Error {
+    pub(crate) fn duplicate(&self, number: IndexNumber, row: &[Datum]) -> Error {
         let table = self.table();
         let Some(index) = table.all_indexes().find(|index| index.number == number) else {
             return Error::internal("a duplicate in an index that does not exist");
@@ -296,7 +299,7 @@ impl TableWriter {
     }
 
     /// Puts a row, whatever was there.
-    pub fn put(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
+    pub(crate) fn put(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
         self.owe_checks(None, row, given(&self.indexes, &entries.by_index))?;
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let mut buffer = PairBuffer::default();
@@ -315,7 +318,7 @@ impl TableWriter {
 
     /// Puts a row whose unique keys must be free, which is looked at later; 23505 at once if the
     /// transaction itself has put one of them.
-    pub fn put_new(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
+    pub(crate) fn put_new(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let failed = |error: braid_kv::Error, index: IndexNumber| match error {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
@@ -355,7 +358,7 @@ impl TableWriter {
 
     /// Puts a row in the place of whatever has its primary key, without looking. Only for tables
     /// without secondary indexes.
-    pub fn overwrite(&self, row: &[Datum]) -> Result<()> {
+    pub(crate) fn overwrite(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let mut buffer = PairBuffer::default();
         for layout in self.layouts() {
@@ -372,19 +375,19 @@ impl TableWriter {
     }
 
     /// Deletes a row and its entries.
-    pub fn delete(&self, row: &[Datum]) -> Result<()> {
+    pub(crate) fn delete(&self, row: &[Datum]) -> Result<()> {
         self.counts.deleted(1);
         self.delete_pairs(row)?;
         self.delete_entries(row)
     }
 
     /// Takes note of rows that were deleted as a range.
-    pub fn note_deleted(&self, rows: usize) {
+    pub(crate) fn note_deleted(&self, rows: usize) {
         self.counts.deleted(rows);
     }
 
     /// Deletes the entries of a row.
-    pub fn delete_entries(&self, row: &[Datum]) -> Result<()> {
+    pub(crate) fn delete_entries(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let cx = self.evaluator.context();
         for (index, exprs) in self.indexes.iter().zip(&self.index_exprs) {
@@ -400,7 +403,7 @@ impl TableWriter {
     ///
     /// Changes that come in several lots are done in two halves: the old rows of all lots go before
     /// the new ones of the first are checked and put.
-    pub async fn replace(
+    pub(crate) async fn replace(
         &self,
         changes: &[(Row, Row)],
         places: &[usize],

@@ -130,7 +130,7 @@ fn deadlock(lines: Vec<String>) -> Error {
 }
 
 /// NOWAIT's error with the relation's name, as PostgreSQL words it.
-pub fn name_relation(error: Error, relation: &str) -> Error {
+pub(crate) fn name_relation(error: Error, relation: &str) -> Error {
     match error.cause::<Kv>() {
         Some(Kv::LockNotAvailable { key }) => {
             let message = format!("{NOT_OBTAINED} in relation \"{relation}\"");

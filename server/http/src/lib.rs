@@ -18,8 +18,6 @@
 //! Rules: a request is at most [`REQUEST_BYTES_MAX`] and must arrive within [`REQUEST_TIMEOUT`];
 //! at most [`CONNECTIONS_MAX`] connections at a time; one request a connection.
 
-#![deny(unreachable_pub)]
-
 mod otlp;
 mod request;
 mod respond;

@@ -53,8 +53,6 @@
 //!
 //! Reads of blocks that are not cached happen on the caller's thread.
 
-#![deny(unreachable_pub)]
-
 mod account;
 mod bulk;
 mod cleaner;

@@ -23,30 +23,30 @@ pub(crate) struct Keyspace {
 
 impl Keyspace {
     /// The data of the database that was given this prefix.
-    pub fn data(prefix: &str) -> Keyspace {
+    pub(crate) fn data(prefix: &str) -> Keyspace {
         Keyspace { prefix: [prefix.as_bytes(), b"d"].concat().into() }
     }
 
     /// What belongs to the store itself.
-    pub fn meta(prefix: &str) -> Keyspace {
+    pub(crate) fn meta(prefix: &str) -> Keyspace {
         Keyspace { prefix: [prefix.as_bytes(), b"m"].concat().into() }
     }
 
     /// The keys of the cluster as they are, for scans by the store itself.
-    pub fn whole_cluster() -> Keyspace {
+    pub(crate) fn whole_cluster() -> Keyspace {
         Keyspace { prefix: Arc::default() }
     }
 
     /// The store key of a contract key.
-    pub fn key(&self, key: &[u8]) -> Key {
+    pub(crate) fn key(&self, key: &[u8]) -> Key {
         [&self.prefix, key].concat()
     }
 
-    pub fn keys(&self, keys: &[Key]) -> Vec<Key> {
+    pub(crate) fn keys(&self, keys: &[Key]) -> Vec<Key> {
         keys.iter().map(|key| self.key(key)).collect()
     }
 
-    pub fn span(&self, span: &Span) -> Span {
+    pub(crate) fn span(&self, span: &Span) -> Span {
         Span::new(self.key(&span.start), self.key(&span.end))
     }
 
@@ -55,17 +55,17 @@ impl Keyspace {
     }
 
     /// All keys with the prefix.
-    pub fn all(&self) -> Span {
+    pub(crate) fn all(&self) -> Span {
         Span::prefix(self.prefix.to_vec())
     }
 
     /// Whether a span of store keys is a real part of the keyspace.
-    pub fn contains(&self, span: &Span) -> bool {
+    pub(crate) fn contains(&self, span: &Span) -> bool {
         let all = self.all();
         all.start < span.start && span.end <= all.end
     }
 
-    pub fn reads(&self, reads: &[ReadSegment]) -> Vec<ReadSegment> {
+    pub(crate) fn reads(&self, reads: &[ReadSegment]) -> Vec<ReadSegment> {
         let read = |read: &ReadSegment| ReadSegment {
             snapshot: read.snapshot.clone(),
             spans: self.spans(&read.spans),
@@ -73,7 +73,7 @@ impl Keyspace {
         reads.iter().map(read).collect()
     }
 
-    pub fn lock_request(&self, request: &LockRequest) -> LockRequest {
+    pub(crate) fn lock_request(&self, request: &LockRequest) -> LockRequest {
         let target = match &request.target {
             LockTarget::Keys(keys) => LockTarget::Keys(self.keys(keys)),
             LockTarget::Spans(spans) => {
@@ -83,7 +83,7 @@ impl Keyspace {
         LockRequest { target, ..request.clone() }
     }
 
-    pub fn commit_request(&self, request: CommitRequest) -> CommitRequest {
+    pub(crate) fn commit_request(&self, request: CommitRequest) -> CommitRequest {
         let key = |key: &[u8]| Arc::from(self.key(key));
         let new_key = |new: NewKey| NewKey { key: key(&new.key), seq: new.seq };
         CommitRequest {
@@ -111,7 +111,7 @@ impl Keyspace {
     }
 
     /// The contract key of a store key that a scan has returned.
-    pub fn strip<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
+    pub(crate) fn strip<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
         let stripped = key.strip_prefix(&*self.prefix);
         debug_assert!(stripped.is_some(), "{} lacks the prefix", key.escape_ascii());
         let lacks = || format!("the key \"{}\" lacks the keyspace's prefix", key.escape_ascii());
@@ -119,22 +119,22 @@ impl Keyspace {
     }
 
     /// The bytes of a batch of store keys, counted as contract keys.
-    pub fn contract_bytes(&self, batch: &ScanBatch) -> usize {
+    pub(crate) fn contract_bytes(&self, batch: &ScanBatch) -> usize {
         batch.bytes().saturating_sub(batch.len() * self.prefix.len())
     }
 
     /// The contract key of a store key that an error or a lock names. TiKV may name keys that are
     /// not of this keyspace; they are shown as they are.
-    pub fn contract_key(&self, key: &[u8]) -> Key {
+    pub(crate) fn contract_key(&self, key: &[u8]) -> Key {
         key.strip_prefix(&*self.prefix).unwrap_or(key).to_vec()
     }
 
-    pub fn contract_conflict(&self, mut conflict: Conflict) -> Conflict {
+    pub(crate) fn contract_conflict(&self, mut conflict: Conflict) -> Conflict {
         conflict.key = conflict.key.map(|key| self.contract_key(&key));
         conflict
     }
 
-    pub fn contract_outcome(&self, outcome: CommitOutcome) -> CommitOutcome {
+    pub(crate) fn contract_outcome(&self, outcome: CommitOutcome) -> CommitOutcome {
         match outcome {
             CommitOutcome::Retry(conflict) => {
                 CommitOutcome::Retry(self.contract_conflict(conflict))
@@ -143,7 +143,7 @@ impl Keyspace {
         }
     }
 
-    pub fn contract_error(&self, error: Error) -> Error {
+    pub(crate) fn contract_error(&self, error: Error) -> Error {
         match error {
             Error::LockTimeout { key } => Error::LockTimeout { key: self.contract_key(&key) },
             Error::LockNotAvailable { key } => {

@@ -71,7 +71,7 @@ impl RetryCause {
     }
 
     /// That of a region error.
-    pub fn of(error: &errorpb::Error) -> RetryCause {
+    pub(crate) fn of(error: &errorpb::Error) -> RetryCause {
         if error.not_leader.is_some() {
             return RetryCause::NotLeader;
         }
@@ -118,12 +118,12 @@ pub(crate) struct RpcMetrics {
 }
 
 impl RpcMetrics {
-    pub fn count(&self) {
+    pub(crate) fn count(&self) {
         self.sent.fetch_add(1, Relaxed);
     }
 
     /// The time until there was an answer, or none.
-    pub fn took(&self, time: Duration) {
+    pub(crate) fn took(&self, time: Duration) {
         self.nanos.observe(nanos(time));
     }
 }
@@ -154,39 +154,39 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The numbers of one kind of request.
-    pub fn rpc(&self, name: &'static str) -> Arc<RpcMetrics> {
+    pub(crate) fn rpc(&self, name: &'static str) -> Arc<RpcMetrics> {
         if let Some(known) = self.rpcs.read().get(name) {
             return known.clone();
         }
         self.rpcs.write().entry(name).or_default().clone()
     }
 
-    pub fn retry(&self, reason: RetryCause) {
+    pub(crate) fn retry(&self, reason: RetryCause) {
         self.retries[reason as usize].fetch_add(1, Relaxed);
     }
 
     /// A transaction was committed.
-    pub fn committed(&self, kind: CommitKind) {
+    pub(crate) fn committed(&self, kind: CommitKind) {
         self.commits[kind as usize].fetch_add(1, Relaxed);
     }
 
     /// Requests for `count` regions were sent side by side.
-    pub fn regions(&self, count: usize) {
+    pub(crate) fn regions(&self, count: usize) {
         self.regions.observe(count as u64);
     }
 
     /// The safe point stands there.
-    pub fn safe_point(&self, point: u64) {
+    pub(crate) fn safe_point(&self, point: u64) {
         self.safe_point.store(point, Relaxed);
     }
 
     /// Every store has destroyed a dropped range.
-    pub fn range_destroyed(&self) {
+    pub(crate) fn range_destroyed(&self) {
         self.ranges_destroyed.fetch_add(1, Relaxed);
     }
 
     /// All of them, those of one name together.
-    pub fn read(&self) -> Vec<StoreMetric> {
+    pub(crate) fn read(&self) -> Vec<StoreMetric> {
         let metric = |name, help, label, value| StoreMetric { name, help, label, value };
         let rpcs: Vec<_> = self.rpcs.read().iter().map(|(name, of)| (*name, of.clone())).collect();
         let mut all = Vec::new();

@@ -15,7 +15,7 @@ use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, conjuncts};
 const LIST_MAX: usize = 100;
 
 /// Whether a predicate is true wherever all of these conditions are.
-pub fn implies(given: &[Expr], predicate: &Expr) -> bool {
+pub(crate) fn implies(given: &[Expr], predicate: &Expr) -> bool {
     let mut parts = Vec::new();
     conjuncts(predicate.clone(), &mut parts);
     let mut known = Vec::new();

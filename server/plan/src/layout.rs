@@ -61,14 +61,14 @@ impl Input {
 }
 
 /// Lays out a whole plan. XX000 if it reads a slot that none of its operators gives.
-pub fn assign_positions(root: &mut Node) -> Result<()> {
+pub(crate) fn assign_positions(root: &mut Node) -> Result<()> {
     let mut frame = Frame::default();
     node(root, &mut frame);
     frame.nothing_left()
 }
 
 /// Lays out one expression over a row of these slots. XX000 if it reads another slot.
-pub fn layout_expr(e: &mut Expr, slots: &[Slot]) -> Result<()> {
+pub(crate) fn layout_expr(e: &mut Expr, slots: &[Slot]) -> Result<()> {
     let mut frame = Frame::default();
     expr(e, &Input::new(slots), &mut frame);
     frame.nothing_left()

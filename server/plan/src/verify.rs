@@ -12,7 +12,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::{Insert, Join, JoinKind, JoinMethod, Node, OnConflict, Scan};
 
 /// Checks a whole plan. XX000 names what is broken.
-pub fn verify(root: &Node) -> Result<()> {
+pub(crate) fn verify(root: &Node) -> Result<()> {
     node(root, 0)
 }
 

@@ -21,8 +21,6 @@
 //! - an error that asks for a restart of the transaction passes every handler;
 //! - loops and recursion notice a cancel request, and recursion has a limit.
 
-#![deny(unreachable_pub)]
-
 mod body;
 mod built_in_trigger;
 mod cache;

@@ -16,8 +16,6 @@
 //! - a background job ends when the server is dropped;
 //! - of all gateways of a cluster, one has a duty at a time.
 
-#![deny(unreachable_pub)]
-
 mod admission;
 mod check_tables;
 mod jobs;

@@ -11,8 +11,6 @@
 //! - [`Datum`] orders, equals and hashes as SQL does: `1.0` is `1.00`, NaN is the largest.
 //! - no input panics; what is out of range is an [`Error`] with PostgreSQL's SQLSTATE.
 
-#![deny(unreachable_pub)]
-
 pub mod array;
 pub mod binary;
 pub mod cast;

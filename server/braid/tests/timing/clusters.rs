@@ -10,16 +10,16 @@ use braid_testkit::tikv::admin::Admin;
 use braid_testkit::tikv::{Config, Plan, RealCluster, TikvStandIn};
 
 /// The default prefix of `--store`.
-pub const PREFIX: &[u8] = b"braid/";
+pub(crate) const PREFIX: &[u8] = b"braid/";
 
-pub enum Cluster {
+pub(crate) enum Cluster {
     Real(RealCluster),
     StandIn(TikvStandIn),
 }
 
 impl Cluster {
     /// A stand-in has a little latency, so that much is under way at any time, and lives by `plan`.
-    pub fn start(plan: Plan, seed: u64) -> Cluster {
+    pub(crate) fn start(plan: Plan, seed: u64) -> Cluster {
         if let Some(real) = RealCluster::from_env() {
             return Cluster::Real(real);
         }
@@ -28,42 +28,42 @@ impl Cluster {
         Cluster::StandIn(TikvStandIn::start(config))
     }
 
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Cluster::Real(_) => "a real cluster",
             Cluster::StandIn(_) => "the stand-in (TIKV_BIN names no programs)",
         }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Cluster::Real(real) => real.store_url(),
             Cluster::StandIn(stand_in) => stand_in.store_url(),
         }
     }
 
-    pub fn admin(&self) -> Admin {
+    pub(crate) fn admin(&self) -> Admin {
         match self {
             Cluster::Real(real) => real.admin(),
             Cluster::StandIn(stand_in) => Admin::connect(&stand_in.pd_addresses()[0]),
         }
     }
 
-    pub fn store_count(&self) -> usize {
+    pub(crate) fn store_count(&self) -> usize {
         match self {
             Cluster::Real(real) => real.store_count(),
             Cluster::StandIn(stand_in) => stand_in.stores().len(),
         }
     }
 
-    pub fn kill_store(&mut self, number: usize) {
+    pub(crate) fn kill_store(&mut self, number: usize) {
         match self {
             Cluster::Real(real) => real.kill_store(number),
             Cluster::StandIn(stand_in) => stand_in.stop_store(stand_in.stores()[number]),
         }
     }
 
-    pub fn start_store(&mut self, number: usize) {
+    pub(crate) fn start_store(&mut self, number: usize) {
         match self {
             Cluster::Real(real) => real.start_store(number),
             Cluster::StandIn(stand_in) => stand_in.start_store(stand_in.stores()[number]),
@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     /// False if there was nothing to move.
-    pub fn move_leader(&self, random: &mut Random) -> bool {
+    pub(crate) fn move_leader(&self, random: &mut Random) -> bool {
         match self {
             Cluster::Real(real) => real.move_leader(PREFIX, random),
             Cluster::StandIn(stand_in) => {
@@ -83,7 +83,7 @@ impl Cluster {
     }
 
     /// False if no region has two keys.
-    pub fn split(&self, random: &mut Random) -> bool {
+    pub(crate) fn split(&self, random: &mut Random) -> bool {
         self.admin().split_somewhere(PREFIX, random)
     }
 }

@@ -12,25 +12,25 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 /// A lease, and some time for a loaded machine.
-pub const LEASE: Duration = Duration::from_secs(5);
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const LEASE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn run(test: impl Future<Output = ()>) {
+pub(crate) fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
 }
 
 /// Gateways over one store, which goes with them.
-pub struct Cluster {
+pub(crate) struct Cluster {
     pub servers: Vec<Server>,
     pub stand_in: Option<TikvStandIn>,
 }
 
 impl Cluster {
-    pub fn start(count: usize) -> Cluster {
+    pub(crate) fn start(count: usize) -> Cluster {
         Cluster::start_with(count, &Config::new())
     }
 
-    pub fn start_with(count: usize, config: &Config) -> Cluster {
+    pub(crate) fn start_with(count: usize, config: &Config) -> Cluster {
         let (url, stand_in) = match std::env::var("TIKV_PD") {
             Ok(pd) => {
                 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -56,13 +56,13 @@ impl Cluster {
         Cluster { servers, stand_in }
     }
 
-    pub async fn connect(&self, gateway: usize) -> Client {
+    pub(crate) async fn connect(&self, gateway: usize) -> Client {
         connect(self.servers[gateway].sql_url(), None).await
     }
 }
 
 /// Runs a statement again for as long as it is to be retried.
-pub async fn insist(client: &Client, sql: &str) {
+pub(crate) async fn insist(client: &Client, sql: &str) {
     let until = Instant::now() + PATIENCE;
     while let Err(error) = client.batch_execute(sql).await {
         assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE), "{sql}: {error:?}");
@@ -70,7 +70,7 @@ pub async fn insist(client: &Client, sql: &str) {
     }
 }
 
-pub async fn assert_sound(client: &Client, table: &str) {
+pub(crate) async fn assert_sound(client: &Client, table: &str) {
     let findings = first_column(client, &format!("CHECK TABLE {table}")).await;
     assert_eq!(findings, [] as [String; 0], "{table}");
 }

@@ -4,7 +4,7 @@ use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 /// The most bytes of a name.
-pub const NAME_BYTES_MAX: usize = 63;
+pub(super) const NAME_BYTES_MAX: usize = 63;
 
 /// `schema.name`, each part quoted where it has to be.
 pub fn qualified(schema: &str, name: &str) -> String {

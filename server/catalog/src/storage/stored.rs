@@ -19,7 +19,7 @@ pub const FORMAT_VERSION: u32 = 2;
 /// The number of a new database.
 pub(crate) const FIRST_FORMAT: u32 = 1;
 /// The first id that objects of users get.
-pub const FIRST_ID: Id = 16384;
+pub(crate) const FIRST_ID: Id = 16384;
 
 /// What stands under the version key.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,18 +10,18 @@ use braid_kv::{Database as Kv, DatabaseOptions, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_types::SqlType;
 
-pub fn open(path: &Path) -> Kv {
+pub(crate) fn open(path: &Path) -> Kv {
     let store = EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap();
     Kv::new(Arc::new(store), DatabaseOptions::default())
 }
 
-pub fn path_of(schemas: &[&str]) -> SearchPath {
+pub(crate) fn path_of(schemas: &[&str]) -> SearchPath {
     let mut path = SearchPath::new(DEFAULT_DATABASE, "defaultdb", "root");
     path.schemas = schemas.iter().map(|schema| (*schema).to_owned()).collect();
     path
 }
 
-pub fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
+pub(crate) fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
     Column {
         id,
         name: name.to_owned(),
@@ -46,7 +46,7 @@ pub fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
     }
 }
 
-pub fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
+pub(crate) fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
     Index {
         id,
         number,
@@ -62,7 +62,7 @@ pub fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index
     }
 }
 
-pub fn table(draft: &mut Draft, name: &str) -> Table {
+pub(crate) fn table(draft: &mut Draft, name: &str) -> Table {
     let schema = draft.catalog().names().schema(DEFAULT_DATABASE, "public").unwrap().id;
     let id = draft.allocate_id(0);
     let (primary, second) = (draft.allocate_id(0), draft.allocate_id(0) + 1);
@@ -119,7 +119,7 @@ pub fn table(draft: &mut Draft, name: &str) -> Table {
     }
 }
 
-pub fn sequence(draft: &mut Draft, name: &str) -> Sequence {
+pub(crate) fn sequence(draft: &mut Draft, name: &str) -> Sequence {
     let schema = draft.catalog().names().schema(DEFAULT_DATABASE, "public").unwrap().id;
     Sequence {
         id: draft.allocate_id(0),
@@ -144,7 +144,7 @@ pub fn sequence(draft: &mut Draft, name: &str) -> Sequence {
 }
 
 /// Runs `change` on a draft and commits it.
-pub async fn change(kv: &Kv, cache: &Arc<CatalogCache>, change: impl FnOnce(&mut Draft)) {
+pub(crate) async fn change(kv: &Kv, cache: &Arc<CatalogCache>, change: impl FnOnce(&mut Draft)) {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.unwrap();
@@ -154,7 +154,7 @@ pub async fn change(kv: &Kv, cache: &Arc<CatalogCache>, change: impl FnOnce(&mut
     drop(pending);
 }
 
-pub async fn current(kv: &Kv, cache: &Arc<CatalogCache>) -> Arc<Catalog> {
+pub(crate) async fn current(kv: &Kv, cache: &Arc<CatalogCache>) -> Arc<Catalog> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let catalog = cache.at(&txn, seq).await.unwrap();

@@ -17,7 +17,7 @@ use crate::foreign_keys::queue::Queue;
 use crate::queues::Queues;
 
 /// The questions of one operator that changes rows of one table.
-pub struct ForeignKeys {
+pub(crate) struct ForeignKeys {
     run: Arc<ExecutionState>,
     queue: Arc<Queue>,
     links: TableLinks,
@@ -33,7 +33,7 @@ pub struct ForeignKeys {
 
 impl ForeignKeys {
     /// For an operator on this table, whose plan knows what cascades may write.
-    pub fn new(
+    pub(crate) fn new(
         run: &Arc<ExecutionState>,
         queues: &Queues,
         table: &Arc<Table>,
@@ -64,13 +64,13 @@ impl ForeignKeys {
     }
 
     /// A row leaves its partition for another one of `root`, the table that the statement names.
-    pub fn moved(&mut self, old: &[Datum], new: &[Datum], root: Id) -> Result<()> {
+    pub(crate) fn moved(&mut self, old: &[Datum], new: &[Datum], root: Id) -> Result<()> {
         let (catalog, links) = (&self.run.cx.catalog, &self.links);
         moved_events((catalog, root), &self.table, links, (old, new), &mut self.events)
     }
 
     /// A row came (no `old`), went (no `new`) or changed.
-    pub fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
+    pub(crate) fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
         if let Some(old) = old {
             parent_events(&self.links.incoming, old, new, &mut self.events);
         }
@@ -117,7 +117,7 @@ impl ForeignKeys {
     }
 
     /// Hands the questions over, to be answered at the end of the statement.
-    pub fn hand_over(&mut self) {
+    pub(crate) fn hand_over(&mut self) {
         if !self.events.is_empty() {
             self.queue.push(&mut self.events);
         }
@@ -128,7 +128,7 @@ impl ForeignKeys {
 ///
 /// For keys that point at the root or above it, the row changes: it is still theirs. For one that
 /// points at the partition it is gone. 0A000 for a key that points in between, as in PostgreSQL.
-pub fn moved_events(
+pub(crate) fn moved_events(
     (catalog, root): (&Catalog, Id),
     table: &Arc<Table>,
     links: &TableLinks,
@@ -163,7 +163,7 @@ fn points_between(catalog: &Catalog, named: Id, root: Id) -> Error {
 }
 
 /// What a row that went or changed asks about its children.
-pub fn parent_events(
+pub(crate) fn parent_events(
     incoming: &[Arc<Link>],
     old: &[Datum],
     new: Option<&[Datum]>,
@@ -184,7 +184,7 @@ pub fn parent_events(
 }
 
 /// What a row that a cascade has changed asks about its parents.
-pub fn child_events(
+pub(crate) fn child_events(
     links: &TableLinks,
     rows: &TableRows,
     old: &[Datum],

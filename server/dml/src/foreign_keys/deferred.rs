@@ -37,7 +37,7 @@ enum What {
 }
 
 /// Takes the events of deferred constraints out of a level and leaves them with the transaction.
-pub fn leave(run: &ExecutionState, events: &mut Vec<Event>) -> Result<()> {
+pub(crate) fn leave(run: &ExecutionState, events: &mut Vec<Event>) -> Result<()> {
     let is_deferred = |link: &Link| run.cx.constraints.is_deferred(link.child.id, &link.key);
     if !events.iter().any(|event| is_deferred(event.link())) {
         return Ok(());

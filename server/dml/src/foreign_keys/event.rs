@@ -8,7 +8,7 @@ use braid_types::Row;
 use crate::foreign_keys::link::Link;
 
 /// A question to a foreign key.
-pub enum Event {
+pub(crate) enum Event {
     /// A child's row came, or points elsewhere: does its parent exist?
     Child {
         /// The foreign key.
@@ -31,7 +31,7 @@ pub enum Event {
 
 impl Event {
     /// The foreign key.
-    pub fn link(&self) -> &Arc<Link> {
+    pub(crate) fn link(&self) -> &Arc<Link> {
         match self {
             Event::Child { link, .. } | Event::Parent { link, .. } => link,
         }

@@ -57,7 +57,7 @@ impl Rounds {
 
 /// Answers everything that the run has asked, and what follows from it, and fires its triggers,
 /// unless a later part of the statement does. Triggers before rows may have run in any part.
-pub async fn finish(
+pub(crate) async fn finish(
     run: &Arc<ExecutionState>,
     queues: &Queues,
     leaves_triggers: bool,

@@ -14,7 +14,7 @@ use braid_types::{Datum, Error, Result, Row, SqlType};
 
 /// A foreign key and its tables.
 #[derive(Clone)]
-pub struct Link {
+pub(crate) struct Link {
     /// The foreign key.
     pub key: ForeignKey,
     /// The table that has it.
@@ -33,7 +33,7 @@ pub struct Link {
 
 /// The foreign keys of a table, each list by age.
 #[derive(Default)]
-pub struct TableLinks {
+pub(crate) struct TableLinks {
     /// Those that it has.
     pub outgoing: Vec<Arc<Link>>,
     /// Those that point at it.
@@ -41,19 +41,19 @@ pub struct TableLinks {
 }
 
 /// Places of columns in a table's rows.
-pub fn places(table: &Table, columns: &[ColumnId]) -> Vec<usize> {
+pub(crate) fn places(table: &Table, columns: &[ColumnId]) -> Vec<usize> {
     let place = |id: &ColumnId| table.position_of(*id);
     columns.iter().filter_map(place).collect()
 }
 
 /// The values at these places of a row.
-pub fn pick(row: &[Datum], places: &[usize]) -> Row {
+pub(crate) fn pick(row: &[Datum], places: &[usize]) -> Row {
     places.iter().map(|place| row[*place].clone()).collect()
 }
 
 /// Values of a foreign key as they are compared: `char(n)` without the blanks at its end, which
 /// say nothing.
-pub fn comparable(mut values: Row, link: &Link) -> Row {
+pub(crate) fn comparable(mut values: Row, link: &Link) -> Row {
     for (value, place) in values.iter_mut().zip(&link.child_places) {
         if let (SqlType::Char(_), Datum::Text(text)) = (&link.child.columns[*place].ty, &*value) {
             *value = Datum::Text(text.trim_end_matches(' ').into());
@@ -64,7 +64,11 @@ pub fn comparable(mut values: Row, link: &Link) -> Row {
 
 impl Link {
     /// A foreign key of `child`; `None` if its parent is not there.
-    pub fn new(catalog: &Catalog, child: &Arc<Table>, key: &ForeignKey) -> Option<Arc<Self>> {
+    pub(crate) fn new(
+        catalog: &Catalog,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+    ) -> Option<Arc<Self>> {
         let parent = match key.parent == child.id {
             true => child,
             false => catalog.table(key.parent)?,
@@ -87,7 +91,7 @@ impl Link {
     }
 
     /// The places that an action sets in the child's rows.
-    pub fn set_places(&self, deleting: bool) -> Vec<usize> {
+    pub(crate) fn set_places(&self, deleting: bool) -> Vec<usize> {
         match deleting && !self.key.delete_columns.is_empty() {
             true => places(&self.child, &self.key.delete_columns),
             false => self.child_places.clone(),
@@ -96,7 +100,7 @@ impl Link {
 
     /// The key under which the parent row of these values would be found. Nothing is ever stored
     /// under the keys of a partitioned table: they stand for values that no partition takes.
-    pub fn parent_key(&self, values: &[Datum]) -> Result<Key> {
+    pub(crate) fn parent_key(&self, values: &[Datum]) -> Result<Key> {
         let routes = self.routes.as_ref().map(|routes| routes.as_ref().map_err(Error::clone));
         let leaf = routes.transpose()?.and_then(|routes| routes.find(values));
         let (parent, key) = leaf.unwrap_or((&self.parent, &self.key));
@@ -117,14 +121,14 @@ impl Link {
     }
 
     /// The tables that may have a parent, each with the foreign key as if it referred to it.
-    pub fn places_of_parents(&self) -> Vec<(&Arc<Table>, &ForeignKey)> {
+    pub(crate) fn places_of_parents(&self) -> Vec<(&Arc<Table>, &ForeignKey)> {
         let routes = self.routes.as_ref().and_then(|routes| routes.as_ref().ok());
         let leaves = routes.map(|routes| routes.leaves()).unwrap_or_default();
         std::iter::once((&self.parent, &self.key)).chain(leaves).collect()
     }
 
     /// Where children with these values are in an index that begins with the foreign key.
-    pub fn child_span(&self, index: &Index, values: &[Datum]) -> Span {
+    pub(crate) fn child_span(&self, index: &Index, values: &[Datum]) -> Span {
         let mut out = self.child.key_prefix(index);
         for (place, part) in index.keys[..self.key.columns.len()].iter().enumerate() {
             let at = self.key.columns.iter().position(|id| *id == part.column);
@@ -143,7 +147,7 @@ impl Link {
     /// the same range of the child's is what cascades from it. So the child's primary key begins
     /// with the parent's, nobody else's keys lie in either range, and no child can be without its
     /// parent.
-    pub fn is_placed_alike(&self) -> bool {
+    pub(crate) fn is_placed_alike(&self) -> bool {
         let (child, parent) = (&self.child.primary, &self.parent.primary);
         let key = &self.key;
         let ty = |table: &Table, id| table.column(id).map(|column| column.ty.clone());
@@ -170,7 +174,7 @@ impl Link {
     }
 
     /// The range of children that lie as this range of parents does.
-    pub fn span_alike(&self, parents: &Span) -> Option<Span> {
+    pub(crate) fn span_alike(&self, parents: &Span) -> Option<Span> {
         let above = self.parent.key_prefix(&self.parent.primary);
         let below = self.child.key_prefix(&self.child.primary);
         let moved = |bound: &[u8]| Some([&below[..], bound.strip_prefix(&above[..])?].concat());
@@ -183,7 +187,7 @@ impl Link {
     }
 
     /// Whether values of the child point nowhere by their NULLs.
-    pub fn points_nowhere(&self, values: &[Datum]) -> bool {
+    pub(crate) fn points_nowhere(&self, values: &[Datum]) -> bool {
         let nulls = values.iter().filter(|value| value.is_null()).count();
         // With MATCH FULL some NULLs among other values are a violation, found later.
         if self.key.match_full { nulls == values.len() } else { nulls > 0 }
@@ -193,7 +197,7 @@ impl Link {
 impl TableLinks {
     /// The foreign keys of a table that act now: `DISABLE TRIGGER ALL` and
     /// `session_replication_role` switch them off, but not those along which rows are interleaved.
-    pub fn acting(run: &ExecutionState, table: &Arc<Table>) -> Result<Self> {
+    pub(crate) fn acting(run: &ExecutionState, table: &Arc<Table>) -> Result<Self> {
         let mut links = Self::of(&run.cx.catalog, table)?;
         if links.outgoing.is_empty() && links.incoming.is_empty() {
             return Ok(links);
@@ -207,7 +211,7 @@ impl TableLinks {
     }
 
     /// The foreign keys of a table.
-    pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Result<Self> {
+    pub(crate) fn of(catalog: &Catalog, table: &Arc<Table>) -> Result<Self> {
         let own = table.foreign_keys.iter();
         let mut outgoing: Vec<Arc<Link>> =
             own.filter_map(|key| Link::new(catalog, table, key)).collect();
@@ -222,7 +226,7 @@ impl TableLinks {
 }
 
 /// Whether two values of a column look the same, not only compare as equal (`1.0`, `1.00`).
-pub fn same_image(table: &Table, place: usize, a: &Datum, b: &Datum) -> bool {
+pub(crate) fn same_image(table: &Table, place: usize, a: &Datum, b: &Datum) -> bool {
     let ty = &table.columns[place].ty;
     if a != b || a.is_null() || key::is_exact(ty) {
         return a == b;

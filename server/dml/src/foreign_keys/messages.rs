@@ -10,7 +10,7 @@ use crate::foreign_keys::link::Link;
 
 /// What messages are made with.
 #[derive(Clone, Copy)]
-pub struct Words<'a> {
+pub(crate) struct Words<'a> {
     /// Knows the names of schemas.
     pub catalog: &'a Catalog,
     /// How values look.
@@ -63,7 +63,7 @@ fn of_constraint(words: Words<'_>, link: &Link, message: String) -> Error {
 }
 
 /// A row that has no parent.
-pub fn no_parent<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
+pub(crate) fn no_parent<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
     let words = words.into();
     violated(words, link).detail(format!(
         "{} is not present in table \"{}\".",
@@ -73,13 +73,17 @@ pub fn no_parent<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum])
 }
 
 /// MATCH FULL with some NULLs.
-pub fn mixed_nulls<'a>(words: impl Into<Words<'a>>, link: &Link) -> Error {
+pub(crate) fn mixed_nulls<'a>(words: impl Into<Words<'a>>, link: &Link) -> Error {
     violated(words.into(), link)
         .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
 }
 
 /// A key that children point at is gone.
-pub fn still_referenced<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
+pub(crate) fn still_referenced<'a>(
+    words: impl Into<Words<'a>>,
+    link: &Link,
+    values: &[Datum],
+) -> Error {
     let words = words.into();
     let named = ForeignKey { parent: link.named, ..link.key.clone() };
     let child = origin_of_key(words.catalog, &link.child, &named);

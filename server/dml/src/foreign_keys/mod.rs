@@ -35,5 +35,5 @@ pub(crate) mod messages;
 pub(crate) mod queue;
 
 pub use changed::foreign_key_changed;
-pub use collect::ForeignKeys;
+pub(crate) use collect::ForeignKeys;
 pub use deferred::{check_left, has_left_checks, has_left_on};

@@ -11,7 +11,7 @@ use crate::foreign_keys::event::Event;
 
 /// The questions of a run.
 #[derive(Default)]
-pub struct Queue(Mutex<State>);
+pub(crate) struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -28,7 +28,7 @@ struct State {
 
 impl Queue {
     /// A table with foreign keys is changed in this run.
-    pub fn register(&self, cascades: &Cascades) {
+    pub(crate) fn register(&self, cascades: &Cascades) {
         let mut state = self.0.lock();
         state.is_used = true;
         for table in &cascades.tables {
@@ -37,37 +37,37 @@ impl Queue {
     }
 
     /// New keys of this run are looked at later.
-    pub fn defer_unique_checks(&self) {
+    pub(crate) fn defer_unique_checks(&self) {
         self.0.lock().deferred_unique_checks = true;
     }
 
     /// Whether new keys of this run are looked at later.
-    pub fn defers_unique_checks(&self) -> bool {
+    pub(crate) fn defers_unique_checks(&self) -> bool {
         self.0.lock().deferred_unique_checks
     }
 
     /// Keys of deferrable constraints may be written that are checked at the end of the run.
-    pub fn check_keys(&self) {
+    pub(crate) fn check_keys(&self) {
         self.0.lock().checks_keys = true;
     }
 
     /// Whether such keys may have been written.
-    pub fn checks_keys(&self) -> bool {
+    pub(crate) fn checks_keys(&self) -> bool {
         self.0.lock().checks_keys
     }
 
     /// Whether the run has anything to do with foreign keys.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.0.lock().is_used
     }
 
     /// Whether a cascade may write a table.
-    pub fn may_write(&self, table: Id) -> bool {
+    pub(crate) fn may_write(&self, table: Id) -> bool {
         self.0.lock().tables.contains_key(&table)
     }
 
     /// Queues events.
-    pub fn push(&self, events: &mut Vec<Event>) {
+    pub(crate) fn push(&self, events: &mut Vec<Event>) {
         self.0.lock().events.append(events);
     }
 

@@ -25,7 +25,7 @@ use super::rules::{defers, excluded, has_exclusions, is_blind};
 const ROWS_AT_ONCE: usize = 16_384;
 
 /// INSERT; it gives RETURNING's rows.
-pub struct InsertOperator {
+pub(crate) struct InsertOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
     writer: TableWriter,
@@ -73,7 +73,7 @@ struct Proposed {
 
 impl InsertOperator {
     /// An INSERT over its input.
-    pub fn new(
+    pub(crate) fn new(
         input: BoxedOperator,
         plan: &Insert,
         evaluator: Evaluator,

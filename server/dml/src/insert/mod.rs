@@ -3,4 +3,4 @@
 mod insert_rows;
 mod rules;
 
-pub use insert_rows::InsertOperator;
+pub(crate) use insert_rows::InsertOperator;

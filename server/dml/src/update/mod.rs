@@ -3,4 +3,4 @@
 mod changes;
 mod update_rows;
 
-pub use update_rows::UpdateOperator;
+pub(crate) use update_rows::UpdateOperator;

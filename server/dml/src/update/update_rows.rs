@@ -24,7 +24,7 @@ use super::changes::{Changes, Lot};
 /// keys may move between them. Changes that memory has no room for wait on disk. If a trigger looks
 /// at each row before it is written, or a volatile function computes a value, they are written one
 /// by one: it sees the changes so far.
-pub struct UpdateOperator {
+pub(crate) struct UpdateOperator {
     input: BoxedOperator,
     evaluator: Evaluator,
     writer: TableWriter,
@@ -56,7 +56,7 @@ fn calls_volatile(e: &Expr) -> bool {
 
 impl UpdateOperator {
     /// An UPDATE over its input.
-    pub fn new(
+    pub(crate) fn new(
         input: BoxedOperator,
         plan: &Update,
         evaluator: Evaluator,

@@ -9,7 +9,7 @@ use braid_types::{Datum, Result, Row};
 use crate::operator::eval::Evaluator;
 
 /// Expressions over one row, and whether any of them waits.
-pub struct Exprs {
+pub(crate) struct Exprs {
     /// The expressions.
     pub list: Vec<Expr>,
     /// Whether any of them waits.
@@ -21,19 +21,19 @@ pub struct Exprs {
 
 impl Exprs {
     /// A list of expressions.
-    pub fn new(list: Vec<Expr>) -> Self {
+    pub(crate) fn new(list: Vec<Expr>) -> Self {
         let waits = list.iter().any(Expr::waits);
         let acts_per_row = waits && list.iter().any(Expr::acts_per_row);
         Self { list, waits, acts_per_row }
     }
 
     /// No expressions at all.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// The places, if every expression is a column of the input row.
-    pub fn places(&self) -> Option<Vec<usize>> {
+    pub(crate) fn places(&self) -> Option<Vec<usize>> {
         self.list
             .iter()
             .map(|e| match e {
@@ -44,12 +44,12 @@ impl Exprs {
     }
 
     /// Their values on a row.
-    pub async fn eval(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<Row> {
+    pub(crate) async fn eval(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<Row> {
         evaluator.eval_all(&self.list, self.waits, row).await
     }
 
     /// Their values on a row, into a vector that is used again.
-    pub async fn eval_into(
+    pub(crate) async fn eval_into(
         &self,
         evaluator: &Evaluator,
         row: &[Datum],
@@ -71,7 +71,7 @@ impl Exprs {
     }
 
     /// Whether all of them hold on a row.
-    pub async fn hold(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<bool> {
+    pub(crate) async fn hold(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<bool> {
         evaluator.holds(&self.list, self.waits, row).await
     }
 }

@@ -8,38 +8,38 @@ use braid_types::{Datum, Row, SqlType, ignores_blanks, strip_blanks};
 
 /// Hashes keys of rows. The standard library's hasher takes several times longer for an integer.
 /// Each table has a seed of its own, so that nobody can choose rows whose hashes collide.
-pub type KeyHasher = foldhash::fast::RandomState;
+pub(crate) type KeyHasher = foldhash::fast::RandomState;
 
 /// Values by key.
-pub type KeyMap<K, V> = HashMap<K, V, KeyHasher>;
+pub(crate) type KeyMap<K, V> = HashMap<K, V, KeyHasher>;
 
 /// A set of keys.
-pub type KeySet<K> = HashSet<K, KeyHasher>;
+pub(crate) type KeySet<K> = HashSet<K, KeyHasher>;
 
 /// The columns of a row whose equal values may differ, with their types. Most rows have none.
 #[derive(Clone)]
-pub struct KeyForm(Vec<(usize, SqlType)>);
+pub(crate) struct KeyForm(Vec<(usize, SqlType)>);
 
 impl KeyForm {
     /// The form of rows of these types.
-    pub fn new<'t>(types: impl IntoIterator<Item = &'t SqlType>) -> Self {
+    pub(crate) fn new<'t>(types: impl IntoIterator<Item = &'t SqlType>) -> Self {
         let all = types.into_iter().enumerate();
         Self(all.filter(|(_, ty)| ignores_blanks(ty)).map(|(i, ty)| (i, ty.clone())).collect())
     }
 
     /// The form of what these expressions give.
-    pub fn of_exprs(exprs: &[Expr]) -> Self {
+    pub(crate) fn of_exprs(exprs: &[Expr]) -> Self {
         let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
         Self::new(&types)
     }
 
     /// Whether a row is its own form.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Brings a row into the form.
-    pub fn apply(&self, row: &mut [Datum]) {
+    pub(crate) fn apply(&self, row: &mut [Datum]) {
         for (place, ty) in &self.0 {
             if let Some(value) = row.get_mut(*place) {
                 strip_blanks(value, ty);
@@ -48,7 +48,7 @@ impl KeyForm {
     }
 
     /// A copy of a row in the form.
-    pub fn key(&self, row: &[Datum]) -> Row {
+    pub(crate) fn key(&self, row: &[Datum]) -> Row {
         let mut key = row.to_vec();
         self.apply(&mut key);
         key

@@ -20,7 +20,7 @@ pub(crate) mod state;
 pub(crate) mod subquery;
 pub(crate) mod window;
 
-pub use state::{ExecutionState, NewRowChanges};
+pub(crate) use state::{ExecutionState, NewRowChanges};
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ use state::RowChange;
 use window::partition::WindowOperator;
 
 /// Rows per batch, about.
-pub const BATCH_ROWS: usize = 1024;
+pub(crate) const BATCH_ROWS: usize = 1024;
 
 /// An operator.
 pub trait Operator: Send {
@@ -89,7 +89,7 @@ pub type BoxedOperator = Box<dyn Operator>;
 pub type OuterRow = Arc<[Datum]>;
 
 /// Builds the operators of a plan; `outer` is what its [`braid_plan::Expr::Outer`] mean.
-pub fn build(
+pub(crate) fn build(
     node: &Node,
     run: &Arc<ExecutionState>,
     outer: Option<OuterRow>,

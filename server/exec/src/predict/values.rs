@@ -26,7 +26,7 @@ pub(crate) struct Values<'a> {
 impl Values<'_> {
     /// The value of an expression over a row of which not everything may be known, with the
     /// values handed in from outside; without them what needs one is unknown.
-    pub fn value(&self, e: &Expr, row: &[Known], outer: Option<&[Known]>) -> Known {
+    pub(super) fn value(&self, e: &Expr, row: &[Known], outer: Option<&[Known]>) -> Known {
         // The common forms cost no copy of the row.
         match e {
             Expr::Const(value, _) => return Some(value.clone()),
@@ -55,7 +55,7 @@ impl Values<'_> {
     }
 
     /// The rows of an operator, if their number can be known: it reads no table.
-    pub fn rows(&self, node: &Node) -> Option<Vec<Vec<Known>>> {
+    pub(super) fn rows(&self, node: &Node) -> Option<Vec<Vec<Known>>> {
         match node {
             Node::Values(values) => self.made(values),
             Node::Project(project) => {

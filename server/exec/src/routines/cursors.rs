@@ -217,7 +217,7 @@ impl Drop for RoutineCursor {
 }
 
 /// A cursor that several may use, one after the other.
-pub type SharedCursor = Arc<WaitingMutex<RoutineCursor>>;
+pub(super) type SharedCursor = Arc<WaitingMutex<RoutineCursor>>;
 
 /// The open cursors of a session, by name.
 #[derive(Default)]

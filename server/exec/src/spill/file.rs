@@ -43,7 +43,7 @@ impl Block {
 }
 
 /// A temporary file of one operator.
-pub struct TempFile {
+pub(crate) struct TempFile {
     space: Arc<TempSpace>,
     file: File,
     path: PathBuf,
@@ -64,7 +64,7 @@ struct Room {
 
 impl TempFile {
     /// An empty file.
-    pub fn create(space: &Arc<TempSpace>) -> Result<Arc<Self>> {
+    pub(crate) fn create(space: &Arc<TempSpace>) -> Result<Arc<Self>> {
         let (file, path) = work::aside(|| space.folder.create())?;
         space.begin();
         Ok(Arc::new(Self {
@@ -78,12 +78,12 @@ impl TempFile {
     }
 
     /// Its size.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.room.lock().end
     }
 
     /// How many parts were processed one by one.
-    pub fn batches(&self) -> u64 {
+    pub(crate) fn batches(&self) -> u64 {
         self.batches.load(Ordering::Relaxed)
     }
 

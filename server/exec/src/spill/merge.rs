@@ -29,13 +29,13 @@ const FAN_IN_MIN: usize = 4;
 const FAN_IN_MAX: usize = 128;
 
 /// How two rows of runs compare.
-pub trait RunOrder: Send + Sync {
+pub(crate) trait RunOrder: Send + Sync {
     /// The order of two rows.
     fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering;
 }
 
 /// Rows of several runs in order.
-pub struct Merge<O> {
+pub(crate) struct Merge<O> {
     order: Arc<O>,
     runs: Vec<Run>,
     heap: Heap,
@@ -48,7 +48,7 @@ struct Run {
 
 impl<O: RunOrder> Merge<O> {
     /// Merges runs with about that much memory.
-    pub async fn new(
+    pub(crate) async fn new(
         state: &ExecutionState,
         file: &Arc<TempFile>,
         mut runs: Vec<RowStream>,
@@ -83,7 +83,7 @@ impl<O: RunOrder> Merge<O> {
     }
 
     /// The next row; `None` at the end.
-    pub fn next_row(&mut self) -> Result<Option<Row>> {
+    pub(crate) fn next_row(&mut self) -> Result<Option<Row>> {
         let Some(first) = self.heap.first() else { return Ok(None) };
         let run = &mut self.runs[first];
         let next = run.reader.next_row()?;

@@ -27,7 +27,7 @@ pub(crate) fn block_bytes(memory: usize, count: usize) -> usize {
 }
 
 /// Writes rows.
-pub struct RowWriter {
+pub(crate) struct RowWriter {
     file: Arc<TempFile>,
     buffer: Vec<u8>,
     block_bytes: usize,
@@ -51,14 +51,14 @@ impl Drop for Blocks {
 }
 
 /// Rows that were written.
-pub struct RowStream {
+pub(crate) struct RowStream {
     blocks: Blocks,
     rows: u64,
     memory_bytes: u64,
 }
 
 /// Reads the rows of a stream from its begin.
-pub struct RowReader {
+pub(crate) struct RowReader {
     stream: Arc<RowStream>,
     next_block: usize,
     block: Vec<u8>,
@@ -68,7 +68,7 @@ pub struct RowReader {
 
 impl RowWriter {
     /// Nothing written yet; blocks of about that size.
-    pub fn new(file: &Arc<TempFile>, block_bytes: usize) -> Self {
+    pub(crate) fn new(file: &Arc<TempFile>, block_bytes: usize) -> Self {
         Self {
             file: file.clone(),
             buffer: Vec::new(),
@@ -80,7 +80,7 @@ impl RowWriter {
     }
 
     /// Adds a row. Fails once the statement is to stop.
-    pub fn push(&mut self, row: &[Datum]) -> Result<()> {
+    pub(crate) fn push(&mut self, row: &[Datum]) -> Result<()> {
         work::tick()?;
         put_row(&mut self.buffer, row, &mut self.file.names.lock());
         self.rows += 1;
@@ -89,7 +89,7 @@ impl RowWriter {
     }
 
     /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
@@ -102,7 +102,7 @@ impl RowWriter {
     }
 
     /// What was written.
-    pub fn finish(mut self) -> Result<RowStream> {
+    pub(crate) fn finish(mut self) -> Result<RowStream> {
         self.flush()?;
         Ok(RowStream { blocks: self.blocks, rows: self.rows, memory_bytes: self.memory_bytes })
     }
@@ -110,12 +110,12 @@ impl RowWriter {
 
 impl RowStream {
     /// How many rows there are.
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// What all rows would take in memory.
-    pub fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
@@ -127,12 +127,12 @@ impl RowStream {
 
 impl RowReader {
     /// Reads a stream. It goes when all its readers have gone.
-    pub fn new(stream: Arc<RowStream>) -> Self {
+    pub(crate) fn new(stream: Arc<RowStream>) -> Self {
         Self { stream, next_block: 0, block: Vec::new(), at: 0 }
     }
 
     /// The next row; `None` at the end. Fails once the statement is to stop.
-    pub fn next_row(&mut self) -> Result<Option<Row>> {
+    pub(crate) fn next_row(&mut self) -> Result<Option<Row>> {
         let blocks = &self.stream.blocks;
         while self.at >= self.block.len() {
             let Some(block) = blocks.list.get(self.next_block) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl RowReader {
     }
 
     /// The next rows, about a batch; `None` at the end.
-    pub fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while batch.len() < BATCH_ROWS && bytes < BLOCK_BYTES {

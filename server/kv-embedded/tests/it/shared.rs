@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../kv/tests/contract/mod.rs"]
-pub mod contract;
+pub(crate) mod contract;
 
 use braid_kv::{Database, DatabaseOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};

@@ -14,18 +14,18 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    pub fn new(patience: Duration) -> Backoff {
+    pub(crate) fn new(patience: Duration) -> Backoff {
         let since = Instant::now();
         Backoff { since, until: since + patience, next: FIRST }
     }
 
     /// How long the operation has lasted.
-    pub fn age(&self) -> Duration {
+    pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
 
     /// Waits for the next pause; false if the time limit has passed.
-    pub async fn sleep(&mut self) -> bool {
+    pub(crate) async fn sleep(&mut self) -> bool {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return false;
@@ -36,7 +36,7 @@ impl Backoff {
     }
 
     /// Waits for a short pause: the cause is known to be over soon.
-    pub async fn blink(&mut self) -> bool {
+    pub(crate) async fn blink(&mut self) -> bool {
         self.next = self.next.min(FIRST * 4);
         self.sleep().await
     }

@@ -70,7 +70,7 @@ pub(crate) enum RpcFailure {
 
 impl RpcFailure {
     /// Most keys of the next request, after one with `keys` keys.
-    pub fn keys_max_after(&self, keys: usize, flow_control: &FlowControl) -> usize {
+    pub(crate) fn keys_max_after(&self, keys: usize, flow_control: &FlowControl) -> usize {
         match self {
             RpcFailure::NoAnswer(None) => (keys / 2).max(PART_KEYS_MIN),
             RpcFailure::NoAnswer(Some(_)) | RpcFailure::Region(_) | RpcFailure::Pd(_) => {
@@ -80,7 +80,7 @@ impl RpcFailure {
     }
 
     /// Whether the request may have been carried out.
-    pub fn in_doubt(&self) -> bool {
+    pub(crate) fn in_doubt(&self) -> bool {
         match self {
             RpcFailure::Region(error) => error.undetermined_result.is_some(),
             RpcFailure::NoAnswer(_) => true,
@@ -122,7 +122,7 @@ impl Keyed for Key {
 }
 
 impl Cluster {
-    pub fn new(members: Vec<String>, dialer: Dialer, options: TikvOptions) -> Cluster {
+    pub(crate) fn new(members: Vec<String>, dialer: Dialer, options: TikvOptions) -> Cluster {
         let metrics = Arc::new(Metrics::default());
         let pd = Arc::new(Pd::new(members, dialer, options.retry_for, metrics.clone()));
         Cluster {
@@ -141,17 +141,17 @@ impl Cluster {
     }
 
     /// How many answers there were from stores.
-    pub fn answers(&self) -> u64 {
+    pub(crate) fn answers(&self) -> u64 {
         self.answers.load(Relaxed)
     }
 
     /// Why the cluster does not serve, as far as requests have shown lately.
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         self.tso.trouble().or_else(|| self.store_health.newest())
     }
 
     /// Runs work that its caller need not wait for, but the end of the store does.
-    pub fn spawn<T: Send + 'static>(
+    pub(crate) fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> tokio::task::JoinHandle<T> {
@@ -164,17 +164,17 @@ impl Cluster {
     }
 
     /// Waits for the work in the background, for as long as the patience lasts.
-    pub async fn finish_tasks(&self) {
+    pub(crate) async fn finish_tasks(&self) {
         let mut backoff = self.backoff();
         while Arc::strong_count(&self.tasks) > 1 && backoff.blink().await {}
     }
 
-    pub fn backoff(&self) -> Backoff {
+    pub(crate) fn backoff(&self) -> Backoff {
         Backoff::new(self.options.retry_for)
     }
 
     /// The region of a key.
-    pub async fn locate(&self, key: &[u8]) -> Result<Arc<Region>> {
+    pub(crate) async fn locate(&self, key: &[u8]) -> Result<Arc<Region>> {
         match self.regions.find(key) {
             Some(region) => Ok(region),
             None => Ok(self.regions.enter(Region::new(self.pd.region(key, false).await?)?)),
@@ -182,7 +182,7 @@ impl Cluster {
     }
 
     /// The region of the keys just below `end`.
-    pub async fn locate_before(&self, end: &[u8]) -> Result<Arc<Region>> {
+    pub(crate) async fn locate_before(&self, end: &[u8]) -> Result<Arc<Region>> {
         if let Some(region) = self.regions.find_before(end) {
             return Ok(region);
         }
@@ -194,7 +194,7 @@ impl Cluster {
     }
 
     /// One try at the leader of one region.
-    pub async fn try_at<R: Request>(
+    pub(crate) async fn try_at<R: Request>(
         &self,
         region: &Arc<Region>,
         mut request: R,
@@ -239,7 +239,7 @@ impl Cluster {
     }
 
     /// Updates the region cache after a failure and waits, or gives up.
-    pub async fn recover<R: Request>(
+    pub(crate) async fn recover<R: Request>(
         &self,
         region: &Arc<Region>,
         failure: RpcFailure,
@@ -306,7 +306,7 @@ impl Cluster {
     }
 
     /// Destroys everything that one store has in a span, all versions, without reading it.
-    pub async fn destroy_at(&self, store: u64, span: &Span) -> Result<()> {
+    pub(crate) async fn destroy_at(&self, store: u64, span: &Span) -> Result<()> {
         let request = kvrpcpb::UnsafeDestroyRangeRequest {
             start_key: span.start.clone().into(),
             end_key: span.end.clone().into(),
@@ -329,7 +329,7 @@ impl Cluster {
     }
 
     /// A request about one key, made for the region that has it.
-    pub async fn at_key<R: Request>(
+    pub(crate) async fn at_key<R: Request>(
         &self,
         key: &[u8],
         options: &RequestOptions,
@@ -349,7 +349,7 @@ impl Cluster {
     }
 
     /// A span, cut where regions end.
-    pub async fn cut(&self, span: &Span) -> Result<Vec<Span>> {
+    pub(crate) async fn cut(&self, span: &Span) -> Result<Vec<Span>> {
         let (mut parts, mut start) = (Vec::new(), span.start.clone());
         while start < span.end {
             let region = self.locate(&start).await?;
@@ -365,7 +365,10 @@ impl Cluster {
 
     /// Items in key order, cut where regions end and where a request would get too large. A request
     /// that is the only one may be larger than the parts are, to commit in one phase.
-    pub async fn by_region<T: Keyed>(&self, items: Vec<T>) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
+    pub(crate) async fn by_region<T: Keyed>(
+        &self,
+        items: Vec<T>,
+    ) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
         let groups = self.parts(items, self.flow_control.keys_max()).await?;
         if groups.len() == 1 {
             return Ok(groups);
@@ -375,7 +378,7 @@ impl Cluster {
     }
 
     /// The next part to send while `keys_sent` keys are in flight, if there is room.
-    pub fn next_part<T>(
+    pub(crate) fn next_part<T>(
         &self,
         waiting: &mut VecDeque<(Arc<Region>, Vec<T>)>,
         keys_sent: usize,
@@ -396,7 +399,7 @@ impl Cluster {
     }
 
     /// The same with at most `keys_max` items in each.
-    pub async fn parts<T: Keyed>(
+    pub(crate) async fn parts<T: Keyed>(
         &self,
         items: Vec<T>,
         keys_max: usize,
@@ -426,7 +429,7 @@ impl Cluster {
 
     /// One request for each region, or several, side by side. Answers come with the items they are
     /// for.
-    pub async fn at_all<T: Keyed + Send, R: Request>(
+    pub(crate) async fn at_all<T: Keyed + Send, R: Request>(
         &self,
         items: Vec<T>,
         options: &RequestOptions,

@@ -30,7 +30,7 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// Reads the files; an error names the one that is at fault.
-    pub fn new(files: Option<&TlsFiles>) -> Result<Dialer, OpenError> {
+    pub(crate) fn new(files: Option<&TlsFiles>) -> Result<Dialer, OpenError> {
         let Some(files) = files else { return Ok(Dialer::default()) };
         let mut tls = ClientTlsConfig::new();
         tls = tls.ca_certificate(Certificate::from_pem(certificates(&files.ca)?));
@@ -47,7 +47,7 @@ impl Dialer {
     }
 
     /// A channel that connects when it is first used.
-    pub fn channel(&self, address: &str) -> Result<Channel, String> {
+    pub(crate) fn channel(&self, address: &str) -> Result<Channel, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("address \"{address}\": {error}");
         let (scheme, place) = address.split_once("://").unwrap_or(("", address));
         let endpoint = match &self.tls {
@@ -61,7 +61,7 @@ impl Dialer {
     }
 
     /// What is wrong, with a guess if one side speaks TLS and the other does not.
-    pub fn explain(&self, status: &tonic::Status) -> String {
+    pub(crate) fn explain(&self, status: &tonic::Status) -> String {
         let text = describe(status);
         let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let hung_up = says(&["connection closed", "roken pipe", "onnection reset"]);

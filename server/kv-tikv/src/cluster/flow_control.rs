@@ -38,17 +38,17 @@ impl Default for FlowControl {
 
 impl FlowControl {
     /// Most keys in flight now.
-    pub fn keys_max(&self) -> usize {
+    pub(crate) fn keys_max(&self) -> usize {
         self.0.lock().keys
     }
 
     /// Most keys of one request among several.
-    pub fn request_keys_max(&self) -> usize {
+    pub(crate) fn request_keys_max(&self) -> usize {
         self.keys_max() / PARTS
     }
 
     /// Records how long a request for `keys` keys took.
-    pub fn record_answer(&self, keys: usize, took: Duration) {
+    pub(crate) fn record_answer(&self, keys: usize, took: Duration) {
         if keys < COUNTED_KEYS_MIN {
             return;
         }

@@ -44,7 +44,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    pub fn header(&self) -> Option<pdpb::RequestHeader> {
+    pub(crate) fn header(&self) -> Option<pdpb::RequestHeader> {
         Some(pdpb::RequestHeader { cluster_id: self.cluster_id, ..Default::default() })
     }
 }
@@ -72,7 +72,7 @@ fn cluster_of(answer: &pdpb::GetMembersResponse) -> u64 {
 }
 
 impl Pd {
-    pub fn new(
+    pub(crate) fn new(
         members: Vec<String>,
         dialer: Dialer,
         retry_for: Duration,
@@ -85,7 +85,7 @@ impl Pd {
     /// To be called first: every member that was named and answers belongs to one cluster, and the
     /// stores are new enough (PD does not tell its own version here; it is upgraded before them).
     /// One member that answers is enough.
-    pub async fn check(&self) -> Result<(), OpenError> {
+    pub(crate) async fn check(&self) -> Result<(), OpenError> {
         let named = self.members.lock().clone();
         let answers = join_all(named.iter().map(|member| self.members_of(member))).await;
         let mut failures = Vec::new();
@@ -121,7 +121,7 @@ impl Pd {
     }
 
     /// The leader, asked for if it is not known.
-    pub async fn leader(&self) -> Result<Leader, String> {
+    pub(crate) async fn leader(&self) -> Result<Leader, String> {
         if let Some(leader) = self.leader.lock().clone() {
             return Ok(leader);
         }
@@ -183,7 +183,7 @@ impl Pd {
     }
 
     /// To be called after any failure: the leader may be another by now.
-    pub fn forget_leader(&self) {
+    pub(crate) fn forget_leader(&self) {
         *self.leader.lock() = None;
     }
 
@@ -219,7 +219,7 @@ impl Pd {
     }
 
     /// The region that holds a key, or with `before` the one that ends at it.
-    pub async fn region(&self, key: &[u8], before: bool) -> Result<Located> {
+    pub(crate) async fn region(&self, key: &[u8], before: bool) -> Result<Located> {
         let region_key: bytes::Bytes = region_key::encode(key).into();
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<Located, String>> {
             let header = leader.header();
@@ -240,7 +240,7 @@ impl Pd {
     }
 
     /// The stores that hold data of transactions.
-    pub async fn stores(&self) -> Result<Vec<metapb::Store>> {
+    pub(crate) async fn stores(&self) -> Result<Vec<metapb::Store>> {
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<Vec<metapb::Store>, String>> {
             let header = leader.header();
             Box::pin(async move {
@@ -260,7 +260,7 @@ impl Pd {
     }
 
     /// The safe point: what is hidden below it may be gone.
-    pub async fn safe_point(&self) -> Result<u64> {
+    pub(crate) async fn safe_point(&self) -> Result<u64> {
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
             let header = leader.header();
             Box::pin(async move {
@@ -275,7 +275,7 @@ impl Pd {
     }
 
     /// Moves the safe point, which never goes back; where it is then.
-    pub async fn move_safe_point(&self, safe_point: u64) -> Result<u64> {
+    pub(crate) async fn move_safe_point(&self, safe_point: u64) -> Result<u64> {
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
             let header = leader.header();
             Box::pin(async move {
@@ -292,7 +292,7 @@ impl Pd {
     /// Says that `service` needs what stands at `safe_point` and above for `ttl` seconds; zero
     /// takes it back. The lowest point that is kept then: if it is above `safe_point`, that comes
     /// too late and counts for nothing.
-    pub async fn register(&self, service: &str, ttl: i64, safe_point: u64) -> Result<u64> {
+    pub(crate) async fn register(&self, service: &str, ttl: i64, safe_point: u64) -> Result<u64> {
         let service_id = bytes::Bytes::copy_from_slice(service.as_bytes());
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
             let (header, service_id) = (leader.header(), service_id.clone());
@@ -309,7 +309,7 @@ impl Pd {
     }
 
     /// The address of a store.
-    pub async fn store(&self, store_id: u64) -> Result<String> {
+    pub(crate) async fn store(&self, store_id: u64) -> Result<String> {
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<String, String>> {
             let header = leader.header();
             Box::pin(async move {

@@ -26,7 +26,7 @@ pub(crate) struct Region {
 
 impl Region {
     /// A region as PD reports it. Without a leader any peer is tried: it knows the leader.
-    pub fn new(located: Located) -> Result<Region> {
+    pub(crate) fn new(located: Located) -> Result<Region> {
         let region = located.region;
         let bound = |bound: &[u8]| match bound.is_empty() {
             true => Ok(Vec::new()),
@@ -42,12 +42,12 @@ impl Region {
     }
 
     /// Whether the region contains the key.
-    pub fn contains(&self, key: &[u8]) -> bool {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
         self.start.as_slice() <= key && (self.end.is_empty() || key < self.end.as_slice())
     }
 
     /// Whether the keys just below `end` lie inside.
-    pub fn ends_after(&self, end: &[u8]) -> bool {
+    pub(crate) fn ends_after(&self, end: &[u8]) -> bool {
         self.start.as_slice() < end && (self.end.is_empty() || end <= self.end.as_slice())
     }
 
@@ -65,21 +65,21 @@ pub(crate) struct RegionCache {
 
 impl RegionCache {
     /// The region of a key, if it is known.
-    pub fn find(&self, key: &[u8]) -> Option<Arc<Region>> {
+    pub(super) fn find(&self, key: &[u8]) -> Option<Arc<Region>> {
         let by_start = self.by_start.lock();
         let (_, region) = by_start.range::<[u8], _>((Unbounded, Included(key))).next_back()?;
         region.contains(key).then(|| region.clone())
     }
 
     /// The region of the keys just below `end`, if it is known.
-    pub fn find_before(&self, end: &[u8]) -> Option<Arc<Region>> {
+    pub(super) fn find_before(&self, end: &[u8]) -> Option<Arc<Region>> {
         let by_start = self.by_start.lock();
         let (_, region) = by_start.range::<[u8], _>((Unbounded, Excluded(end))).next_back()?;
         region.ends_after(end).then(|| region.clone())
     }
 
     /// Enters a region in place of everything that overlaps it.
-    pub fn enter(&self, region: Region) -> Arc<Region> {
+    pub(super) fn enter(&self, region: Region) -> Arc<Region> {
         let region = Arc::new(region);
         let mut by_start = self.by_start.lock();
         by_start.retain(|_, other| {
@@ -92,7 +92,7 @@ impl RegionCache {
     }
 
     /// Drops what is known of a region, unless it was already learned again.
-    pub fn forget(&self, region: &Arc<Region>) {
+    pub(super) fn forget(&self, region: &Arc<Region>) {
         let mut by_start = self.by_start.lock();
         if by_start.get(&region.start).is_some_and(|known| Arc::ptr_eq(known, region)) {
             by_start.remove(&region.start);
@@ -100,7 +100,7 @@ impl RegionCache {
     }
 
     /// Another peer leads.
-    pub fn set_leader(&self, region: &Arc<Region>, leader: Peer) {
+    pub(super) fn set_leader(&self, region: &Arc<Region>, leader: Peer) {
         let mut by_start = self.by_start.lock();
         if let Some(known) = by_start.get_mut(&region.start)
             && Arc::ptr_eq(known, region)
@@ -110,7 +110,7 @@ impl RegionCache {
     }
 
     /// The next peer is tried, which may know the leader.
-    pub fn try_next_peer(&self, region: &Arc<Region>) {
+    pub(super) fn try_next_peer(&self, region: &Arc<Region>) {
         let at = region.peers.iter().position(|p| p.id == region.leader.id).unwrap_or(0);
         if let Some(next) = region.peers.get((at + 1) % region.peers.len().max(1)) {
             self.set_leader(region, *next);

@@ -71,7 +71,7 @@ pub(crate) struct Stores {
 
 impl Stores {
     /// A client of the store; PD says where it is.
-    pub async fn client(&self, pd: &Pd, store: u64) -> Result<Client> {
+    pub(super) async fn client(&self, pd: &Pd, store: u64) -> Result<Client> {
         if let Some(client) = self.clients.lock().get(&store) {
             return Ok(client.clone());
         }
@@ -85,7 +85,7 @@ impl Stores {
     }
 
     /// To be called when the store could not be reached: it may have moved.
-    pub fn forget(&self, store: u64) {
+    pub(super) fn forget(&self, store: u64) {
         self.clients.lock().remove(&store);
     }
 }

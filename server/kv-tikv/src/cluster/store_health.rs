@@ -33,7 +33,7 @@ pub(crate) struct StoreHealth {
 
 impl StoreHealth {
     /// A store has not served for a while.
-    pub fn note(&self, store: u64, why: &str) {
+    pub(crate) fn note(&self, store: u64, why: &str) {
         let now = Instant::now();
         let mut by_store = self.by_store.lock();
         let known = by_store.remove(&store).filter(|known| known.met + FORGET_AFTER > now);
@@ -47,7 +47,7 @@ impl StoreHealth {
     }
 
     /// A store has answered.
-    pub fn clear(&self, store: u64) {
+    pub(crate) fn clear(&self, store: u64) {
         if !self.any.load(Relaxed) {
             return;
         }
@@ -59,7 +59,7 @@ impl StoreHealth {
     }
 
     /// What is wrong now.
-    pub fn newest(&self) -> Option<String> {
+    pub(crate) fn newest(&self) -> Option<String> {
         if !self.any.load(Relaxed) {
             return None;
         }

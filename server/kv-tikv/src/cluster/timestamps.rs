@@ -60,7 +60,7 @@ struct Trouble {
 
 impl Tso {
     /// Starts the task that asks PD. It ends with the last handle.
-    pub fn start(pd: Arc<Pd>, patience: Duration) -> Tso {
+    pub(crate) fn start(pd: Arc<Pd>, patience: Duration) -> Tso {
         let (queue, waiters) = mpsc::unbounded_channel();
         let trouble = Arc::default();
         let waits = Arc::new(times());
@@ -77,7 +77,7 @@ impl Tso {
     }
 
     /// Why there was no timestamp lately.
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble
             .lock()
             .as_ref()
@@ -85,18 +85,18 @@ impl Tso {
     }
 
     /// How long callers have waited.
-    pub fn waits(&self) -> HistogramValues {
+    pub(crate) fn waits(&self) -> HistogramValues {
         self.waits.read()
     }
 
     /// The newest timestamp that PD has given to this gateway; 0 at first.
-    pub fn given(&self) -> u64 {
+    pub(crate) fn given(&self) -> u64 {
         self.given.load(SeqCst)
     }
 
     /// The newest timestamp that this gateway has been given or has acknowledged a commit at. It is
     /// at most one above what PD has given; 0 at first.
-    pub fn newest(&self) -> u64 {
+    pub(crate) fn newest(&self) -> u64 {
         self.given().max(self.acknowledged.load(SeqCst))
     }
 
@@ -104,7 +104,7 @@ impl Tso {
     ///
     /// Without PD the commit is acknowledged all the same after the patience with PD: it has
     /// taken place, and PD's time has gone on meanwhile.
-    pub async fn acknowledge(&self, ts: u64) {
+    pub(crate) async fn acknowledge(&self, ts: u64) {
         match self.reach(ts).await {
             Ok(()) => {
                 self.acknowledged.fetch_max(ts, SeqCst);
@@ -116,7 +116,7 @@ impl Tso {
     }
 
     /// Waits until every timestamp that PD gives from now on is at least `ts`.
-    pub async fn reach(&self, ts: u64) -> Result<()> {
+    pub(crate) async fn reach(&self, ts: u64) -> Result<()> {
         while self.given().saturating_add(1) < ts {
             self.now().await?;
         }
@@ -124,7 +124,7 @@ impl Tso {
     }
 
     /// A timestamp above every one that was given out before.
-    pub async fn now(&self) -> Result<u64> {
+    pub(crate) async fn now(&self) -> Result<u64> {
         let (waiter, answer) = oneshot::channel();
         let stopped = || Error::Stopped("the server is shutting down".into());
         self.queue.send(waiter).map_err(|_| stopped())?;

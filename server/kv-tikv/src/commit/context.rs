@@ -29,7 +29,7 @@ pub(super) enum CommitFailure {
 
 impl CommitFailure {
     /// The failure to report of two: the first one that states a reason.
-    pub fn first(one: Option<CommitFailure>, other: CommitFailure) -> CommitFailure {
+    pub(super) fn first(one: Option<CommitFailure>, other: CommitFailure) -> CommitFailure {
         match one {
             None | Some(CommitFailure::Stopped) => other,
             Some(one) => one,
@@ -54,7 +54,7 @@ pub(crate) struct CommitContext {
 }
 
 impl CommitContext {
-    pub fn cluster(&self) -> &Arc<Cluster> {
+    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
         &self.reads.cluster
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn proofs_of(
 
 impl Plan {
     /// Makes the plan; `now` is a timestamp at which deleted spans are read.
-    pub async fn make(
+    pub(super) async fn make(
         reads: &ReadContext,
         request: &CommitRequest,
         held: &BTreeMap<Key, HeldLock>,

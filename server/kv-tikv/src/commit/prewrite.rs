@@ -116,7 +116,7 @@ pub(super) struct Prewrite<'a> {
 }
 
 impl Prewrite<'_> {
-    pub async fn run(&self) -> Result<Prewritten, CommitFailure> {
+    pub(super) async fn run(&self) -> Result<Prewritten, CommitFailure> {
         let bytes: usize = self.plan.changes.iter().map(|change| change.key.len()).sum();
         let few = self.plan.changes.len() <= ASYNC_KEYS_MAX && bytes <= ASYNC_BYTES_MAX;
         let cluster = self.context.cluster();

@@ -41,7 +41,7 @@ pub(crate) struct Proof {
 
 impl Proof {
     /// The span, which may be one key, is as the snapshot has shown it.
-    pub fn same(span: &Span, since: &Arc<dyn Snapshot>, conflict: Conflict) -> Proof {
+    pub(crate) fn same(span: &Span, since: &Arc<dyn Snapshot>, conflict: Conflict) -> Proof {
         let what = match span.is_key() {
             true => Condition::Key(span.start.clone(), since.clone()),
             false => Condition::Span(span.clone(), since.clone()),

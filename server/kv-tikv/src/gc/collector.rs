@@ -38,7 +38,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Registers with PD the oldest version that is needed here, and keeps it registered.
-    pub async fn start(
+    pub(crate) async fn start(
         cluster: &Arc<Cluster>,
         registry: &Arc<TransactionRegistry>,
         keyspace: Keyspace,

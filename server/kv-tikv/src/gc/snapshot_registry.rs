@@ -53,7 +53,7 @@ impl Drop for OpenSnapshot {
 }
 
 impl SnapshotRegistry {
-    pub fn new() -> SnapshotRegistry {
+    pub(crate) fn new() -> SnapshotRegistry {
         let unique = RandomState::new().hash_one(std::process::id());
         SnapshotRegistry {
             name: format!("braid-gateway-{unique:016x}"),
@@ -67,57 +67,57 @@ impl SnapshotRegistry {
     }
 
     /// Enters a point that is read at.
-    pub fn open(self: &Arc<Self>, ts: u64) -> OpenSnapshot {
+    pub(crate) fn open(self: &Arc<Self>, ts: u64) -> OpenSnapshot {
         *self.open.lock().entry(ts).or_default() += 1;
         OpenSnapshot { snapshots: self.clone(), ts }
     }
 
     /// The lowest point that is read at.
-    pub fn oldest(&self) -> Option<u64> {
+    pub(crate) fn oldest(&self) -> Option<u64> {
         self.open.lock().first_key_value().map(|(ts, _)| *ts)
     }
 
     /// Milliseconds since the origin, by the clock that has gone further: one stands still while
     /// the machine sleeps, the other may be set.
-    pub fn elapsed_ms(&self) -> u64 {
+    pub(crate) fn elapsed_ms(&self) -> u64 {
         let steady = self.origin.0.elapsed();
         let wall = self.origin.1.elapsed().unwrap_or_default();
         steady.max(wall).as_millis() as u64
     }
 
     /// Whether PD has promised to keep what stands at `ts`.
-    pub fn covers(&self, ts: u64) -> bool {
+    pub(crate) fn covers(&self, ts: u64) -> bool {
         let until = self.promised_until.load(SeqCst);
         ts >= self.promised.load(SeqCst) && self.elapsed_ms() < until
     }
 
     /// Begins a round of registration at this timestamp; that of the round before, if there was
     /// one.
-    pub fn begin_round(&self, now: u64) -> Option<u64> {
+    pub(crate) fn begin_round(&self, now: u64) -> Option<u64> {
         Some(self.last_round.swap(now, SeqCst)).filter(|before| *before != 0)
     }
 
     /// Nothing below this point is promised from now on.
-    pub fn give_up_below(&self, point: u64) {
+    pub(crate) fn give_up_below(&self, point: u64) {
         if self.promised.load(SeqCst) != u64::MAX {
             self.promised.fetch_max(point, SeqCst);
         }
     }
 
     /// PD keeps what stands from this point on, for this long from when it was asked.
-    pub fn promise(&self, point: u64, asked_ms: u64, lasts: Duration) {
+    pub(crate) fn promise(&self, point: u64, asked_ms: u64, lasts: Duration) {
         self.promised.store(point, SeqCst);
         let lasts = (lasts * (MARGIN - 1) / MARGIN).as_millis() as u64;
         self.promised_until.store(asked_ms + lasts, SeqCst);
     }
 
     /// No round is to come.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closed.store(true, SeqCst);
     }
 
     /// Whether no round is to come.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
 }

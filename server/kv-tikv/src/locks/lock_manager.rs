@@ -94,7 +94,7 @@ impl LockManager {
     ///
     /// Keys that are held already are not asked for again. Such a request would get a lost lock
     /// back with a newer value, and nobody would notice the gap.
-    pub async fn take(
+    pub(crate) async fn take(
         &self,
         transaction: &Arc<TransactionState>,
         start: TransactionStart,
@@ -448,7 +448,7 @@ impl LockManager {
     }
 
     /// A request for a lock that neither waits nor brings values.
-    pub fn lock_request(
+    pub(crate) fn lock_request(
         &self,
         keys: &[Key],
         primary: &[u8],
@@ -505,7 +505,7 @@ impl LockManager {
     }
 
     /// Releases locks that are not needed. A lock whose release fails ends with its time to live.
-    pub async fn release(
+    pub(crate) async fn release(
         &self,
         transaction: &TransactionState,
         start: TransactionStart,

@@ -17,7 +17,7 @@ pub(crate) struct OldestPushed(Arc<Mutex<Option<LockInfo>>>);
 
 impl OldestPushed {
     /// The lock, if its transaction is older than one that has started then.
-    pub fn before(&self, start: u64) -> Option<LockInfo> {
+    pub(crate) fn before(&self, start: u64) -> Option<LockInfo> {
         self.0.lock().clone().filter(|lock| lock.lock_version < start)
     }
 
@@ -41,7 +41,7 @@ pub(crate) struct LockResolver {
 
 impl LockResolver {
     /// A read at `ts` that passes over locks of the transaction `own`, if it is not 0.
-    pub fn new(cluster: &Cluster, ts: u64, own: u64) -> LockResolver {
+    pub(crate) fn new(cluster: &Cluster, ts: u64, own: u64) -> LockResolver {
         let bypass = if own == 0 { Vec::new() } else { vec![own] };
         let options = RequestOptions { bypass, ..RequestOptions::default() };
         LockResolver { ts, options, backoff: cluster.backoff(), met: false, pushed: None }
@@ -49,23 +49,27 @@ impl LockResolver {
 
     /// A read that pushes transactions at once and notes the oldest one: the validation of a
     /// commit.
-    pub fn pushing(mut self, pushed: &OldestPushed) -> LockResolver {
+    pub(crate) fn pushing(mut self, pushed: &OldestPushed) -> LockResolver {
         self.met = true;
         self.pushed = Some(pushed.clone());
         self
     }
 
     /// The timestamp of the read.
-    pub fn ts(&self) -> u64 {
+    pub(crate) fn ts(&self) -> u64 {
         self.ts
     }
 
-    pub fn options(&self) -> &RequestOptions {
+    pub(crate) fn options(&self) -> &RequestOptions {
         &self.options
     }
 
     /// Resolves locks that are in the way. Afterwards the read is tried again.
-    pub async fn resolve(&mut self, cluster: &Arc<Cluster>, locks: &[LockInfo]) -> Result<()> {
+    pub(crate) async fn resolve(
+        &mut self,
+        cluster: &Arc<Cluster>,
+        locks: &[LockInfo],
+    ) -> Result<()> {
         cluster.metrics.retry(RetryCause::Locked);
         if !self.met {
             // Most locks are of a commit in flight. Pushing it would make it validate again.

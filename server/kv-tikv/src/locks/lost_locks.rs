@@ -31,7 +31,7 @@ impl LockManager {
     ///
     /// The same request with the same timestamp says it. The own lock answers at once; a lost one
     /// is taken again, but only if no version above the timestamp and no other lock is there.
-    pub async fn find_lost_lock(
+    pub(crate) async fn find_lost_lock(
         &self,
         transaction: &TransactionState,
         start: TransactionStart,

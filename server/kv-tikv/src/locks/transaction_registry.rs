@@ -46,7 +46,7 @@ pub(crate) struct TransactionStart {
 
 impl TransactionStart {
     /// A time to live, counted from the start, that ends `ttl` from now; without [`TWO_PHASES`].
-    pub fn ttl_ms(&self, ttl: Duration) -> u64 {
+    pub(crate) fn ttl_ms(&self, ttl: Duration) -> u64 {
         (self.at.elapsed() + ttl).as_millis() as u64 & !TWO_PHASES
     }
 }
@@ -119,7 +119,7 @@ impl TransactionState {
     }
 
     /// Lets a request go beside the first one, unless that one waits.
-    pub fn begin_concurrent(&self) -> Option<ConcurrentRequest<'_>> {
+    pub(crate) fn begin_concurrent(&self) -> Option<ConcurrentRequest<'_>> {
         self.beside.fetch_add(1, SeqCst);
         let beside = ConcurrentRequest(self);
         (!self.primary_waits.load(SeqCst)).then_some(beside)
@@ -127,19 +127,19 @@ impl TransactionState {
 
     /// The first request is about to wait: comes back when nothing is held beside it, for two that
     /// wait for each other's would be a deadlock.
-    pub async fn primary_waits(&self) {
+    pub(crate) async fn primary_waits(&self) {
         self.primary_waits.store(true, SeqCst);
         self.turned.notify_waiters();
         self.until(|| self.beside.load(SeqCst) == 0).await;
     }
 
     /// The first request is done.
-    pub fn primary_is_decided(&self) {
+    pub(crate) fn primary_is_decided(&self) {
         self.primary_waits.store(false, SeqCst);
     }
 
     /// Waits until the first request waits.
-    pub async fn until_primary_waits(&self) {
+    pub(crate) async fn until_primary_waits(&self) {
         self.until(|| self.primary_waits.load(SeqCst)).await;
     }
 
@@ -155,7 +155,7 @@ impl TransactionState {
     }
 
     /// Its start timestamp, taken now if it has none.
-    pub async fn start(
+    pub(crate) async fn start(
         &self,
         cluster: &Cluster,
         since: Option<&TikvSnapshot>,
@@ -174,12 +174,12 @@ impl TransactionState {
     }
 
     /// Notes that one of its locks is gone.
-    pub fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.lost.store(true, SeqCst);
     }
 
     /// Notes that its primary lock is gone, if it still believes to hold that one.
-    pub fn lose_primary(&self, start: TransactionStart, primary: &Key) {
+    pub(crate) fn lose_primary(&self, start: TransactionStart, primary: &Key) {
         let state = self.locks.lock();
         let is_same = state.start.is_some_and(|own| own.ts == start.ts);
         if is_same && state.primary.as_ref() == Some(primary) && state.held.contains_key(primary) {
@@ -188,17 +188,17 @@ impl TransactionState {
     }
 
     /// The commit restarts under another timestamp, with other locks.
-    pub fn forget_losses(&self) {
+    pub(crate) fn forget_losses(&self) {
         self.lost.store(false, SeqCst);
     }
 
     /// Whether one of its locks is gone.
-    pub fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.lost.load(SeqCst)
     }
 
     /// Whether it may lock more.
-    pub fn check_running(&self) -> Result<()> {
+    pub(crate) fn check_running(&self) -> Result<()> {
         if self.ended.load(Relaxed) {
             return Err(Error::Finished);
         }
@@ -216,27 +216,27 @@ pub(crate) struct TransactionRegistry {
 }
 
 impl TransactionRegistry {
-    pub fn get_or_enter(&self, id: TxnId) -> Arc<TransactionState> {
+    pub(crate) fn get_or_enter(&self, id: TxnId) -> Arc<TransactionState> {
         self.by_id.lock().entry(id).or_insert_with(|| Arc::new(TransactionState::new(id))).clone()
     }
 
     /// Takes a transaction out; what is under way for it must lock nothing more.
-    pub fn remove(&self, id: TxnId) -> Option<Arc<TransactionState>> {
+    pub(crate) fn remove(&self, id: TxnId) -> Option<Arc<TransactionState>> {
         let transaction = self.by_id.lock().remove(&id)?;
         transaction.ended.store(true, Relaxed);
         Some(transaction)
     }
 
-    pub fn get(&self, id: TxnId) -> Option<Arc<TransactionState>> {
+    pub(crate) fn get(&self, id: TxnId) -> Option<Arc<TransactionState>> {
         self.by_id.lock().get(&id).cloned()
     }
 
-    pub fn all(&self) -> Vec<Arc<TransactionState>> {
+    pub(crate) fn all(&self) -> Vec<Arc<TransactionState>> {
         self.by_id.lock().values().cloned().collect()
     }
 
     /// The oldest start timestamp.
-    pub fn oldest_start(&self) -> Option<u64> {
+    pub(crate) fn oldest_start(&self) -> Option<u64> {
         let start = |transaction: &Arc<TransactionState>| {
             transaction.locks.lock().start.map(|start| start.ts)
         };
@@ -244,7 +244,7 @@ impl TransactionRegistry {
     }
 
     /// The transaction with this start timestamp, if it is of this gateway.
-    pub fn id_of(&self, start_ts: u64) -> Option<TxnId> {
+    pub(crate) fn id_of(&self, start_ts: u64) -> Option<TxnId> {
         let is_it = |transaction: &&Arc<TransactionState>| {
             transaction.locks.lock().start.is_some_and(|start| start.ts == start_ts)
         };
@@ -252,7 +252,7 @@ impl TransactionRegistry {
     }
 
     /// Held and awaited locks.
-    pub fn list(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<LockInfo> {
+    pub(crate) fn list(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<LockInfo> {
         let mut all = Vec::new();
         for transaction in self.all() {
             let state = transaction.locks.lock();
@@ -271,7 +271,7 @@ impl TransactionRegistry {
     }
 
     /// The waits whose holder is known, by start timestamps.
-    pub fn waits(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<SharedWait> {
+    pub(crate) fn waits(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<SharedWait> {
         let mut all = Vec::new();
         for transaction in self.all() {
             let state = transaction.locks.lock();
@@ -290,7 +290,7 @@ impl TransactionRegistry {
     }
 
     /// How many locks are held and how many are waited for.
-    pub fn sizes(&self) -> (usize, usize) {
+    pub(crate) fn sizes(&self) -> (usize, usize) {
         self.all().iter().fold((0, 0), |(held, waits), transaction| {
             let state = transaction.locks.lock();
             (held + state.held.len(), waits + state.waits.len())

@@ -53,7 +53,7 @@ fn status_from(answer: &kvrpcpb::CheckTxnStatusResponse) -> TransactionStatus {
 
 impl Cluster {
     /// Asks for the fate of a lock's transaction. With a caller's timestamp it is pushed above.
-    pub async fn transaction_status(
+    pub(crate) async fn transaction_status(
         &self,
         lock: &LockInfo,
         caller_ts: u64,
@@ -97,7 +97,7 @@ impl Cluster {
     }
 
     /// One question about a primary.
-    pub async fn check_status(
+    pub(crate) async fn check_status(
         &self,
         request: &CheckTxnStatusRequest,
     ) -> Result<kvrpcpb::CheckTxnStatusResponse> {
@@ -107,7 +107,7 @@ impl Cluster {
 
     /// An asynchronous commit whose gateway is gone: committed if all of its locks are there.
     /// Asking makes sure that a missing one never comes. `None` if some lock is not of this kind.
-    pub async fn settle_secondaries(
+    pub(crate) async fn settle_secondaries(
         &self,
         primary: &LockInfo,
     ) -> Result<Option<TransactionStatus>> {
@@ -150,7 +150,12 @@ impl Cluster {
     }
 
     /// Finishes locks of a transaction whose fate is known; a `commit_version` of 0 rolls back.
-    pub async fn resolve(&self, start: u64, commit_version: u64, keys: Vec<Key>) -> Result<()> {
+    pub(crate) async fn resolve(
+        &self,
+        start: u64,
+        commit_version: u64,
+        keys: Vec<Key>,
+    ) -> Result<()> {
         let make = |keys: &[Key]| ResolveLockRequest {
             start_version: start,
             commit_version,
@@ -166,7 +171,7 @@ impl Cluster {
     }
 
     /// Clears locks of one transaction that is known to be committed or rolled back.
-    pub async fn clear(&self, locks: &[LockInfo], status: TransactionStatus) -> Result<()> {
+    pub(crate) async fn clear(&self, locks: &[LockInfo], status: TransactionStatus) -> Result<()> {
         let Some(start) = locks.first().map(|lock| lock.lock_version) else { return Ok(()) };
         let commit_version = match status {
             TransactionStatus::Committed(at) => at,
@@ -203,7 +208,11 @@ impl Cluster {
 
     /// Clears locks of one transaction that a reader has met, without keeping him. All of them at
     /// once: the next reader would have to ask for the transaction's fate again.
-    pub fn clear_in_background(self: &Arc<Self>, locks: Vec<LockInfo>, status: TransactionStatus) {
+    pub(crate) fn clear_in_background(
+        self: &Arc<Self>,
+        locks: Vec<LockInfo>,
+        status: TransactionStatus,
+    ) {
         let cluster = self.clone();
         self.spawn(async move {
             if let Err(error) = cluster.clear(&locks, status).await {

@@ -16,12 +16,12 @@ pub(crate) struct ReadContext {
 }
 
 impl ReadContext {
-    pub fn new(cluster: Arc<Cluster>, keyspace: Keyspace) -> ReadContext {
+    pub(crate) fn new(cluster: Arc<Cluster>, keyspace: Keyspace) -> ReadContext {
         ReadContext { cluster, keyspace, hashers: [RandomState::new(), RandomState::new()] }
     }
 
     /// A hash that differs for different values. Its secret differs in every process.
-    pub fn hash(&self, value: Option<&Value>) -> u128 {
+    pub(crate) fn hash(&self, value: Option<&Value>) -> u128 {
         let [high, low] = self.hashers.each_ref().map(|hasher| hasher.hash_one(value));
         (u128::from(high) << 64) | u128::from(low)
     }

@@ -35,7 +35,7 @@ struct Page {
 }
 
 impl TikvCursor {
-    pub fn new(
+    pub(crate) fn new(
         cluster: Arc<Cluster>,
         keyspace: Keyspace,
         scan: Scan,
@@ -46,7 +46,7 @@ impl TikvCursor {
     }
 
     /// A forward scan by the store itself, which takes and returns store keys.
-    pub fn of_store_keys(
+    pub(crate) fn of_store_keys(
         cluster: &Arc<Cluster>,
         span: Span,
         keys_only: bool,
@@ -114,7 +114,7 @@ impl TikvCursor {
     }
 
     /// Entries until there are `rows` of them, or `bytes`, or the end is reached.
-    pub async fn read(&mut self, rows: usize, bytes: usize) -> Result<ScanBatch> {
+    pub(crate) async fn read(&mut self, rows: usize, bytes: usize) -> Result<ScanBatch> {
         let rows = rows.max(1);
         let mut out = BatchBuilder::with_capacity(rows.min(1024), 0);
         while !self.scan.span.is_empty() && out.len() < rows && out.bytes() < bytes.max(1) {

@@ -39,7 +39,7 @@ pub(crate) struct TikvSnapshot {
 }
 
 impl TikvSnapshot {
-    pub fn new(context: Arc<ReadContext>, ts: u64) -> TikvSnapshot {
+    pub(crate) fn new(context: Arc<ReadContext>, ts: u64) -> TikvSnapshot {
         let (claimed, seen) = (AtomicBool::new(false), Mutex::default());
         let open = context.cluster.snapshots.open(ts);
         TikvSnapshot { context, ts, taken: Instant::now(), claimed, _open: open, seen }
@@ -47,23 +47,23 @@ impl TikvSnapshot {
 
     /// A snapshot that shows the newest values. Its timestamp, the largest one, stands for "at the
     /// moment of the read" and is never sent to a store.
-    pub fn newest(context: Arc<ReadContext>) -> TikvSnapshot {
+    pub(crate) fn newest(context: Arc<ReadContext>) -> TikvSnapshot {
         TikvSnapshot::new(context, u64::MAX)
     }
 
     /// The snapshot that the contract's handle holds.
-    pub fn of(snapshot: &Arc<dyn Snapshot>) -> Result<&TikvSnapshot> {
+    pub(crate) fn of(snapshot: &Arc<dyn Snapshot>) -> Result<&TikvSnapshot> {
         let own = snapshot.as_any().downcast_ref::<TikvSnapshot>();
         own.ok_or_else(|| Error::Storage("a snapshot of another store".into()))
     }
 
     /// True once: a timestamp names one transaction only.
-    pub fn claim(&self) -> bool {
+    pub(crate) fn claim(&self) -> bool {
         !self.claimed.swap(true, Relaxed)
     }
 
     /// The hash of what was returned for a key, if it is remembered.
-    pub fn seen(&self, key: &[u8]) -> Option<u128> {
+    pub(crate) fn seen(&self, key: &[u8]) -> Option<u128> {
         self.seen.lock().get(key).copied()
     }
 
@@ -86,7 +86,7 @@ impl TikvSnapshot {
     }
 
     /// The values of store keys.
-    pub async fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
+    pub(crate) async fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
         if let [key] = keys {
             return Ok(vec![self.read(key).await?]);
         }

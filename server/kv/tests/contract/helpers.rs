@@ -3,15 +3,15 @@
 use braid_kv::{Database, Isolation, ScanRequest, Span, Transaction, TxnOptions};
 use std::{collections::BTreeMap, sync::Arc};
 
-pub fn begin(db: &Database, isolation: Isolation) -> Arc<Transaction> {
+pub(crate) fn begin(db: &Database, isolation: Isolation) -> Arc<Transaction> {
     db.begin(TxnOptions { isolation, ..TxnOptions::default() })
 }
 
-pub fn serializable(db: &Database) -> Arc<Transaction> {
+pub(crate) fn serializable(db: &Database) -> Arc<Transaction> {
     begin(db, Isolation::Serializable)
 }
 
-pub async fn put(db: &Database, pairs: &[(&str, &str)]) {
+pub(crate) async fn put(db: &Database, pairs: &[(&str, &str)]) {
     let t = serializable(db);
     let s = t.next_statement();
     for (key, value) in pairs {
@@ -20,19 +20,19 @@ pub async fn put(db: &Database, pairs: &[(&str, &str)]) {
     t.commit_or_error().await.unwrap();
 }
 
-pub async fn get(db: &Database, key: &str) -> Option<String> {
+pub(crate) async fn get(db: &Database, key: &str) -> Option<String> {
     let t = serializable(db);
     read(&t, key).await
 }
 
-pub async fn read(t: &Transaction, key: &str) -> Option<String> {
+pub(crate) async fn read(t: &Transaction, key: &str) -> Option<String> {
     let s = t.next_statement();
     let value = t.get(s, key.as_bytes()).await.unwrap();
     value.map(|v| String::from_utf8(v.to_vec()).unwrap())
 }
 
 /// Everything in `[start, end)` as the next statement sees it.
-pub async fn all(t: &Arc<Transaction>, start: &str, end: &str) -> BTreeMap<String, String> {
+pub(crate) async fn all(t: &Arc<Transaction>, start: &str, end: &str) -> BTreeMap<String, String> {
     let s = t.next_statement();
     let mut scanner = t.scanner(s, ScanRequest::new(Span::new(start, end)));
     let mut found = BTreeMap::new();

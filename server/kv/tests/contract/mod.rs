@@ -3,7 +3,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-pub mod helpers;
+pub(crate) mod helpers;
 mod many;
 mod reads;
 mod writes;

@@ -19,7 +19,7 @@ use crate::context::PlanContext;
 use crate::tree::expr::{Expr, Slot};
 
 /// Binds one statement.
-pub struct Binder<'a> {
+pub(crate) struct Binder<'a> {
     pub(super) cx: PlanContext<'a>,
     pub(super) next_slot: Slot,
     pub(super) next_id: u32,
@@ -122,7 +122,7 @@ const EXPR_DEPTH_MAX: usize = 2_000;
 
 impl<'a> Binder<'a> {
     /// A binder with the parameter types that the client gave.
-    pub fn new(cx: &PlanContext<'a>) -> Self {
+    pub(crate) fn new(cx: &PlanContext<'a>) -> Self {
         Self {
             cx: *cx,
             next_slot: 0,
@@ -166,7 +166,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A binder of a query in its stored form, with the privileges of its view's owner.
-    pub fn of_stored(cx: &PlanContext<'a>, owner: Option<Id>) -> Self {
+    pub(crate) fn of_stored(cx: &PlanContext<'a>, owner: Option<Id>) -> Self {
         Self { is_stored: true, view_owner: owner, ..Self::new(cx) }
     }
 
@@ -196,7 +196,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A new slot.
-    pub fn slot(&mut self) -> Slot {
+    pub(crate) fn slot(&mut self) -> Slot {
         self.next_slot += 1;
         self.next_slot
     }
@@ -207,18 +207,18 @@ impl<'a> Binder<'a> {
     }
 
     /// A new number for a WITH entry or subquery.
-    pub fn id(&mut self) -> u32 {
+    pub(crate) fn id(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id
     }
 
     /// What planning knows.
-    pub fn context(&self) -> &PlanContext<'a> {
+    pub(crate) fn context(&self) -> &PlanContext<'a> {
         &self.cx
     }
 
     /// The parameter types and the tables used; 42P18 if a parameter's type stayed unknown.
-    pub fn finish(mut self) -> Result<(Vec<SqlType>, Vec<Id>)> {
+    pub(crate) fn finish(mut self) -> Result<(Vec<SqlType>, Vec<Id>)> {
         for ty in &mut self.params {
             if *ty == SqlType::Unknown {
                 *ty = SqlType::Text;

@@ -4,7 +4,7 @@ use crate::context::{OutputColumn, StatementKind};
 use crate::tree::node::Node;
 
 /// A bound statement.
-pub struct BoundStatement {
+pub(crate) struct BoundStatement {
     /// What it is.
     pub kind: StatementKind,
     /// Its plan.

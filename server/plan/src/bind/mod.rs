@@ -40,8 +40,9 @@ pub use partitions::condition::bind_partition_condition;
 pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable, NotGrouped};
 pub use routine::{FoundPart, find_part, is_same_binary};
-pub use scope::names::{column_name, item_name};
-pub use scope::notes::{ItemNote, Notes, Reference, RoutineNote, StarColumn};
+pub use scope::names::column_name;
+pub(crate) use scope::names::item_name;
+pub(crate) use scope::notes::{ItemNote, Notes, Reference, RoutineNote, StarColumn};
 pub(crate) use statement::{bind_call, bind_function_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,

@@ -16,7 +16,7 @@ use super::scope::windows::SharedWindow;
 
 impl Binder<'_> {
     /// A binder that notes what it finds out, with the privileges of a view's owner.
-    pub fn noting(mut self, owner: Option<Id>) -> Self {
+    pub(crate) fn noting(mut self, owner: Option<Id>) -> Self {
         self.view_owner = owner;
         self.is_definition = true;
         self.notes = Some(Box::default());
@@ -24,7 +24,7 @@ impl Binder<'_> {
     }
 
     /// What was noted.
-    pub fn take_notes(&mut self) -> Notes {
+    pub(crate) fn take_notes(&mut self) -> Notes {
         let mut notes = self.notes.take().map(|notes| *notes).unwrap_or_default();
         notes.star_names = std::mem::take(&mut self.star_names);
         notes

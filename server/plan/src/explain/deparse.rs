@@ -13,7 +13,7 @@ use super::describe::{Describer, describe_subplan};
 
 /// What a column of a row is called.
 #[derive(Clone)]
-pub enum Name {
+pub(crate) enum Name {
     /// A column of a relation.
     Column(String, String),
     /// An expression as text.
@@ -24,7 +24,7 @@ pub enum Name {
 
 /// The rows that an expression reads.
 #[derive(Clone, Copy)]
-pub struct Rows<'n> {
+pub(crate) struct Rows<'n> {
     /// Its input row.
     pub input: &'n [Name],
     /// What the enclosing query hands in.

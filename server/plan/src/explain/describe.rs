@@ -68,7 +68,7 @@ impl Operator {
 }
 
 /// An operator and what its output columns are called.
-pub type Described = (Operator, Vec<Name>);
+pub(crate) type Described = (Operator, Vec<Name>);
 
 /// Puts a plan into words.
 pub fn describe(root: &Node, cx: &Describing<'_>) -> Operator {
@@ -96,7 +96,7 @@ struct SubPlan<'a> {
 }
 
 /// Walks a plan.
-pub struct Describer<'a> {
+pub(crate) struct Describer<'a> {
     pub(super) cx: &'a Describing<'a>,
     pub(super) qualifies: bool,
     ctes: HashMap<u32, Vec<String>>,
@@ -557,7 +557,7 @@ fn describe_cte_scan<'a>(
 }
 
 /// What a join gives of its right side.
-pub fn gives_right(kind: JoinKind) -> bool {
+pub(crate) fn gives_right(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Semi | JoinKind::Anti)
 }
 

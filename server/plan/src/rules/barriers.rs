@@ -18,7 +18,7 @@ use super::conditions::cannot_fail;
 use super::walk;
 
 /// Makes plain policies conditions of their scans, in a plan and in its subqueries.
-pub fn settle(node: &mut Node) {
+pub(crate) fn settle(node: &mut Node) {
     settle_here(node);
     walk::subplans(node, &mut settle);
 }
@@ -47,12 +47,12 @@ fn settled(node: &mut Node) -> Option<Node> {
 }
 
 /// Whether a condition reveals nothing of the rows on which it is evaluated.
-pub fn is_leakproof(e: &Expr) -> bool {
+pub(crate) fn is_leakproof(e: &Expr) -> bool {
     !e.waits() && !e.is_volatile() && cannot_fail::cannot_fail(e)
 }
 
 /// The conditions that stay above a barrier. Joins below one must not be mixed with joins above.
-pub fn kept(input: Node, predicates: Vec<Expr>) -> Node {
+pub(crate) fn kept(input: Node, predicates: Vec<Expr>) -> Node {
     let is_scan = match &input {
         Node::Scan(_) => true,
         Node::Filter(filter) => matches!(filter.input, Node::Scan(_)),
@@ -65,7 +65,7 @@ pub fn kept(input: Node, predicates: Vec<Expr>) -> Node {
 }
 
 /// Removes the barriers that have kept nothing, once every condition is in its place.
-pub fn drop_empty(node: Node) -> Node {
+pub(crate) fn drop_empty(node: Node) -> Node {
     let node = walk::map_children(node, &mut drop_empty);
     match node {
         Node::Filter(filter) if filter.predicates.is_empty() => filter.input,

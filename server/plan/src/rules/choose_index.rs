@@ -28,7 +28,7 @@ const LITERALS_COST: f64 = 1000.0;
 /// A condition of a filter above a scan that can bound the scan: a comparison with a subquery that
 /// reads no row around it: `id = (SELECT …)`, `id IN (SELECT …)`, `id = ANY (ARRAY(SELECT …))`. It
 /// stays in the filter as well; the subquery runs once.
-pub fn by_subquery(condition: &Expr) -> Option<Expr> {
+pub(crate) fn by_subquery(condition: &Expr) -> Option<Expr> {
     let closed = |e: &Expr| match e {
         Expr::Subquery(subquery) => !walk::is_correlated(subquery),
         _ => false,
@@ -62,7 +62,7 @@ pub fn by_subquery(condition: &Expr) -> Option<Expr> {
 }
 
 /// Gives a scan the cheapest index. `more` are conditions that a filter above checks.
-pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
+pub(crate) fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
     if scan.filter.iter().any(is_never) {
         // No key is above NULL: nothing is read, and nothing is locked.
         let above_null = Some((Expr::null(SqlType::Unknown), false));

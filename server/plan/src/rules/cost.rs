@@ -32,15 +32,15 @@ const FETCHED: f64 = 30.0;
 /// A row that goes into a group.
 const GROUP: f64 = 3.0;
 /// A subquery that starts, besides what it reads.
-pub const RUN: f64 = 40.0;
+pub(crate) const RUN: f64 = 40.0;
 
 /// A hash join whose right side is the build side.
-pub fn hash(left: f64, right: f64) -> f64 {
+pub(crate) fn hash(left: f64, right: f64) -> f64 {
     left * PROBE + right * BUILD
 }
 
 /// A hash join whose build side is the cheaper one, if its left side may be that.
-pub fn hash_of_either(left: f64, right: f64, may_build_left: bool) -> f64 {
+pub(crate) fn hash_of_either(left: f64, right: f64, may_build_left: bool) -> f64 {
     match may_build_left {
         true => hash(left, right).min(hash(right, left)),
         false => hash(left, right),
@@ -49,28 +49,28 @@ pub fn hash_of_either(left: f64, right: f64, may_build_left: bool) -> f64 {
 
 /// Whether the left side of a join may be in a hash table. Both sides of an inner join are tried
 /// as the right one instead. The condition must give the same for whatever pairs it is asked.
-pub fn may_build_left<'e>(kind: JoinKind, on: impl IntoIterator<Item = &'e Expr>) -> bool {
+pub(crate) fn may_build_left<'e>(kind: JoinKind, on: impl IntoIterator<Item = &'e Expr>) -> bool {
     matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
         && on.into_iter().all(|e| !e.waits() && !e.is_volatile())
 }
 
 /// A join that looks at every pair.
-pub fn pairs(left: f64, right: f64) -> f64 {
+pub(crate) fn pairs(left: f64, right: f64) -> f64 {
     left + right + left * right * PAIR
 }
 
 /// The rows that a join gives.
-pub fn given(rows: f64) -> f64 {
+pub(crate) fn given(rows: f64) -> f64 {
     rows * GIVE
 }
 
 /// Whether a condition can be the key of a hash table, judged by its form.
-pub fn is_equality(e: &Expr) -> bool {
+pub(crate) fn is_equality(e: &Expr) -> bool {
     matches!(e, Expr::Compare(CompareOp::Eq, ..)) && !e.waits()
 }
 
 /// What reading an input of a join costs, before its scans have an index.
-pub fn of_input(node: &Node, catalog: &Catalog) -> f64 {
+pub(crate) fn of_input(node: &Node, catalog: &Catalog) -> f64 {
     match node {
         Node::Scan(scan) => read(&indexed(scan, catalog), catalog),
         node => estimate::rows(node, catalog),
@@ -85,7 +85,7 @@ fn indexed(scan: &Scan, catalog: &Catalog) -> Scan {
 }
 
 /// What a scan costs by its index.
-pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
+pub(crate) fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);
     let each = match index {
         Some(index) => candidate::found(1.0, candidate::covers(scan, index)),
@@ -102,7 +102,7 @@ pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
 }
 
 /// What a plan costs whose indexes and methods have been chosen.
-pub fn of_plan(node: &Node, catalog: &Catalog) -> f64 {
+pub(crate) fn of_plan(node: &Node, catalog: &Catalog) -> f64 {
     let mut inputs = 0.0;
     let mut each_input = || node.for_each_child(&mut |child| inputs += of_plan(child, catalog));
     match node {
@@ -137,7 +137,7 @@ fn of_join(join: &Join, catalog: &Catalog) -> f64 {
 }
 
 /// What lookups in a scan's table will cost; `None` if there will be none.
-pub fn predicted_lookup(scan: &Scan, on: &[Expr], catalog: &Catalog) -> Option<LookupCost> {
+pub(crate) fn predicted_lookup(scan: &Scan, on: &[Expr], catalog: &Catalog) -> Option<LookupCost> {
     if on.is_empty() {
         return None;
     }
@@ -146,7 +146,7 @@ pub fn predicted_lookup(scan: &Scan, on: &[Expr], catalog: &Catalog) -> Option<L
 
 /// What lookups by an index cost.
 #[derive(Clone, Copy)]
-pub struct LookupCost {
+pub(crate) struct LookupCost {
     /// The rows that one of them finds.
     found: f64,
     /// What reading one of these costs.
@@ -158,7 +158,7 @@ pub struct LookupCost {
 
 impl LookupCost {
     /// The cost for this number of left rows.
-    pub fn of(&self, left: f64) -> f64 {
+    pub(crate) fn of(&self, left: f64) -> f64 {
         let found = left * self.found;
         let read = match self.shared {
             Some(all) => found.min(all * (left / BATCH).ceil()) * self.each + found * PAIR,
@@ -169,7 +169,7 @@ impl LookupCost {
 }
 
 /// A way to look a table up for each left row.
-pub struct Lookup {
+pub(crate) struct Lookup {
     /// What it costs.
     pub cost: LookupCost,
     access: Access,
@@ -181,7 +181,7 @@ pub struct Lookup {
 impl Lookup {
     /// Makes the right side of a join a lookup. Conditions that a range expresses are not checked
     /// again for each row that it finds.
-    pub fn take(self, on: &mut Vec<Expr>, scan: &mut Scan) {
+    pub(crate) fn take(self, on: &mut Vec<Expr>, scan: &mut Scan) {
         let own = on.len();
         let exact = self.exact.clone();
         self.put_into(scan);
@@ -198,14 +198,19 @@ impl Lookup {
     }
 
     /// Gives a scan its access. All conditions stay.
-    pub fn put_into(self, scan: &mut Scan) {
+    pub(crate) fn put_into(self, scan: &mut Scan) {
         scan.filter.append(&mut scan.bounded_by);
         scan.access = self.access;
     }
 }
 
 /// The cheapest way to look a table up for each left row.
-pub fn lookup(scan: &Scan, on: &[Expr], kind: JoinKind, catalog: &Catalog) -> Option<Lookup> {
+pub(crate) fn lookup(
+    scan: &Scan,
+    on: &[Expr],
+    kind: JoinKind,
+    catalog: &Catalog,
+) -> Option<Lookup> {
     let reads_nothing = !scan.access.bounds.is_empty() && scan.rows <= 0.0;
     if matches!(kind, JoinKind::Right | JoinKind::Full) || reads_nothing {
         return None;

@@ -31,7 +31,11 @@ const LOOKUP_COST: f64 = 5.0;
 
 /// The join as one pass, or the join as it was if its tables do not lie so, or if looking them up
 /// costs less; `lookup_cost` is what that was taken for without regard to how the tables lie.
-pub fn one_pass(join: Box<Join>, lookup_cost: f64, catalog: &Catalog) -> Result<Node, Box<Join>> {
+pub(crate) fn one_pass(
+    join: Box<Join>,
+    lookup_cost: f64,
+    catalog: &Catalog,
+) -> Result<Node, Box<Join>> {
     let Some(levels) = levels_of(&join) else { return Err(join) };
     let (Some(top), Node::Scan(added)) = (levels.first(), &join.right) else { return Err(join) };
     let part = match top.scan.access.bounds.is_empty() {
@@ -205,7 +209,7 @@ fn rebuild(levels: Vec<Level>, catalog: &Catalog) -> Node {
 }
 
 /// Takes away the conditions that lying below each other means.
-pub fn finish(node: Node) -> Node {
+pub(crate) fn finish(node: Node) -> Node {
     let node = match node {
         Node::Join(mut join) if matches!(join.method, JoinMethod::Interleaved) => {
             let mut levels = Vec::new();

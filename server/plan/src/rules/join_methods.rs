@@ -12,7 +12,7 @@ use super::cost::Lookup;
 use super::push_filters::needs;
 use super::{cost, estimate, interleave_joins, order_joins, partitions, walk};
 
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     let mut node = choose(node, catalog);
     forget(&mut node);
     node

@@ -10,7 +10,7 @@ use crate::tree::node::{LockRows, LockedTable, Node, Recheck, Scan, Sort};
 use super::spans::candidate;
 use super::walk;
 
-pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
     let Node::LockRows(lock) = node else { return node };
     match &lock.input {

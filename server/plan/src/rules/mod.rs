@@ -28,14 +28,14 @@ mod push_filters;
 mod spans;
 mod unique_semi_joins;
 mod unnest;
-pub mod walk;
+pub(crate) mod walk;
 
 pub use conditions::cannot_fail::cannot_fail;
-pub use conditions::null_operands;
-pub use estimate::rows as planned_rows;
-pub use estimate::values::put as put_values;
-pub use push_filters::rejects_null;
-pub use spans::candidate::covers;
+pub(crate) use conditions::null_operands;
+pub(crate) use estimate::rows as planned_rows;
+pub(crate) use estimate::values::put as put_values;
+pub(crate) use push_filters::rejects_null;
+pub(crate) use spans::candidate::covers;
 
 use braid_catalog::Catalog;
 
@@ -43,7 +43,7 @@ use crate::bind::Binder;
 use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
-pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
+pub(crate) fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = root;
     // These look into subqueries by themselves.
     barriers::settle(&mut root);

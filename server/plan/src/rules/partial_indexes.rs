@@ -26,13 +26,13 @@ use super::{estimate, walk};
 const PART_MAX: f64 = 0.2;
 
 /// Whether a scan may read an index: a whole one, or one whose predicate is implied.
-pub fn is_implied(scan: &Scan, index: &Index, conditions: &[Expr]) -> bool {
+pub(crate) fn is_implied(scan: &Scan, index: &Index, conditions: &[Expr]) -> bool {
     index.predicate.is_none()
         || predicate(scan, index).is_some_and(|predicate| implies(conditions, &predicate))
 }
 
 /// The part of the table's rows that are in an index.
-pub fn part(scan: &Scan, index: &Index, catalog: &Catalog) -> f64 {
+pub(crate) fn part(scan: &Scan, index: &Index, catalog: &Catalog) -> f64 {
     match predicate(scan, index) {
         Some(predicate) => estimate::selectivity(&predicate, scan, catalog).min(PART_MAX),
         None => 1.0,
@@ -40,7 +40,7 @@ pub fn part(scan: &Scan, index: &Index, catalog: &Catalog) -> f64 {
 }
 
 /// Whether values of the statement's parameters could imply more predicates.
-pub fn may_need_literals(scan: &Scan) -> bool {
+pub(crate) fn may_need_literals(scan: &Scan) -> bool {
     let has_param = |e: &&Expr| e.any(&mut |e| matches!(e, Expr::Param(..)));
     let of_params: Vec<_> = scan.filter.iter().filter(has_param).flat_map(needs).collect();
     let reads_such = |index: &Index| {
@@ -52,7 +52,7 @@ pub fn may_need_literals(scan: &Scan) -> bool {
 
 /// Drops conditions that the predicates of the indexes read imply. The scan of an inverted index
 /// may turn out to read the whole table.
-pub fn drop_implied(node: &mut Node) {
+pub(crate) fn drop_implied(node: &mut Node) {
     if let Node::Scan(scan) = node
         && let Some(index) = scan.table.index(scan.access.index)
         && !index.is_inverted()

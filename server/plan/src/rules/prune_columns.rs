@@ -18,14 +18,14 @@ use super::walk;
 
 /// The same before indexes are chosen, for queries that only read. What locks or changes rows reads
 /// them by rules of its own, which need every column until the end.
-pub fn before_choices(root: &mut Node) {
+pub(crate) fn before_choices(root: &mut Node) {
     if !changes_or_locks(root) {
         apply(root);
     }
 }
 
 /// Whether an operator of a plan changes or locks rows.
-pub fn changes_or_locks(node: &Node) -> bool {
+pub(crate) fn changes_or_locks(node: &Node) -> bool {
     let mut found = matches!(
         node,
         Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_)
@@ -35,7 +35,7 @@ pub fn changes_or_locks(node: &Node) -> bool {
 }
 
 /// Drops the columns.
-pub fn apply(root: &mut Node) {
+pub(crate) fn apply(root: &mut Node) {
     // What was read only by a dropped expression goes in the next pass.
     while pass(root) {}
 }
@@ -50,7 +50,7 @@ fn pass(root: &mut Node) -> bool {
 
 /// Drops the projections that only say whether a row is there, where nobody asks. For a whole plan
 /// and the plans of its subqueries, before anything else looks at joins.
-pub fn drop_unread_markers(root: &mut Node) {
+pub(crate) fn drop_unread_markers(root: &mut Node) {
     if has_marker(root) {
         let used = used_slots(root);
         unmark(root, &used);

@@ -15,7 +15,7 @@ use crate::tree::node::Node;
 use super::{prune_columns, walk};
 
 /// Says to the scans of a plan which members are read.
-pub fn apply(root: &mut Node) {
+pub(crate) fn apply(root: &mut Node) {
     if prune_columns::changes_or_locks(root) {
         return;
     }

@@ -11,12 +11,12 @@ use crate::tree::node::{AggregateNode, Append, Filter, JoinKind, Node, Recheck};
 
 use super::{barriers, walk};
 
-pub fn apply(node: Node) -> Node {
+pub(crate) fn apply(node: Node) -> Node {
     push(node, Vec::new())
 }
 
 /// The slots a condition reads, subqueries included.
-pub fn needs(e: &Expr) -> Vec<Slot> {
+pub(crate) fn needs(e: &Expr) -> Vec<Slot> {
     let mut slots = Vec::new();
     if e.any(&mut |e| matches!(e, Expr::Subquery(_))) {
         walk::expr_slots(&mut e.clone(), &mut slots);
@@ -163,7 +163,7 @@ fn push_aggregate(mut aggregate: Box<AggregateNode>, predicates: Vec<Expr>) -> N
 }
 
 /// Puts a projection's expressions in the place of its output columns.
-pub fn substitute(e: &mut Expr, exprs: &[(Slot, Expr)]) {
+pub(crate) fn substitute(e: &mut Expr, exprs: &[(Slot, Expr)]) {
     if let Expr::Column(slot, _) = e {
         if let Some((_, known)) = exprs.iter().find(|(s, _)| s == slot) {
             *e = known.clone();
@@ -235,7 +235,7 @@ fn is_correlated(e: &Expr) -> bool {
 }
 
 /// Whether a condition cannot hold when all of these slots are NULL.
-pub fn rejects_null(e: &Expr, side: &HashSet<Slot>) -> bool {
+pub(crate) fn rejects_null(e: &Expr, side: &HashSet<Slot>) -> bool {
     match e {
         Expr::Compare(_, a, b) => is_null(a, side) || is_null(b, side),
         Expr::InList(e, _) | Expr::InSet(e, ..) => is_null(e, side),

@@ -32,7 +32,7 @@ use super::{estimate, prune_columns, walk};
 const ROWS_A_VALUE: f64 = 20.0;
 
 /// Makes semi joins of a plan inner ones.
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     match prune_columns::changes_or_locks(&node) {
         true => with_same_columns(node, catalog),
         false => opened(node, false, catalog),

@@ -8,7 +8,7 @@ use crate::tree::expr::{Expr, SubqueryExpr};
 use crate::tree::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck, Scan};
 
 /// Calls `f` on each input of an operator.
-pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+pub(crate) fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
     match node {
         Node::Values(_)
         | Node::Scan(_)
@@ -53,7 +53,7 @@ pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
 }
 
 /// Rewrites each input of an operator.
-pub fn map_children(mut node: Node, f: &mut dyn FnMut(Node) -> Node) -> Node {
+pub(crate) fn map_children(mut node: Node, f: &mut dyn FnMut(Node) -> Node) -> Node {
     children_mut(&mut node, &mut |child| {
         let taken = std::mem::replace(child, Node::one_row());
         *child = f(taken);
@@ -62,7 +62,7 @@ pub fn map_children(mut node: Node, f: &mut dyn FnMut(Node) -> Node) -> Node {
 }
 
 /// Calls `f` on each expression of an operator (not of its inputs).
-pub fn exprs_mut(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+pub(crate) fn exprs_mut(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
     match node {
         Node::Values(n) => n.rows.iter_mut().flatten().for_each(f),
         Node::Scan(n) => {
@@ -160,7 +160,7 @@ fn change_exprs(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
 }
 
 /// Calls `f` on each scan below, those of subqueries included.
-pub fn scans_mut(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
+pub(crate) fn scans_mut(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
     if let Node::Scan(scan) = node {
         f(scan);
     }
@@ -169,7 +169,7 @@ pub fn scans_mut(node: &mut Node, f: &mut dyn FnMut(&mut Scan)) {
 }
 
 /// Calls `f` on the plan of each subquery in an operator's expressions and below.
-pub fn subplans(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+pub(crate) fn subplans(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
     exprs_mut(node, &mut |e| subplans_of(e, f));
     children_mut(node, &mut |child| subplans(child, f));
 }
@@ -183,13 +183,13 @@ fn subplans_of(e: &mut Expr, f: &mut dyn FnMut(&mut Node)) {
 }
 
 /// Every slot that an operator and what is below it read, wherever it comes from.
-pub fn slots_read(node: &mut Node, into: &mut Vec<crate::Slot>) {
+pub(crate) fn slots_read(node: &mut Node, into: &mut Vec<crate::Slot>) {
     exprs_mut(node, &mut |e| expr_slots(e, into));
     children_mut(node, &mut |child| slots_read(child, into));
 }
 
 /// Every slot that an expression reads, subqueries' plans included.
-pub fn expr_slots(e: &mut Expr, into: &mut Vec<crate::Slot>) {
+pub(crate) fn expr_slots(e: &mut Expr, into: &mut Vec<crate::Slot>) {
     match e {
         Expr::Column(slot, _) => into.push(*slot),
         Expr::Subquery(subquery) => slots_read(Arc::make_mut(&mut subquery.plan), into),
@@ -199,7 +199,7 @@ pub fn expr_slots(e: &mut Expr, into: &mut Vec<crate::Slot>) {
 }
 
 /// Calls `f` on each column that an expression reads, subqueries' plans included.
-pub fn columns_mut(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+pub(crate) fn columns_mut(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     match e {
         Expr::Column(..) => f(e),
         Expr::Subquery(subquery) => columns_of_plan(Arc::make_mut(&mut subquery.plan), f),
@@ -215,7 +215,7 @@ fn columns_of_plan(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
 }
 
 /// The columns that an expression reads, subqueries' plans included.
-pub fn columns_read(e: &Expr) -> Vec<(crate::Slot, SqlType)> {
+pub(crate) fn columns_read(e: &Expr) -> Vec<(crate::Slot, SqlType)> {
     let mut columns = Vec::new();
     columns_mut(&mut e.clone(), &mut |column| {
         if let Expr::Column(slot, ty) = column {
@@ -226,7 +226,7 @@ pub fn columns_read(e: &Expr) -> Vec<(crate::Slot, SqlType)> {
 }
 
 /// Whether a plan reads no slot that it does not produce.
-pub fn is_closed(node: &mut Node) -> bool {
+pub(crate) fn is_closed(node: &mut Node) -> bool {
     let mut read = Vec::new();
     slots_read(node, &mut read);
     let mut produced: Vec<crate::Slot> = Vec::new();
@@ -240,6 +240,6 @@ pub fn is_closed(node: &mut Node) -> bool {
 }
 
 /// Whether a subquery reads a row around it, so that it runs for each such row.
-pub fn is_correlated(subquery: &SubqueryExpr) -> bool {
+pub(crate) fn is_correlated(subquery: &SubqueryExpr) -> bool {
     !is_closed(&mut Node::clone(&subquery.plan))
 }

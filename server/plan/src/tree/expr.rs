@@ -485,7 +485,7 @@ impl RoutineExpr {
 }
 
 /// The conjuncts of a condition.
-pub fn conjuncts(expr: Expr, into: &mut Vec<Expr>) {
+pub(crate) fn conjuncts(expr: Expr, into: &mut Vec<Expr>) {
     match expr {
         Expr::And(list) => list.into_iter().for_each(|e| conjuncts(e, into)),
         Expr::Const(Datum::Bool(true), _) => {}
@@ -494,7 +494,7 @@ pub fn conjuncts(expr: Expr, into: &mut Vec<Expr>) {
 }
 
 /// The conjunction of conditions; `true` without any.
-pub fn conjunction(mut list: Vec<Expr>) -> Expr {
+pub(crate) fn conjunction(mut list: Vec<Expr>) -> Expr {
     match list.len() {
         0 => Expr::bool(true),
         1 => list.remove(0),

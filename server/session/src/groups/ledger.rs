@@ -75,27 +75,27 @@ impl<J> Default for Ledger<J> {
 
 impl<J> Ledger<J> {
     /// How many have not finished, and the bytes they hold.
-    pub fn load(&self) -> (usize, usize) {
+    pub(super) fn load(&self) -> (usize, usize) {
         (self.entries.len(), self.bytes)
     }
 
     /// The numbers of those that have not finished.
-    pub fn unfinished(&self) -> Vec<u32> {
+    pub(super) fn unfinished(&self) -> Vec<u32> {
         self.entries.iter().map(|entry| entry.number).collect()
     }
 
     /// Whether a statement has failed.
-    pub fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         !self.failures.is_empty()
     }
 
     /// How many sequence numbers are remembered since the last barrier.
-    pub fn remembered(&self) -> usize {
+    pub(super) fn remembered(&self) -> usize {
         self.known.len()
     }
 
     /// Enters a statement, and says what it waits for.
-    pub fn add(&mut self, arrival: Arrival<J>) -> WaitsFor {
+    pub(super) fn add(&mut self, arrival: Arrival<J>) -> WaitsFor {
         let Arrival { number, text, spans, bytes, depends, job } = arrival;
         let mut waits = WaitsFor::new();
         if self.has_failed() {
@@ -120,14 +120,14 @@ impl<J> Ledger<J> {
     }
 
     /// Takes what can start now.
-    pub fn startable(&mut self) -> Vec<(u32, J)> {
+    pub(super) fn startable(&mut self) -> Vec<(u32, J)> {
         let failed = self.first_failed();
         let free = self.entries.iter_mut().filter(|e| e.waits_for.is_empty() && e.number < failed);
         free.filter_map(|entry| Some((entry.number, entry.job.take()?))).collect()
     }
 
     /// Enters the end of a statement. After a failure later ones that have not started never will.
-    pub fn finish(&mut self, number: u32, result: Result<(), Error>) {
+    pub(super) fn finish(&mut self, number: u32, result: Result<(), Error>) {
         let Some(place) = self.entries.iter().position(|entry| entry.number == number) else {
             return;
         };
@@ -145,7 +145,7 @@ impl<J> Ledger<J> {
 
     /// Drops what has not started; the first of it counts as failed, so that nobody takes the
     /// group for complete.
-    pub fn drop_queued(&mut self, error: &Error) {
+    pub(super) fn drop_queued(&mut self, error: &Error) {
         if let Some(first) = self.entries.iter().find(|entry| entry.job.is_some()) {
             let (number, text) = (Some(first.number), first.text.clone());
             self.failures.push(Failure { number, text, error: error.clone() });
@@ -169,12 +169,12 @@ impl<J> Ledger<J> {
     }
 
     /// Remembers under which sequence number a statement runs.
-    pub fn note_seq(&mut self, seq: u32, number: u32, text: String) {
+    pub(super) fn note_seq(&mut self, seq: u32, number: u32, text: String) {
         self.known.push(Known { seq, number, text });
     }
 
     /// The same statement under another sequence number.
-    pub fn note_again(&mut self, seq: u32, number: u32) {
+    pub(super) fn note_again(&mut self, seq: u32, number: u32) {
         self.renumbered = true;
         let text = self.entries.iter().find(|entry| entry.number == number);
         let text = text.map(|entry| entry.text.clone()).unwrap_or_default();
@@ -182,7 +182,7 @@ impl<J> Ledger<J> {
     }
 
     /// A failure of the statement with this sequence number.
-    pub fn failure_of(&self, seq: u32, error: Error) -> Failure {
+    pub(super) fn failure_of(&self, seq: u32, error: Error) -> Failure {
         match self.known.iter().rev().find(|known| known.seq == seq) {
             Some(known) => Failure { number: Some(known.number), text: known.text.clone(), error },
             None => Failure { number: None, text: String::new(), error },
@@ -190,14 +190,14 @@ impl<J> Ledger<J> {
     }
 
     /// What has failed, by number.
-    pub fn take_failures(&mut self) -> Vec<Failure> {
+    pub(super) fn take_failures(&mut self) -> Vec<Failure> {
         let mut failures = std::mem::take(&mut self.failures);
         failures.sort_by_key(|failure| failure.number);
         failures
     }
 
     /// Forgets sequence numbers: their statements have been reported, or need not be.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.failures.clear();
         self.known.clear();
         self.renumbered = false;

@@ -68,7 +68,7 @@ impl Unit {
 
 /// Reads a number with an optional suffix, in the unit given; the error is whether a suffix is
 /// at fault.
-pub fn parse(text: &str, unit: Option<Unit>) -> Result<f64, bool> {
+pub(super) fn parse(text: &str, unit: Option<Unit>) -> Result<f64, bool> {
     let text = text.trim();
     let end = text
         .char_indices()
@@ -93,7 +93,7 @@ pub(crate) fn in_unit(text: &str, unit: Unit) -> Option<i64> {
 }
 
 /// Prints a value in the largest unit that divides it, as `SHOW` does.
-pub fn format(value: i64, unit: Option<Unit>) -> String {
+pub(super) fn format(value: i64, unit: Option<Unit>) -> String {
     let Some(unit) = unit.filter(|_| value > 0) else { return value.to_string() };
     let whole = value as f64 * unit.base();
     for (name, size) in unit.suffixes().iter().rev() {
@@ -106,7 +106,7 @@ pub fn format(value: i64, unit: Option<Unit>) -> String {
 }
 
 /// The same for a number that need not be whole.
-pub fn format_real(value: f64, unit: Option<Unit>) -> String {
+pub(super) fn format_real(value: f64, unit: Option<Unit>) -> String {
     let Some(unit) = unit.filter(|_| value > 0.0) else { return value.to_string() };
     let whole = value * unit.base();
     let fits = |size: f64| {

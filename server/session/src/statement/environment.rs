@@ -26,7 +26,7 @@ pub(crate) struct StatementEnvironment {
 impl StatementEnvironment {
     /// What the planner sees: names are looked up in `catalog`, positions count in `text`, and
     /// parameters have `param_types` as far as they are known.
-    pub fn plan_context<'a>(
+    pub(crate) fn plan_context<'a>(
         &'a self,
         catalog: &'a Arc<Catalog>,
         text: &'a str,

@@ -69,7 +69,7 @@ fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
 }
 
 /// `CREATE [UNIQUE] INDEX …` as PostgreSQL reads it: without where the entries lie.
-pub fn index_definition(
+pub(crate) fn index_definition(
     names: CatalogNames<'_>,
     table: &Table,
     index: &Index,
@@ -79,7 +79,11 @@ pub fn index_definition(
 }
 
 /// The same with `INTERLEAVE IN PARENT …`, if the index is interleaved.
-pub fn placed_index_definition(names: CatalogNames<'_>, table: &Table, index: &Index) -> String {
+pub(crate) fn placed_index_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+) -> String {
     let place = interleave_text(names.catalog, table, index);
     index_text(names, table, index, false, &place)
 }
@@ -168,7 +172,7 @@ fn exclusion_definition(
 }
 
 /// `PRIMARY KEY (…)`, `UNIQUE (…)` or `EXCLUDE …`.
-pub fn key_definition(
+pub(crate) fn key_definition(
     names: CatalogNames<'_>,
     table: &Table,
     index: &Index,
@@ -207,7 +211,7 @@ fn deferrable_text(deferrable: bool, initially_deferred: bool) -> &'static str {
 }
 
 /// `CHECK ((…))`.
-pub fn check_definition(
+pub(crate) fn check_definition(
     names: CatalogNames<'_>,
     table: &Table,
     check: &Check,
@@ -220,7 +224,7 @@ pub fn check_definition(
 }
 
 /// `CHECK ((…))` of a domain.
-pub fn domain_check_definition(
+pub(crate) fn domain_check_definition(
     names: CatalogNames<'_>,
     domain: &Domain,
     check: &DomainCheck,
@@ -242,7 +246,7 @@ fn action(word: &str, action: ForeignKeyAction) -> String {
 }
 
 /// `FOREIGN KEY (…) REFERENCES …`; the parent is qualified if `qualify` says so.
-pub fn foreign_key_definition(
+pub(crate) fn foreign_key_definition(
     catalog: &Catalog,
     table: &Table,
     key: &ForeignKey,
@@ -308,7 +312,7 @@ fn on_commit_text(on_commit: OnCommit) -> &'static str {
 }
 
 /// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
-pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
+pub(crate) fn create_table_text(catalog: &Catalog, table: &Table) -> String {
     let names = CatalogNames { catalog, path: None };
     let mut lines: Vec<String> =
         table.visible_columns().map(|column| column_text(names, table, column)).collect();

@@ -19,7 +19,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub fn of(transaction: &Transaction) -> Facts {
+    pub(super) fn of(transaction: &Transaction) -> Facts {
         let mut facts = Facts::default();
         let mut saved = BTreeMap::new();
         for op in &transaction.ops {

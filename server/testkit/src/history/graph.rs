@@ -24,29 +24,29 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub fn new(transactions: usize) -> Graph {
+    pub(super) fn new(transactions: usize) -> Graph {
         Graph { edges: vec![Vec::new(); transactions], transactions }
     }
 
-    pub fn add(&mut self, from: usize, to: usize, cause: Cause) {
+    pub(super) fn add(&mut self, from: usize, to: usize, cause: Cause) {
         if from != to {
             self.edges[from].push((to, cause));
         }
     }
 
     /// A new node after all others.
-    pub fn add_node(&mut self) -> usize {
+    pub(super) fn add_node(&mut self) -> usize {
         self.edges.push(Vec::new());
         self.edges.len() - 1
     }
 
-    pub fn is_transaction(&self, node: usize) -> bool {
+    pub(super) fn is_transaction(&self, node: usize) -> bool {
         node < self.transactions
     }
 
     /// The components of more than one node, over the edges that `takes` accepts. (Tarjan's way,
     /// with a stack of its own: histories are deeper than a thread's stack.)
-    pub fn components(&self, takes: impl Fn(Cause) -> bool) -> Vec<Vec<usize>> {
+    pub(super) fn components(&self, takes: impl Fn(Cause) -> bool) -> Vec<Vec<usize>> {
         const NEW: usize = usize::MAX;
         let count = self.edges.len();
         let (mut index, mut low) = (vec![NEW; count], vec![0; count]);

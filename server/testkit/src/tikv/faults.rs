@@ -290,7 +290,7 @@ impl Gate {
 
 /// Decides what happens to each request.
 #[derive(Debug)]
-pub struct Faults {
+pub(super) struct Faults {
     /// Chances.
     pub plan: Plan,
     random: Random,
@@ -299,22 +299,22 @@ pub struct Faults {
 
 impl Faults {
     /// By that seed.
-    pub fn new(seed: u64, plan: Plan) -> Self {
+    pub(super) fn new(seed: u64, plan: Plan) -> Self {
         Faults { plan, random: Random::new(seed), rules: Vec::new() }
     }
 
     /// Adds a rule.
-    pub fn add(&mut self, rule: Rule) {
+    pub(super) fn add(&mut self, rule: Rule) {
         self.rules.push(rule);
     }
 
     /// Forgets all rules.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.rules.clear();
     }
 
     /// What happens to this request. A rule goes before the plan.
-    pub fn decide(&mut self, rpc: Rpc, keys: &[&[u8]], regions: usize) -> Option<Fault> {
+    pub(super) fn decide(&mut self, rpc: Rpc, keys: &[&[u8]], regions: usize) -> Option<Fault> {
         if let Some(rule) = self.rules.iter_mut().find_map(|rule| {
             let is_hit = rule.hits(rpc, keys);
             is_hit.then(|| rule.fault.clone())
@@ -352,12 +352,12 @@ impl Faults {
     }
 
     /// Yes or no.
-    pub fn coin(&mut self) -> bool {
+    pub(super) fn coin(&mut self) -> bool {
         self.random.one_in(2)
     }
 
     /// By how many milliseconds the clock jumps now.
-    pub fn clock_jump(&mut self) -> Option<i64> {
+    pub(super) fn clock_jump(&mut self) -> Option<i64> {
         let chance = u64::from(self.plan.clock_jump);
         if chance == 0 || self.random.below(10_000) >= chance {
             return None;

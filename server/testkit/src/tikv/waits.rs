@@ -25,7 +25,7 @@ struct Waiter {
 
 /// What a waiter is told.
 #[derive(Debug)]
-pub enum Wake {
+pub(super) enum Wake {
     /// To give up: to ask again with a newer timestamp, or because of a circle.
     Refused(KeyError),
     /// To try again.
@@ -34,7 +34,7 @@ pub enum Wake {
 
 /// Somebody who wants to wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
+pub(super) struct Asker<'a> {
     /// Who.
     pub start_ts: Ts,
     /// Its primary.
@@ -47,7 +47,7 @@ pub struct Asker<'a> {
 
 /// All waiters by key.
 #[derive(Debug, Default)]
-pub struct Waits {
+pub(super) struct Waits {
     queues: BTreeMap<Vec<u8>, Vec<Waiter>>,
     last_number: u64,
 }
@@ -55,7 +55,7 @@ pub struct Waits {
 impl Waits {
     /// Waits for a key that another transaction holds; the place in the queue. Refused if that
     /// would close a circle.
-    pub fn enqueue(
+    pub(super) fn enqueue(
         &mut self,
         engine: &Engine,
         asker: Asker<'_>,
@@ -82,7 +82,7 @@ impl Waits {
     }
 
     /// Another transaction holds the key now: refuses those whose wait has become part of a circle.
-    pub fn holder_changed(&mut self, engine: &Engine, key: &[u8]) {
+    pub(super) fn holder_changed(&mut self, engine: &Engine, key: &[u8]) {
         let Some(holder) = engine.table.holder(key).map(|lock| lock.start_ts) else { return };
         let Some(queue) = self.queues.get(key) else { return };
         let asks: Vec<_> = queue
@@ -101,12 +101,12 @@ impl Waits {
     }
 
     /// Leaves the queue.
-    pub fn leave(&mut self, key: &[u8], number: u64) {
+    pub(super) fn leave(&mut self, key: &[u8], number: u64) {
         self.take(key, number);
     }
 
     /// A lock has gone: wakes the first. True if [`Waits::wake_all`] is to follow in a moment.
-    pub fn wake_first(&mut self, released: &Released) -> bool {
+    pub(super) fn wake_first(&mut self, released: &Released) -> bool {
         match self.pop(&released.key) {
             Some(waiter) if waiter.allows_conflict => {
                 let _ = waiter.wake.send(Wake::Again);
@@ -121,7 +121,7 @@ impl Waits {
     }
 
     /// The moment is over: wakes the others, up to the first that may lock with conflicts.
-    pub fn wake_all(&mut self, released: &Released) {
+    pub(super) fn wake_all(&mut self, released: &Released) {
         while let Some(waiter) = self.pop(&released.key) {
             if waiter.allows_conflict {
                 let _ = waiter.wake.send(Wake::Again);
@@ -132,7 +132,7 @@ impl Waits {
     }
 
     /// How many wait.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.queues.values().map(Vec::len).sum()
     }
 

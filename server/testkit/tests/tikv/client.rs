@@ -12,12 +12,12 @@ use bytes::Bytes;
 use tonic::transport::Channel;
 
 /// A time to live that no test reaches the end of.
-pub const LONG_MS: u64 = 60_000;
+pub(crate) const LONG_MS: u64 = 60_000;
 
 /// Attempts of a request that fails with region errors.
 const ATTEMPTS_MAX: usize = 200;
 
-pub struct Client {
+pub(crate) struct Client {
     pub header: Option<pdpb::RequestHeader>,
     pub pd: PdClient<Channel>,
     stores: HashMap<u64, TikvClient<Channel>>,
@@ -49,12 +49,12 @@ macro_rules! send {
 }
 pub(crate) use send;
 
-pub fn attempts_max() -> usize {
+pub(crate) fn attempts_max() -> usize {
     ATTEMPTS_MAX
 }
 
 /// The region of `place` with what else the request says.
-pub fn merged(own: Option<rpc::Context>, place: rpc::Context) -> rpc::Context {
+pub(crate) fn merged(own: Option<rpc::Context>, place: rpc::Context) -> rpc::Context {
     let mut context = own.unwrap_or_default();
     context.region_id = place.region_id;
     context.region_epoch = place.region_epoch;
@@ -64,7 +64,7 @@ pub fn merged(own: Option<rpc::Context>, place: rpc::Context) -> rpc::Context {
 
 impl Client {
     /// Connects to a cluster by one of its PD members.
-    pub async fn connect(pd: &str, prefix: String) -> Self {
+    pub(crate) async fn connect(pd: &str, prefix: String) -> Self {
         let connect = |url: String| async move {
             let channel = tonic::transport::Endpoint::from_shared(url).expect("a URL");
             PdClient::new(channel.connect().await.expect("a PD"))
@@ -79,12 +79,12 @@ impl Client {
     }
 
     /// The key of that name.
-    pub fn key(&self, name: &str) -> Bytes {
+    pub(crate) fn key(&self, name: &str) -> Bytes {
         Bytes::from(format!("{}{name}", self.prefix))
     }
 
     /// A new timestamp.
-    pub async fn ts(&mut self) -> u64 {
+    pub(crate) async fn ts(&mut self) -> u64 {
         let request =
             pdpb::TsoRequest { header: self.header.clone(), count: 1, ..Default::default() };
         let stream = futures_util::stream::iter([request]);
@@ -95,7 +95,7 @@ impl Client {
     }
 
     /// Where a key is, and the store that leads there.
-    pub async fn place(&mut self, key: &[u8]) -> (rpc::Context, TikvClient<Channel>) {
+    pub(crate) async fn place(&mut self, key: &[u8]) -> (rpc::Context, TikvClient<Channel>) {
         let region_key = Bytes::from(encode(key));
         for _ in 0..ATTEMPTS_MAX {
             let header = self.header.clone();
@@ -118,7 +118,7 @@ impl Client {
         panic!("no leader");
     }
 
-    pub async fn store(&mut self, id: u64) -> TikvClient<Channel> {
+    pub(crate) async fn store(&mut self, id: u64) -> TikvClient<Channel> {
         if let Some(store) = self.stores.get(&id) {
             return store.clone();
         }
@@ -131,17 +131,17 @@ impl Client {
         client
     }
 
-    pub async fn all_stores(&mut self) -> Vec<metapb::Store> {
+    pub(crate) async fn all_stores(&mut self) -> Vec<metapb::Store> {
         let header = self.header.clone();
         let request = pdpb::GetAllStoresRequest { header, exclude_tombstone_stores: true };
         self.pd.get_all_stores(request).await.expect("stores").into_inner().stores
     }
 
-    pub async fn get(&mut self, name: &str, version: u64) -> rpc::GetResponse {
+    pub(crate) async fn get(&mut self, name: &str, version: u64) -> rpc::GetResponse {
         self.get_with(name, version, rpc::Context::default()).await
     }
 
-    pub async fn get_with(
+    pub(crate) async fn get_with(
         &mut self,
         name: &str,
         version: u64,
@@ -154,7 +154,7 @@ impl Client {
     }
 
     /// The value of a key, which nothing is in the way of.
-    pub async fn value(&mut self, name: &str, version: u64) -> Option<String> {
+    pub(crate) async fn value(&mut self, name: &str, version: u64) -> Option<String> {
         let answer = self.get(name, version).await;
         assert_eq!(answer.error, None, "{name}");
         let value = String::from_utf8_lossy(&answer.value).into_owned();
@@ -162,7 +162,12 @@ impl Client {
     }
 
     /// A prewrite of one key, which is its own primary.
-    pub fn prewrite_of(&self, op: Op, name: &str, start_version: u64) -> rpc::PrewriteRequest {
+    pub(crate) fn prewrite_of(
+        &self,
+        op: Op,
+        name: &str,
+        start_version: u64,
+    ) -> rpc::PrewriteRequest {
         let key = self.key(name);
         let mut mutation = rpc::Mutation { key: key.clone(), ..Default::default() };
         mutation.set_op(op);
@@ -179,12 +184,20 @@ impl Client {
         }
     }
 
-    pub async fn prewrite(&mut self, request: rpc::PrewriteRequest) -> rpc::PrewriteResponse {
+    pub(crate) async fn prewrite(
+        &mut self,
+        request: rpc::PrewriteRequest,
+    ) -> rpc::PrewriteResponse {
         let key = request.mutations[0].key.clone();
         send!(self, key, kv_prewrite, request)
     }
 
-    pub async fn commit(&mut self, name: &str, start: u64, commit: u64) -> rpc::CommitResponse {
+    pub(crate) async fn commit(
+        &mut self,
+        name: &str,
+        start: u64,
+        commit: u64,
+    ) -> rpc::CommitResponse {
         let key = self.key(name);
         let request = rpc::CommitRequest {
             start_version: start,
@@ -195,7 +208,7 @@ impl Client {
         send!(self, key, kv_commit, request)
     }
 
-    pub async fn rollback(&mut self, name: &str, start: u64) -> rpc::BatchRollbackResponse {
+    pub(crate) async fn rollback(&mut self, name: &str, start: u64) -> rpc::BatchRollbackResponse {
         let key = self.key(name);
         let keys = vec![key.clone()];
         let request =
@@ -204,7 +217,7 @@ impl Client {
     }
 
     /// Writes a key from start to commit; both timestamps.
-    pub async fn write(&mut self, op: Op, name: &str) -> (u64, u64) {
+    pub(crate) async fn write(&mut self, op: Op, name: &str) -> (u64, u64) {
         let start = self.ts().await;
         let prewritten = self.prewrite(self.prewrite_of(op, name, start)).await;
         assert_eq!(prewritten.errors, []);
@@ -214,7 +227,7 @@ impl Client {
     }
 
     /// A request for one lock, with its value.
-    pub fn lock_of(
+    pub(crate) fn lock_of(
         &self,
         name: &str,
         start: u64,
@@ -236,7 +249,7 @@ impl Client {
         }
     }
 
-    pub async fn lock(
+    pub(crate) async fn lock(
         &mut self,
         request: rpc::PessimisticLockRequest,
     ) -> rpc::PessimisticLockResponse {
@@ -245,7 +258,7 @@ impl Client {
     }
 
     /// Sends the lock request from a task of its own.
-    pub async fn lock_later(
+    pub(crate) async fn lock_later(
         &mut self,
         request: rpc::PessimisticLockRequest,
     ) -> tokio::task::JoinHandle<rpc::PessimisticLockResponse> {
@@ -256,7 +269,7 @@ impl Client {
         })
     }
 
-    pub async fn unlock(&mut self, name: &str, start: u64, for_update_ts: u64) {
+    pub(crate) async fn unlock(&mut self, name: &str, start: u64, for_update_ts: u64) {
         let key = self.key(name);
         let request = rpc::PessimisticRollbackRequest {
             start_version: start,
@@ -267,7 +280,7 @@ impl Client {
         assert_eq!(send!(self, key, kv_pessimistic_rollback, request).errors, []);
     }
 
-    pub async fn status(
+    pub(crate) async fn status(
         &mut self,
         request: rpc::CheckTxnStatusRequest,
     ) -> rpc::CheckTxnStatusResponse {
@@ -276,7 +289,12 @@ impl Client {
     }
 
     /// A question about the transaction whose primary is that key.
-    pub fn status_of(&self, name: &str, lock_ts: u64, now: u64) -> rpc::CheckTxnStatusRequest {
+    pub(crate) fn status_of(
+        &self,
+        name: &str,
+        lock_ts: u64,
+        now: u64,
+    ) -> rpc::CheckTxnStatusRequest {
         rpc::CheckTxnStatusRequest {
             primary_key: self.key(name),
             lock_ts,
@@ -287,14 +305,14 @@ impl Client {
         }
     }
 
-    pub async fn scan(&mut self, request: rpc::ScanRequest, at: &str) -> Vec<rpc::KvPair> {
+    pub(crate) async fn scan(&mut self, request: rpc::ScanRequest, at: &str) -> Vec<rpc::KvPair> {
         let key = self.key(at);
         send!(self, key, kv_scan, request).pairs
     }
 }
 
 /// A key as the border of a region.
-pub fn encode(key: &[u8]) -> Vec<u8> {
+pub(crate) fn encode(key: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::new();
     for at in (0..=key.len()).step_by(8) {
         let group = &key[at..key.len().min(at + 8)];

@@ -13,7 +13,7 @@ fn reason(answer: &rpc::PrewriteResponse) -> i32 {
     conflict.unwrap_or_else(|| panic!("no conflict: {answer:?}")).reason
 }
 
-pub async fn must_not_exist_needs_the_constraint_action(client: &mut Client) {
+pub(crate) async fn must_not_exist_needs_the_constraint_action(client: &mut Client) {
     let early = client.ts().await;
     client.write(Op::Put, "k").await;
     let start = client.ts().await;
@@ -42,7 +42,7 @@ pub async fn must_not_exist_needs_the_constraint_action(client: &mut Client) {
     assert!(client.rollback("k", start).await.error.is_none());
 }
 
-pub async fn a_reader_pushes_a_commit_above_itself(client: &mut Client) {
+pub(crate) async fn a_reader_pushes_a_commit_above_itself(client: &mut Client) {
     client.write(Op::Put, "k").await;
     let start = client.ts().await;
     let request = client.prewrite_of(Op::Put, "k", start);
@@ -72,7 +72,7 @@ pub async fn a_reader_pushes_a_commit_above_itself(client: &mut Client) {
     assert!(client.rollback("k", start).await.error.is_none());
 }
 
-pub async fn an_expired_transaction_is_rolled_back(client: &mut Client) {
+pub(crate) async fn an_expired_transaction_is_rolled_back(client: &mut Client) {
     let start = client.ts().await;
     let request = client.prewrite_of(Op::Put, "k", start);
     let request = rpc::PrewriteRequest { lock_ttl: 50, ..request };
@@ -106,7 +106,7 @@ pub async fn an_expired_transaction_is_rolled_back(client: &mut Client) {
     assert_eq!(status.action, Action::LockNotExistRollback as i32);
 }
 
-pub async fn a_heartbeat_keeps_a_transaction_alive(client: &mut Client) {
+pub(crate) async fn a_heartbeat_keeps_a_transaction_alive(client: &mut Client) {
     let start = client.ts().await;
     let mut lock = client.lock_of("k", start, start);
     lock.lock_ttl = 100;
@@ -129,7 +129,7 @@ pub async fn a_heartbeat_keeps_a_transaction_alive(client: &mut Client) {
     assert!(gone.error.expect("gone").txn_not_found.is_some());
 }
 
-pub async fn an_async_commit_is_above_every_read(client: &mut Client) {
+pub(crate) async fn an_async_commit_is_above_every_read(client: &mut Client) {
     let start = client.ts().await;
     let reader = client.ts().await;
     assert_eq!(client.value("k", reader).await, None);
@@ -159,7 +159,7 @@ pub async fn an_async_commit_is_above_every_read(client: &mut Client) {
 }
 
 /// Who says that it goes on in two phases is pushed as such a one.
-pub async fn an_async_commit_is_pushed_by_force(client: &mut Client) {
+pub(crate) async fn an_async_commit_is_pushed_by_force(client: &mut Client) {
     let start = client.ts().await;
     let request = client.prewrite_of(Op::Put, "k", start);
     let request = rpc::PrewriteRequest { use_async_commit: true, ..request };
@@ -187,7 +187,7 @@ pub async fn an_async_commit_is_pushed_by_force(client: &mut Client) {
     assert_eq!(client.commit("k", start, commit).await.error, None);
 }
 
-pub async fn an_async_commit_is_decided_by_its_secondaries(client: &mut Client) {
+pub(crate) async fn an_async_commit_is_decided_by_its_secondaries(client: &mut Client) {
     for all_there in [true, false] {
         let names = [format!("p{all_there}"), format!("s{all_there}"), format!("t{all_there}")];
         let keys = [client.key(&names[1]), client.key(&names[2])];
@@ -231,7 +231,7 @@ pub async fn an_async_commit_is_decided_by_its_secondaries(client: &mut Client) 
     }
 }
 
-pub async fn one_phase_is_enough_for_one_region_or_falls_back(client: &mut Client) {
+pub(crate) async fn one_phase_is_enough_for_one_region_or_falls_back(client: &mut Client) {
     let reader = client.ts().await;
     assert_eq!(client.value("k", reader).await, None);
     let start = client.ts().await;
@@ -253,7 +253,7 @@ pub async fn one_phase_is_enough_for_one_region_or_falls_back(client: &mut Clien
     assert_eq!(client.commit("k", start, commit).await.error, None);
 }
 
-pub async fn a_repeated_prewrite_reports_the_commit(client: &mut Client) {
+pub(crate) async fn a_repeated_prewrite_reports_the_commit(client: &mut Client) {
     let start = client.ts().await;
     let request = client.prewrite_of(Op::Put, "k", start);
     let mut request = rpc::PrewriteRequest { use_async_commit: true, ..request };
@@ -273,7 +273,7 @@ pub async fn a_repeated_prewrite_reports_the_commit(client: &mut Client) {
     assert!(client.value("k", now).await.is_some(), "no lock is left");
 }
 
-pub async fn a_prewrite_after_the_rollback_fails(client: &mut Client) {
+pub(crate) async fn a_prewrite_after_the_rollback_fails(client: &mut Client) {
     let start = client.ts().await;
     assert!(client.rollback("k", start).await.error.is_none());
     let answer = client.prewrite(client.prewrite_of(Op::Put, "k", start)).await;
@@ -288,7 +288,7 @@ pub async fn a_prewrite_after_the_rollback_fails(client: &mut Client) {
     assert_eq!(reason(&answer), Reason::Optimistic as i32);
 }
 
-pub async fn commits_and_rollbacks_come_twice_and_too_late(client: &mut Client) {
+pub(crate) async fn commits_and_rollbacks_come_twice_and_too_late(client: &mut Client) {
     let (start, commit) = client.write(Op::Put, "k").await;
     assert_eq!(client.commit("k", start, commit).await.error, None, "twice");
     let late = client.rollback("k", start).await.error.expect("too late");

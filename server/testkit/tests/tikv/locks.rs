@@ -27,7 +27,7 @@ fn pessimistic(
     rpc::PrewriteRequest { for_update_ts: start, pessimistic_actions, ..request }
 }
 
-pub async fn a_lock_request_brings_the_value(client: &mut Client) {
+pub(crate) async fn a_lock_request_brings_the_value(client: &mut Client) {
     let (old, _) = client.write(Op::Put, "k").await;
     let start = client.ts().await;
     let answer = client.lock(client.lock_of("k", start, start)).await;
@@ -56,7 +56,7 @@ pub async fn a_lock_request_brings_the_value(client: &mut Client) {
     client.unlock("empty", later, later).await;
 }
 
-pub async fn a_newer_version_is_a_conflict_or_comes_along(client: &mut Client) {
+pub(crate) async fn a_newer_version_is_a_conflict_or_comes_along(client: &mut Client) {
     let start = client.ts().await;
     let (writer, commit) = client.write(Op::Put, "k").await;
     let answer = client.lock(client.lock_of("k", start, start)).await;
@@ -83,7 +83,7 @@ pub async fn a_newer_version_is_a_conflict_or_comes_along(client: &mut Client) {
     client.unlock("k", start, commit).await;
 }
 
-pub async fn a_held_lock_is_told_at_once_or_after_the_wait(client: &mut Client) {
+pub(crate) async fn a_held_lock_is_told_at_once_or_after_the_wait(client: &mut Client) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
     let asker = client.ts().await;
@@ -100,7 +100,7 @@ pub async fn a_held_lock_is_told_at_once_or_after_the_wait(client: &mut Client) 
     client.unlock("k", holder, holder).await;
 }
 
-pub async fn a_wait_is_cut(client: &mut Client) {
+pub(crate) async fn a_wait_is_cut(client: &mut Client) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
     let asker = client.ts().await;
@@ -114,7 +114,9 @@ pub async fn a_wait_is_cut(client: &mut Client) {
     client.unlock("k", holder, holder).await;
 }
 
-pub async fn the_waiter_that_started_first_is_woken_and_has_to_ask_again(client: &mut Client) {
+pub(crate) async fn the_waiter_that_started_first_is_woken_and_has_to_ask_again(
+    client: &mut Client,
+) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
     let (first, second) = (client.ts().await, client.ts().await);
@@ -139,7 +141,7 @@ pub async fn the_waiter_that_started_first_is_woken_and_has_to_ask_again(client:
     client.unlock("k", first, first).await;
 }
 
-pub async fn a_waiter_that_may_lock_with_conflicts_gets_the_lock(client: &mut Client) {
+pub(crate) async fn a_waiter_that_may_lock_with_conflicts_gets_the_lock(client: &mut Client) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
     let (asker, younger) = (client.ts().await, client.ts().await);
@@ -168,7 +170,7 @@ pub async fn a_waiter_that_may_lock_with_conflicts_gets_the_lock(client: &mut Cl
     client.unlock("k", asker, commit).await;
 }
 
-pub async fn the_request_that_closes_a_circle_is_the_victim(client: &mut Client) {
+pub(crate) async fn the_request_that_closes_a_circle_is_the_victim(client: &mut Client) {
     let (one, two) = (client.ts().await, client.ts().await);
     assert_eq!(client.lock(client.lock_of("a", one, one)).await.errors, []);
     assert_eq!(client.lock(client.lock_of("b", two, two)).await.errors, []);
@@ -189,7 +191,7 @@ pub async fn the_request_that_closes_a_circle_is_the_victim(client: &mut Client)
     client.unlock("a", one, one).await;
 }
 
-pub async fn a_lost_lock_is_made_good_if_nothing_was_written(client: &mut Client) {
+pub(crate) async fn a_lost_lock_is_made_good_if_nothing_was_written(client: &mut Client) {
     let action = PessimisticAction::DoPessimisticCheck;
     client.write(Op::Put, "k").await;
     // Never taken: the same to a store as lost.
@@ -203,7 +205,9 @@ pub async fn a_lost_lock_is_made_good_if_nothing_was_written(client: &mut Client
     assert!(answer.errors[0].abort.contains("PessimisticLockNotFound"), "{answer:?}");
 }
 
-pub async fn a_foreign_lock_in_a_pessimistic_prewrite_has_no_time_to_live(client: &mut Client) {
+pub(crate) async fn a_foreign_lock_in_a_pessimistic_prewrite_has_no_time_to_live(
+    client: &mut Client,
+) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
     let start = client.ts().await;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::client::{Client, encode, merged, send};
 
-pub async fn locks_are_resolved_by_key_and_by_region(client: &mut Client) {
+pub(crate) async fn locks_are_resolved_by_key_and_by_region(client: &mut Client) {
     let (one, two) = (client.ts().await, client.ts().await);
     for (name, start) in [("a", one), ("b", one), ("c", two), ("d", two)] {
         assert_eq!(client.prewrite(client.prewrite_of(Op::Put, name, start)).await.errors, []);
@@ -51,7 +51,7 @@ async fn split(client: &mut Client, name: &str) {
     assert!(answer.regions.iter().any(|region| region.end_key == border));
 }
 
-pub async fn a_region_that_was_split_reports_its_parts(client: &mut Client) {
+pub(crate) async fn a_region_that_was_split_reports_its_parts(client: &mut Client) {
     let (context, mut store) = client.place(&client.key("z")).await;
     let version = client.ts().await;
     split(client, "m").await;
@@ -85,7 +85,7 @@ pub async fn a_region_that_was_split_reports_its_parts(client: &mut Client) {
 }
 
 /// The refusal is one about the key, with no more than a message; not one about the region.
-pub async fn a_key_of_another_region_is_refused(client: &mut Client) {
+pub(crate) async fn a_key_of_another_region_is_refused(client: &mut Client) {
     split(client, "m").await;
     let version = client.ts().await;
     let key = client.key("a");
@@ -118,7 +118,7 @@ pub async fn a_key_of_another_region_is_refused(client: &mut Client) {
     panic!("it was never refused for its key");
 }
 
-pub async fn a_destroyed_range_is_empty(client: &mut Client) {
+pub(crate) async fn a_destroyed_range_is_empty(client: &mut Client) {
     for name in ["a", "b", "c"] {
         client.write(Op::Put, name).await;
     }
@@ -136,7 +136,7 @@ pub async fn a_destroyed_range_is_empty(client: &mut Client) {
 }
 
 /// An earlier run may have moved both further than an hour back.
-pub async fn the_safe_point_follows_that_of_gc_worker(client: &mut Client) {
+pub(crate) async fn the_safe_point_follows_that_of_gc_worker(client: &mut Client) {
     let hour = (3_600_000_u64) << 18;
     let now = client.ts().await;
     let header = client.header.clone();

@@ -4,7 +4,7 @@ use braid_tikv_proto::kvrpcpb::{self as rpc, Op};
 
 use crate::client::{Client, send};
 
-pub async fn committed_versions_are_seen_at_their_timestamps(client: &mut Client) {
+pub(crate) async fn committed_versions_are_seen_at_their_timestamps(client: &mut Client) {
     let before = client.ts().await;
     let (start, commit) = client.write(Op::Put, "k").await;
     client.write(Op::Lock, "k").await;
@@ -21,7 +21,7 @@ pub async fn committed_versions_are_seen_at_their_timestamps(client: &mut Client
     }
 }
 
-pub async fn locks_are_in_the_way_unless_named_or_later(client: &mut Client) {
+pub(crate) async fn locks_are_in_the_way_unless_named_or_later(client: &mut Client) {
     client.write(Op::Put, "k").await;
     let start = client.ts().await;
     let min_commit_ts = start + 1_000;
@@ -66,7 +66,7 @@ pub async fn locks_are_in_the_way_unless_named_or_later(client: &mut Client) {
     client.unlock("k", start, start).await;
 }
 
-pub async fn scans_have_borders_limits_and_directions(client: &mut Client) {
+pub(crate) async fn scans_have_borders_limits_and_directions(client: &mut Client) {
     for name in ["a", "b", "c", "d"] {
         client.write(Op::Put, name).await;
     }
@@ -106,7 +106,7 @@ pub async fn scans_have_borders_limits_and_directions(client: &mut Client) {
     assert!(client.rollback("b", start).await.error.is_none());
 }
 
-pub async fn a_batch_leaves_out_what_is_not_there(client: &mut Client) {
+pub(crate) async fn a_batch_leaves_out_what_is_not_there(client: &mut Client) {
     for name in ["a", "c"] {
         client.write(Op::Put, name).await;
     }

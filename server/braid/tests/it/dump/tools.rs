@@ -9,16 +9,16 @@ use braid_testkit::size::Size;
 use braid_testkit::target::{Database, Target};
 
 /// The superuser that restores on both servers, so that owners have the same name.
-pub const ADMIN: &str = "dump_admin";
+pub(super) const ADMIN: &str = "dump_admin";
 /// The roles of `roles.sql`.
-pub const ROLES: [&str; 3] = ["dump_owner", "dump_reader", "dump_writer"];
+pub(super) const ROLES: [&str; 3] = ["dump_owner", "dump_reader", "dump_writer"];
 
 /// The folder with `psql`, `pg_dump`, `pg_dumpall` and `pg_restore` of version 15.
-pub struct Tools(PathBuf);
+pub(super) struct Tools(PathBuf);
 
 impl Tools {
     /// `None`, with a line on the test's output, if they are not installed.
-    pub fn find() -> Option<Tools> {
+    pub(super) fn find() -> Option<Tools> {
         let folders = ["/usr/lib/postgresql/15/bin", ""].map(PathBuf::from);
         let found = folders.into_iter().find(|folder| {
             let output = Command::new(folder.join("pg_dump")).arg("--version").output();
@@ -34,7 +34,7 @@ impl Tools {
     ///
     /// # Panics
     /// If it fails or complains.
-    pub fn run(&self, program: &str, args: &[&str]) -> String {
+    pub(super) fn run(&self, program: &str, args: &[&str]) -> String {
         let output = self.output(program, args);
         let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
         let only_notices = complaints.lines().all(|line| line.contains("NOTICE"));
@@ -49,23 +49,23 @@ impl Tools {
     }
 
     /// Runs a script of SQL; its output. The first error ends it.
-    pub fn script(&self, url: &str, file: &Path) -> String {
+    pub(super) fn script(&self, url: &str, file: &Path) -> String {
         let file = file.to_str().expect("a name");
         self.run("psql", &["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", file])
     }
 
     /// Runs one statement.
-    pub fn sql(&self, url: &str, sql: &str) -> String {
+    pub(super) fn sql(&self, url: &str, sql: &str) -> String {
         self.run("psql", &["-XqAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql])
     }
 
     /// The dump of a database as SQL.
-    pub fn dump(&self, url: &str) -> String {
+    pub(super) fn dump(&self, url: &str) -> String {
         self.run("pg_dump", &["-d", url])
     }
 
     /// Dumps a database in a format and restores it into an empty one, without an error.
-    pub fn copy(&self, from: &str, to: &str, format: Format) {
+    pub(super) fn copy(&self, from: &str, to: &str, format: Format) {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("dump");
         let name = file.to_str().expect("a name");
@@ -86,7 +86,7 @@ impl Tools {
 
 /// The formats of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(super) enum Format {
     Plain,
     Custom,
     Directory,
@@ -99,7 +99,7 @@ impl Format {
     const SAMPLE: [Format; 2] = [Format::Plain, Format::Directory];
 
     /// The formats to dump in, at this size of tests.
-    pub fn of_size() -> &'static [Format] {
+    pub(super) fn of_size() -> &'static [Format] {
         Size::from_env().pick::<&'static [Format]>(&Self::SAMPLE, &Self::ALL, &Self::ALL)
     }
 
@@ -114,12 +114,12 @@ impl Format {
 }
 
 /// A file beside the tests.
-pub fn file(name: &str) -> PathBuf {
+pub(super) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dump").join(name)
 }
 
 /// The URL of a database for [`ADMIN`].
-pub fn admin_url(database: &Database) -> String {
+pub(super) fn admin_url(database: &Database) -> String {
     let url = database.url();
     let (scheme, rest) = url.split_once("://").expect("a URL");
     let (_, place) = rest.rsplit_once('@').unwrap_or(("", rest));
@@ -130,7 +130,7 @@ pub fn admin_url(database: &Database) -> String {
 static MAKING_ROLES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Makes the roles that are not there yet. Tests share a PostgreSQL, so the roles stay.
-pub async fn make_roles(tools: &Tools, target: &Target) {
+pub(super) async fn make_roles(tools: &Tools, target: &Target) {
     let _alone = MAKING_ROLES.lock().await;
     let database = target.create_database("dump_roles").await;
     let url = database.url();
@@ -146,7 +146,7 @@ pub async fn make_roles(tools: &Tools, target: &Target) {
 }
 
 /// Fails unless two dumps are the same; names the first difference.
-pub fn assert_same(what: &str, first: &str, second: &str) {
+pub(super) fn assert_same(what: &str, first: &str, second: &str) {
     let (first, second) = (comparable(first), comparable(second));
     for (at, (a, b)) in first.iter().zip(&second).enumerate() {
         let before = &first[at.saturating_sub(8)..at];

@@ -13,7 +13,7 @@ use super::tidy_checks::root;
 type ModulePath = Vec<String>;
 
 /// One crate.
-pub struct Crate {
+pub(super) struct Crate {
     /// Its folder below `server`.
     pub name: String,
     modules: BTreeMap<ModulePath, Module>,
@@ -31,7 +31,7 @@ struct Module {
 }
 
 /// Every crate under `server` that has sources.
-pub fn crates() -> Vec<Crate> {
+pub(super) fn crates() -> Vec<Crate> {
     let entries = std::fs::read_dir(root().join("server")).expect("the folder of the crates");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
@@ -50,7 +50,7 @@ impl Crate {
     }
 
     /// Folders with the number of their files.
-    pub fn folders(&self) -> BTreeMap<String, usize> {
+    pub(super) fn folders(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for module in self.modules.values().filter(|module| !module.is_index) {
             let folder = Path::new(&module.file).parent().expect("a folder");
@@ -60,7 +60,7 @@ impl Crate {
     }
 
     /// Types with the number of their own methods.
-    pub fn methods(&self) -> BTreeMap<String, usize> {
+    pub(super) fn methods(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for item in self.items() {
             let Item::Impl(block) = item else { continue };
@@ -76,7 +76,7 @@ impl Crate {
     }
 
     /// Functions with the number of their parameters.
-    pub fn parameters(&self) -> Vec<(String, usize)> {
+    pub(super) fn parameters(&self) -> Vec<(String, usize)> {
         let mut found = Vec::new();
         for module in self.modules.values() {
             let mut signatures = Signatures(Vec::new());
@@ -90,7 +90,7 @@ impl Crate {
     }
 
     /// Groups of files each of which uses all others, directly or through others.
-    pub fn circles(&self) -> Vec<Vec<String>> {
+    pub(super) fn circles(&self) -> Vec<Vec<String>> {
         let edges: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
             self.modules.keys().map(|path| (path, self.uses(path))).collect();
         let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =

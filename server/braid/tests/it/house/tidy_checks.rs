@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A Rust file of the repository.
-pub struct Source {
+pub(super) struct Source {
     /// Its path from the root, with `/`.
     pub name: String,
     /// Its text; tests inside of it are cut off.
@@ -15,18 +15,18 @@ pub struct Source {
 
 impl Source {
     /// Lines with their numbers.
-    pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(place, line)| (place + 1, line))
     }
 }
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Every Rust file under `server`.
-pub fn sources() -> Vec<Source> {
+pub(super) fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     let root = root();
     read(&root.join("server"), &root, &mut found);
@@ -69,7 +69,7 @@ fn names(folder: &Path, root: &Path, extensions: &[&str]) -> Vec<String> {
 }
 
 /// The path and the text of every TypeScript and Markdown file of the repository.
-pub fn texts() -> Vec<(String, String)> {
+pub(super) fn texts() -> Vec<(String, String)> {
     let root = root();
     let mut found = names(&root, &root, &["ts", "md"]);
     found.sort();
@@ -86,7 +86,7 @@ pub fn texts() -> Vec<(String, String)> {
 
 /// The functions of a file and their lengths. Works on text that rustfmt has formatted: a function
 /// ends at the first closing brace at its own indentation.
-pub fn functions(source: &Source) -> Vec<(String, usize)> {
+pub(super) fn functions(source: &Source) -> Vec<(String, usize)> {
     let lines: Vec<&str> = source.text.lines().collect();
     let mut found = Vec::new();
     for (start, line) in lines.iter().enumerate() {
@@ -121,7 +121,7 @@ fn function_name(code: &str) -> Option<&str> {
 }
 
 /// Whether a comment is code: it ends like a statement and has what only code has.
-pub fn is_commented_code(line: &str) -> bool {
+pub(super) fn is_commented_code(line: &str) -> bool {
     let Some(comment) = line.trim_start().strip_prefix("// ") else { return false };
     let comment = comment.trim();
     let begins = ["let ", "use ", "pub ", "fn ", "return ", "if ", "match ", "for "];
@@ -136,7 +136,7 @@ const BANNED_WORDS: [&str; 12] = [
 ];
 
 /// The banned word of a comment line, or of the name of a function that the line begins.
-pub fn banned_word(line: &str) -> Option<&'static str> {
+pub(super) fn banned_word(line: &str) -> Option<&'static str> {
     let code = line.trim_start();
     match code.strip_prefix("//") {
         Some(comment) => banned_word_of(comment),
@@ -145,7 +145,7 @@ pub fn banned_word(line: &str) -> Option<&'static str> {
 }
 
 /// The path and the lines of comments of every test script.
-pub fn script_comments() -> Vec<(String, Vec<(usize, String)>)> {
+pub(super) fn script_comments() -> Vec<(String, Vec<(usize, String)>)> {
     let root = root();
     let folder = root.join("server/braid/tests/scripts");
     let scripts = names(&folder, &root, &[""]);
@@ -160,7 +160,7 @@ pub fn script_comments() -> Vec<(String, Vec<(usize, String)>)> {
 }
 
 /// Whether a line of code decides by the message of an error.
-pub fn reads_message(line: &str) -> bool {
+pub(super) fn reads_message(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let compares = ["==", "!=", ".contains(", ".starts_with(", ".ends_with(", ".replace("];
     let after = code.split("rror.message()").nth(1);
@@ -168,7 +168,7 @@ pub fn reads_message(line: &str) -> bool {
 }
 
 /// The banned word of a text, if it has one.
-pub fn banned_word_of(text: &str) -> Option<&'static str> {
+pub(super) fn banned_word_of(text: &str) -> Option<&'static str> {
     let text = text.to_lowercase();
     let is_word = |at: usize, word: &str| {
         let is_letter = |c: char| c.is_alphanumeric() || c == '_';
@@ -179,7 +179,7 @@ pub fn banned_word_of(text: &str) -> Option<&'static str> {
 }
 
 /// Whether a line of code compares the SQLSTATE of an error, or takes its five characters.
-pub fn reads_state(line: &str) -> bool {
+pub(super) fn reads_state(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let has_state = ["error.state()", "fields.state()", "fields.state ", "fields().state"];
     let reads = ["==", "!=", "match ", "matches!(", ".code()"];
@@ -191,7 +191,7 @@ fn exceptions_path() -> PathBuf {
 }
 
 /// Rewrites the list of [`exceptions`].
-pub fn write_exceptions(all: &BTreeMap<String, usize>) {
+pub(super) fn write_exceptions(all: &BTreeMap<String, usize>) {
     let mut text = String::from(
         "# Files and functions longer than STYLE allows, with their length. It may only shrink.\n",
     );
@@ -202,7 +202,7 @@ pub fn write_exceptions(all: &BTreeMap<String, usize>) {
 }
 
 /// The list of files and functions that are known to be too long: name and length.
-pub fn exceptions() -> BTreeMap<String, usize> {
+pub(super) fn exceptions() -> BTreeMap<String, usize> {
     let text = std::fs::read_to_string(exceptions_path()).expect("tidy_exceptions.txt");
     text.lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())

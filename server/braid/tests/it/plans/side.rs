@@ -5,14 +5,14 @@ use braid_testkit::server::{Config, Server};
 use crate::protocol::connection::Connection;
 
 /// One of two servers.
-pub struct Side {
+pub(super) struct Side {
     _server: Server,
     connection: Connection,
 }
 
 impl Side {
     /// Starts it.
-    pub fn start() -> Side {
+    pub(super) fn start() -> Side {
         let server = Server::start(Config::new().without_sync());
         let mut connection = Connection::open(server.sql_url()).expect("connects");
         connection.start(server.sql_url()).expect("starts");
@@ -20,13 +20,13 @@ impl Side {
     }
 
     /// A simple query; what comes back.
-    pub fn query(&mut self, sql: &str) -> String {
+    pub(super) fn query(&mut self, sql: &str) -> String {
         self.connection.query(sql).expect("is sent");
         self.connection.until("ReadyForQuery").expect("an answer")
     }
 
     /// Prepares a statement, describes it, runs it with the values.
-    pub fn extended(&mut self, name: &str, sql: &str, runs: &[Vec<String>]) -> String {
+    pub(super) fn extended(&mut self, name: &str, sql: &str, runs: &[Vec<String>]) -> String {
         let connection = &mut self.connection;
         connection.parse(name, sql, "").expect("is sent");
         connection.named(b'D', b'S', name).expect("is sent");
@@ -39,7 +39,7 @@ impl Side {
     }
 
     /// Binds a prepared statement and runs it.
-    pub fn bind_again(&mut self, name: &str, values: &[String]) -> String {
+    pub(super) fn bind_again(&mut self, name: &str, values: &[String]) -> String {
         let connection = &mut self.connection;
         connection.bind("", name, "", values, "").expect("is sent");
         connection.execute("", 0).expect("is sent");
@@ -48,7 +48,7 @@ impl Side {
     }
 
     /// How many plans were made so far.
-    pub fn plans_made(&mut self) -> u64 {
+    pub(super) fn plans_made(&mut self) -> u64 {
         let sql = "SELECT value FROM braid_internal.metrics \
                    WHERE name = 'braid_plan_cache_misses_total'";
         let answer = self.query(sql);

@@ -11,10 +11,10 @@ use super::side::Side;
 const STATEMENTS: u64 = 60;
 
 /// What was asked, and the two answers.
-pub type Step = (String, (String, String));
+pub(super) type Step = (String, (String, String));
 
 /// The two servers, and what both have prepared.
-pub struct Sides {
+pub(super) struct Sides {
     shared: Side,
     plain: Side,
     /// Drops the tables and makes them again.
@@ -25,12 +25,12 @@ pub struct Sides {
 
 impl Sides {
     /// Starts both.
-    pub fn start(tables: &'static str) -> Sides {
+    pub(super) fn start(tables: &'static str) -> Sides {
         Sides { shared: Side::start(), plain: Side::start(), tables, last: None }
     }
 
     /// The answers of both.
-    pub fn both(&mut self, mut ask: impl FnMut(&mut Side) -> String) -> (String, String) {
+    pub(super) fn both(&mut self, mut ask: impl FnMut(&mut Side) -> String) -> (String, String) {
         (ask(&mut self.shared), ask(&mut self.plain))
     }
 
@@ -45,7 +45,7 @@ impl Sides {
     }
 
     /// Runs something that may put all settings back.
-    pub fn other(&mut self, sql: &str) -> (String, String) {
+    pub(super) fn other(&mut self, sql: &str) -> (String, String) {
         let answers = self.both(|side| side.query(sql));
         if sql == "RESET ALL" {
             self.plain.query("SET share_plans = off");
@@ -54,7 +54,7 @@ impl Sides {
     }
 
     /// Prepares a statement on both and runs it a few times.
-    pub fn prepare(
+    pub(super) fn prepare(
         &mut self,
         name: String,
         sql: &str,
@@ -74,7 +74,7 @@ impl Sides {
     }
 
     /// Takes random steps, each seed on new tables; in the end what `contents` show is the same.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         seeds: Range<u64>,
         contents: &[&str],
@@ -107,7 +107,7 @@ impl Sides {
 }
 
 /// The seed of the environment, or the seeds of the test size.
-pub fn seeds(small: u64, medium: u64, full: u64) -> Range<u64> {
+pub(super) fn seeds(small: u64, medium: u64, full: u64) -> Range<u64> {
     match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(small, medium, full),

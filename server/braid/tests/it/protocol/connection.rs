@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A raw connection.
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     /// The number of its session.
     pid: u32,
@@ -46,7 +46,7 @@ fn decode_hex(text: &str) -> Result<Vec<u8>> {
 
 impl Connection {
     /// Connects; sends nothing.
-    pub fn open(url: &str) -> Result<Connection> {
+    pub(crate) fn open(url: &str) -> Result<Connection> {
         let (_, address, _) = parts(url)?;
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// Sends a startup packet and reads up to the first ReadyForQuery.
-    pub fn start(&mut self, url: &str) -> Result<()> {
+    pub(crate) fn start(&mut self, url: &str) -> Result<()> {
         let (user, _, database) = parts(url)?;
         let mut body = 196_608u32.to_be_bytes().to_vec();
         for text in ["user", user, "database", database, "client_encoding", "UTF8", ""] {
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// Sends a message.
-    pub fn message(&mut self, kind: u8, body: &[u8]) -> Result<()> {
+    pub(crate) fn message(&mut self, kind: u8, body: &[u8]) -> Result<()> {
         let mut bytes = vec![kind];
         bytes.extend(u32::try_from(body.len() + 4)?.to_be_bytes());
         bytes.extend(body);
@@ -87,31 +87,31 @@ impl Connection {
     }
 
     /// Sends a message of one text.
-    pub fn text(&mut self, kind: u8, text: &str) -> Result<()> {
+    pub(crate) fn text(&mut self, kind: u8, text: &str) -> Result<()> {
         let mut body = text.as_bytes().to_vec();
         body.push(0);
         self.message(kind, &body)
     }
 
     /// Sends bytes as they are.
-    pub fn raw(&mut self, hex: &str) -> Result<()> {
+    pub(crate) fn raw(&mut self, hex: &str) -> Result<()> {
         let bytes = decode_hex(hex)?;
         self.write(&bytes)
     }
 
     /// CopyData of bytes in hex.
-    pub fn copy_hex(&mut self, hex: &str) -> Result<()> {
+    pub(crate) fn copy_hex(&mut self, hex: &str) -> Result<()> {
         let bytes = decode_hex(hex)?;
         self.message(b'd', &bytes)
     }
 
     /// Query.
-    pub fn query(&mut self, sql: &str) -> Result<()> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<()> {
         self.text(b'Q', sql)
     }
 
     /// Parse, with parameter types as oids with commas between.
-    pub fn parse(&mut self, name: &str, sql: &str, types: &str) -> Result<()> {
+    pub(crate) fn parse(&mut self, name: &str, sql: &str, types: &str) -> Result<()> {
         let types: Vec<u32> = codes(types)?;
         let mut body = Vec::new();
         for text in [name, sql] {
@@ -126,7 +126,7 @@ impl Connection {
     }
 
     /// Bind. A value is text, `NULL`, or bytes as `0x…`.
-    pub fn bind(
+    pub(crate) fn bind(
         &mut self,
         portal: &str,
         statement: &str,
@@ -158,7 +158,7 @@ impl Connection {
     }
 
     /// Execute.
-    pub fn execute(&mut self, portal: &str, rows: u32) -> Result<()> {
+    pub(crate) fn execute(&mut self, portal: &str, rows: u32) -> Result<()> {
         let mut body = portal.as_bytes().to_vec();
         body.push(0);
         body.extend(rows.to_be_bytes());
@@ -166,7 +166,7 @@ impl Connection {
     }
 
     /// Describe or Close.
-    pub fn named(&mut self, kind: u8, target: u8, name: &str) -> Result<()> {
+    pub(crate) fn named(&mut self, kind: u8, target: u8, name: &str) -> Result<()> {
         let mut body = vec![target];
         body.extend(name.bytes());
         body.push(0);
@@ -174,7 +174,7 @@ impl Connection {
     }
 
     /// Reads up to a message of that name, or the end, and shows what came.
-    pub fn until(&mut self, wanted: &str) -> Result<String> {
+    pub(crate) fn until(&mut self, wanted: &str) -> Result<String> {
         let mut shown = String::new();
         loop {
             let mut head = [0; 5];

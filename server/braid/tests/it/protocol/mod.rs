@@ -1,7 +1,7 @@
 //! Protocol messages, sent and shown one by one, and what drivers say in them.
 
-pub mod connection;
+pub(crate) mod connection;
 mod exported;
 mod observed;
-pub mod show;
+pub(crate) mod show;
 mod user_types;

@@ -36,7 +36,7 @@ impl<'a> Body<'a> {
 }
 
 /// One line for a message.
-pub fn show(kind: u8, body: &[u8]) -> Result<String> {
+pub(crate) fn show(kind: u8, body: &[u8]) -> Result<String> {
     let mut body = Body(body);
     let line = match kind {
         b'1' => "ParseComplete".to_owned(),

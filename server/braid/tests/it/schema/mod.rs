@@ -11,4 +11,4 @@ mod online_index;
 mod online_interleave;
 mod partial_index;
 mod range_delete;
-pub mod twin_tables;
+pub(crate) mod twin_tables;

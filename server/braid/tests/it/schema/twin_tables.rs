@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 const TABLES: [&str; 2] = ["plain", "indexed"];
 
 /// The tables `plain` and `indexed`. `@` and a blank in a statement stand for either of them.
-pub struct TwinTables {
+pub(crate) struct TwinTables {
     pub client: Client,
 }
 
@@ -18,7 +18,7 @@ fn named(statement: &str, table: &str) -> String {
 
 impl TwinTables {
     /// Makes both tables.
-    pub async fn create(server: &Server, columns: &str) -> TwinTables {
+    pub(crate) async fn create(server: &Server, columns: &str) -> TwinTables {
         let client = connect(server.sql_url(), None).await;
         for table in TABLES {
             client.batch_execute(&format!("CREATE TABLE {table} ({columns})")).await.expect("made");
@@ -27,7 +27,7 @@ impl TwinTables {
     }
 
     /// Runs a statement on both tables: it changes as many rows, or fails alike.
-    pub async fn change(&self, statement: &str) {
+    pub(crate) async fn change(&self, statement: &str) {
         let mut outcomes = Vec::new();
         for table in TABLES {
             let done = self.client.execute(&named(statement, table), &[]).await;
@@ -40,7 +40,7 @@ impl TwinTables {
     }
 
     /// Asks both tables: the rows are the same. The query of the table with indexes is returned.
-    pub async fn query(&self, query: &str) -> String {
+    pub(crate) async fn query(&self, query: &str) -> String {
         let [plain, indexed] = TABLES.map(|table| named(query, table));
         let rows = first_column(&self.client, &plain).await;
         assert_eq!(rows, first_column(&self.client, &indexed).await, "{indexed}");
@@ -48,7 +48,7 @@ impl TwinTables {
     }
 
     /// `CHECK TABLE` finds nothing in the table with indexes.
-    pub async fn check(&self) {
+    pub(crate) async fn check(&self) {
         let findings = first_column(&self.client, "CHECK TABLE indexed").await;
         assert!(findings.is_empty(), "{findings:?}");
     }

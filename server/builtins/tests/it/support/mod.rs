@@ -18,9 +18,9 @@ use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text}
 use parser::Expression;
 
 /// 2024-06-15 12:34:56.789 UTC.
-pub const NOW_MICROS: i64 = 771_770_096_789_000;
+pub(crate) const NOW_MICROS: i64 = 771_770_096_789_000;
 
-pub struct TestEnvironment {
+pub(crate) struct TestEnvironment {
     settings: FormatSettings,
     /// Whether anything of the session was asked for.
     pub used: std::sync::atomic::AtomicBool,
@@ -168,10 +168,15 @@ impl Lookup for TestLookup {
     }
 }
 
-pub type Typed = (SqlType, Datum);
+pub(crate) type Typed = (SqlType, Datum);
 
 /// Casts as the planner does: unknown literals are parsed, `reg*` types looked up.
-pub fn coerce(value: &Typed, to: &SqlType, explicit: bool, env: &dyn Environment) -> Result<Datum> {
+pub(crate) fn coerce(
+    value: &Typed,
+    to: &SqlType,
+    explicit: bool,
+    env: &dyn Environment,
+) -> Result<Datum> {
     let (from, datum) = value;
     if from == to || datum.is_null() {
         return Ok(datum.clone());
@@ -283,7 +288,7 @@ fn named_type(name: &str) -> Result<SqlType> {
 }
 
 /// The value as `::text` prints it.
-pub fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
+pub(crate) fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
     if datum.is_null() {
         return Ok("NULL".to_owned());
     }
@@ -299,12 +304,12 @@ pub fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
 }
 
 /// The value of an expression.
-pub fn value_of(line: &str, env: &dyn Environment) -> Result<Typed> {
+pub(crate) fn value_of(line: &str, env: &dyn Environment) -> Result<Typed> {
     evaluate(&parser::parse(line)?, env)
 }
 
 /// `type|value`, or `ERROR state: message`, with line feeds shown as `\n`.
-pub fn answer(line: &str, env: &dyn Environment) -> String {
+pub(crate) fn answer(line: &str, env: &dyn Environment) -> String {
     let result = match line.strip_prefix("set: ") {
         Some(rows) => set_answer(rows, env),
         None => parser::parse(line).and_then(|expression| {

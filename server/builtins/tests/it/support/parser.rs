@@ -2,7 +2,7 @@
 
 use braid_types::{Datum, Error, Numeric, Result, SqlType};
 
-pub enum Expression {
+pub(super) enum Expression {
     Value(SqlType, Datum),
     Cast(Box<Expression>, String),
     Call(String, Vec<Expression>),
@@ -16,7 +16,7 @@ struct Parser {
     at: usize,
 }
 
-pub fn parse(text: &str) -> Result<Expression> {
+pub(super) fn parse(text: &str) -> Result<Expression> {
     let mut parser = Parser { chars: text.chars().collect(), at: 0 };
     let found = parser.expression(0)?;
     parser.blanks();

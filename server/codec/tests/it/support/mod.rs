@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// A type that can be stored, arrays included.
-pub fn any_type() -> impl Strategy<Value = SqlType> {
+pub(crate) fn any_type() -> impl Strategy<Value = SqlType> {
     let scalar = prop::sample::select(vec![
         SqlType::Bool,
         SqlType::Int2,
@@ -42,7 +42,7 @@ pub fn any_type() -> impl Strategy<Value = SqlType> {
 }
 
 /// A value of that type, sometimes NULL.
-pub fn any_datum(ty: &SqlType) -> BoxedStrategy<Datum> {
+pub(crate) fn any_datum(ty: &SqlType) -> BoxedStrategy<Datum> {
     prop_oneof![1 => Just(Datum::Null), 9 => any_value(ty)].boxed()
 }
 
@@ -186,7 +186,7 @@ fn any_bound(kind: RangeKind) -> BoxedStrategy<Bound<Datum>> {
 }
 
 /// A range of that kind; one of four is empty by chance or because its bounds cross.
-pub fn any_range(kind: RangeKind) -> BoxedStrategy<Range> {
+pub(crate) fn any_range(kind: RangeKind) -> BoxedStrategy<Range> {
     (any_bound(kind), any_bound(kind))
         .prop_map(move |(lower, upper)| Range::new(kind, lower, upper).unwrap_or(Range::Empty))
         .boxed()
@@ -204,7 +204,7 @@ fn any_float() -> BoxedStrategy<f64> {
 }
 
 /// The same in every part, scale and sign of zero included.
-pub fn identical(a: &Datum, b: &Datum) -> bool {
+pub(crate) fn identical(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Interval(a), Datum::Interval(b)) => {
             (a.months, a.days, a.micros) == (b.months, b.days, b.micros)

@@ -21,7 +21,7 @@ use crate::triggers::RowTriggers;
 
 /// The changes of a level.
 #[derive(Default)]
-pub struct Changes {
+pub(crate) struct Changes {
     /// Rows in the order in which they were first changed.
     order: Vec<(Id, Key)>,
     tables: HashMap<Id, TableChanges>,
@@ -63,10 +63,10 @@ struct Change {
 
 /// A row's way out of its partition: what the plan knows of the partition, and the foreign key
 /// that moves the row.
-pub type Leaving = (Arc<CascadeTable>, Id);
+pub(crate) type Leaving = (Arc<CascadeTable>, Id);
 
 /// A new version of a child's row.
-pub struct RowUpdate {
+pub(crate) struct RowUpdate {
     /// The row before.
     pub before: Row,
     /// The row after.
@@ -87,29 +87,29 @@ impl Changes {
     }
 
     /// A row as the level has left it; `None` if it has not touched it, or deleted it.
-    pub fn row(&self, table: Id, row: &Key) -> Option<Row> {
+    pub(crate) fn row(&self, table: Id, row: &Key) -> Option<Row> {
         self.change(table, row)?.new.clone()
     }
 
     /// Whether a parent has come or gone in this level.
-    pub fn parent(&self, key: &Key) -> Option<bool> {
+    pub(crate) fn parent(&self, key: &Key) -> Option<bool> {
         self.parents.get(key).copied()
     }
 
     /// Whether a child's row still has these values under this key.
-    pub fn still_has(&self, link: &Link, row: &Key, values: &Row) -> bool {
+    pub(crate) fn still_has(&self, link: &Link, row: &Key, values: &Row) -> bool {
         let Some(change) = self.change(link.child.id, row) else { return true };
         change.new.as_ref().is_some_and(|new| points_at(link, new, values))
     }
 
     /// Whether a child that pointed at a key before the level still does.
-    pub fn still_points(&self, link: &Link, row: &Key, values: &Row) -> bool {
+    pub(crate) fn still_points(&self, link: &Link, row: &Key, values: &Row) -> bool {
         let Some(change) = self.change(link.child.id, row) else { return true };
         !change.followed.contains(&link.key.id) && self.still_has(link, row, values)
     }
 
     /// Children that have come to point at a key in this level.
-    pub fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
+    pub(crate) fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
         let Some(table) = self.tables.get(&link.child.id) else { return Vec::new() };
         let known = table.pointing.get(&(link.key.id, comparable(values.clone(), link)));
         let mut keys: Vec<Key> = known.map(|known| known.list.clone()).unwrap_or_default();
@@ -122,7 +122,7 @@ impl Changes {
     }
 
     /// Deletes a child.
-    pub fn delete(
+    pub(crate) fn delete(
         &mut self,
         run: &ExecutionState,
         link: &Arc<Link>,
@@ -133,7 +133,7 @@ impl Changes {
     }
 
     /// Changes a child's columns.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         run: &ExecutionState,
         link: &Arc<Link>,
@@ -212,7 +212,7 @@ impl Changes {
     }
 
     /// Writes everything, table by table; gives the questions that the changes ask.
-    pub async fn write(
+    pub(crate) async fn write(
         mut self,
         run: &ExecutionState,
         writers: &HashMap<Id, TableWriter>,

@@ -29,7 +29,7 @@ const KEYS_AT_ONCE: usize = 1024;
 const LOCKED_ROWS_MANY: usize = 64;
 
 /// What is to be known of the children of keys.
-pub struct Search {
+pub(crate) struct Search {
     /// The foreign key.
     pub link: Arc<Link>,
     /// The keys, each once.
@@ -39,7 +39,7 @@ pub struct Search {
 }
 
 /// Parents of which is to be known whether they exist.
-pub struct Look {
+pub(crate) struct Look {
     /// The foreign key's number.
     pub tag: Id,
     /// Their keys.
@@ -48,7 +48,7 @@ pub struct Look {
 
 /// What was found.
 #[derive(Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Primary keys of children, by foreign key and the values that they have in it.
     pub children: HashMap<(Id, Row), Vec<Key>>,
     /// Which parents exist.
@@ -75,7 +75,11 @@ struct Scan<'s> {
 }
 
 /// Answers searches and looks.
-pub async fn find(run: &ExecutionState, searches: &[Search], looks: &[Look]) -> Result<Found> {
+pub(crate) async fn find(
+    run: &ExecutionState,
+    searches: &[Search],
+    looks: &[Look],
+) -> Result<Found> {
     let mut found = Found::default();
     let mut scans = scans(run, searches)?;
     let mut looks = Some(looks);
@@ -239,7 +243,7 @@ fn keep(
 }
 
 /// Whole rows by their primary keys, locked as an UPDATE would lock them.
-pub async fn lock_rows(
+pub(crate) async fn lock_rows(
     run: &ExecutionState,
     wanted: Vec<(Arc<Table>, Vec<Key>)>,
 ) -> Result<HashMap<(Id, Key), Row>> {

@@ -30,7 +30,7 @@ use crate::triggers::RowTriggers;
 const EVENTS_PER_CANCEL: usize = 1024;
 
 /// What a level works with.
-pub struct CascadeLevel<'r> {
+pub(crate) struct CascadeLevel<'r> {
     run: &'r Arc<ExecutionState>,
     tables: HashMap<Id, Arc<CascadeTable>>,
     found: Found,
@@ -70,7 +70,7 @@ struct Wanted {
 
 impl<'r> CascadeLevel<'r> {
     /// Reads everything that the answers to these events need.
-    pub async fn read(
+    pub(crate) async fn read(
         run: &'r Arc<ExecutionState>,
         tables: HashMap<Id, Arc<CascadeTable>>,
         events: &[Event],
@@ -160,7 +160,7 @@ impl<'r> CascadeLevel<'r> {
     }
 
     /// Answers events in their order, writes what changes, and gives the questions that follow.
-    pub async fn run(mut self, events: Vec<Event>) -> Result<Vec<Event>> {
+    pub(crate) async fn run(mut self, events: Vec<Event>) -> Result<Vec<Event>> {
         for (i, event) in events.into_iter().enumerate() {
             if i % EVENTS_PER_CANCEL == 0 {
                 self.run.breathe().await?;

@@ -48,13 +48,13 @@ const PORTION_ROWS: usize = 4096;
 const SPAN_ROWS: usize = 1024;
 
 /// A foreign key and the keys that are gone.
-pub struct Cascade<'e> {
+pub(crate) struct Cascade<'e> {
     link: Arc<Link>,
     gone: Vec<&'e Row>,
 }
 
 /// What a level deletes, by foreign key, if that is all it does.
-pub fn cascades<'e>(
+pub(crate) fn cascades<'e>(
     events: &'e [Event],
     tables: &HashMap<Id, Arc<CascadeTable>>,
 ) -> Option<Vec<Cascade<'e>>> {
@@ -82,7 +82,7 @@ pub fn cascades<'e>(
 }
 
 /// Deletes the children; gives the questions that follow.
-pub async fn delete(
+pub(crate) async fn delete(
     run: &Arc<ExecutionState>,
     tables: &HashMap<Id, Arc<CascadeTable>>,
     cascades: Vec<Cascade<'_>>,

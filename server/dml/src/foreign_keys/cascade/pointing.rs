@@ -12,7 +12,7 @@ use braid_types::{Datum, Result, Row};
 use crate::foreign_keys::link::{Link, comparable};
 
 /// Pairs of children that point at one of these keys.
-pub struct Pointing {
+pub(crate) struct Pointing {
     link: Arc<Link>,
     keys: HashSet<Row>,
     decoder: RowDecoder,
@@ -25,7 +25,7 @@ pub struct Pointing {
 impl Pointing {
     /// A filter for children of these keys. `None` where one pair does not have all of the foreign
     /// key, so that it cannot be decided by pairs.
-    pub fn at(link: &Link, keys: &[Row]) -> Result<Option<Matching>> {
+    pub(crate) fn at(link: &Link, keys: &[Row]) -> Result<Option<Matching>> {
         let rows = TableRows::new(&link.child)?;
         let decoder = rows.reader(&link.child_places);
         let family = match rows.families_of(&link.child_places).as_slice() {
@@ -52,13 +52,13 @@ impl Pointing {
 }
 
 /// Whatever entries come to a span that children of one key alone are in.
-pub struct Coming {
+pub(crate) struct Coming {
     shape: Option<Arc<dyn KeyShape>>,
 }
 
 impl Coming {
     /// A filter for a span of an index; the shape distinguishes its keys from others.
-    pub fn of(shape: Option<&Arc<dyn KeyShape>>) -> Matching {
+    pub(crate) fn of(shape: Option<&Arc<dyn KeyShape>>) -> Matching {
         Matching(Arc::new(Coming { shape: shape.cloned() }))
     }
 }

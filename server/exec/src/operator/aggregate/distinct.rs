@@ -22,7 +22,7 @@ use crate::spill::stream::RowStream;
 ///
 /// A row goes out when it is first seen. Once memory is used up, rows that were not seen before are
 /// deferred, and this operator is run over each partition of them.
-pub struct DistinctOperator {
+pub(crate) struct DistinctOperator {
     input: BoxedOperator,
     on: Arc<Exprs>,
     /// The form of what is compared: of the row, or of the values of ON.
@@ -39,7 +39,7 @@ pub struct DistinctOperator {
 
 impl DistinctOperator {
     /// Distinct rows of an input.
-    pub fn new(input: BoxedOperator, node: &Distinct, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &Distinct, evaluator: Evaluator) -> Self {
         let form = match node.on.is_empty() {
             true => KeyForm::new(&node.types),
             false => KeyForm::of_exprs(&node.on),

@@ -35,7 +35,7 @@ use crate::spill::stream::RowStream;
 const RESULT_BYTES: usize = 1 << 20;
 
 /// Groups and aggregates.
-pub struct AggregateOperator {
+pub(crate) struct AggregateOperator {
     input: BoxedOperator,
     group: Arc<Exprs>,
     sets: Vec<GroupingSet>,
@@ -167,7 +167,7 @@ impl GroupingSet {
 
 impl AggregateOperator {
     /// Groups of an input.
-    pub fn new(input: BoxedOperator, node: &AggregateNode, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &AggregateNode, evaluator: Evaluator) -> Self {
         let types: Vec<SqlType> = node.group.iter().map(|(_, e)| e.ty()).collect();
         let sets = if node.sets.is_empty() {
             vec![GroupingSet::new((0..node.group.len()).collect(), &types)]

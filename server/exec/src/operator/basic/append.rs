@@ -10,7 +10,7 @@ use crate::operator::state::ExecutionState;
 use crate::operator::{BoxedOperator, Operator};
 
 /// The rows of several inputs.
-pub struct AppendOperator {
+pub(crate) struct AppendOperator {
     /// The inputs that are still to be read, the next one last.
     inputs: Vec<BoxedOperator>,
     run: Arc<ExecutionState>,
@@ -18,7 +18,7 @@ pub struct AppendOperator {
 
 impl AppendOperator {
     /// The rows of these inputs, in order.
-    pub fn new(mut inputs: Vec<BoxedOperator>, run: &Arc<ExecutionState>) -> Self {
+    pub(crate) fn new(mut inputs: Vec<BoxedOperator>, run: &Arc<ExecutionState>) -> Self {
         inputs.reverse();
         Self { inputs, run: run.clone() }
     }

@@ -10,7 +10,7 @@ use crate::operator::key_form::KeyForm;
 use crate::operator::{BoxedOperator, Operator};
 
 /// LIMIT and OFFSET; asks its input for nothing once it has enough.
-pub struct LimitOperator {
+pub(crate) struct LimitOperator {
     input: BoxedOperator,
     limit: Option<Expr>,
     offset: Option<Expr>,
@@ -30,7 +30,7 @@ pub struct LimitOperator {
 }
 
 /// How many rows LIMIT and OFFSET take together from what is below.
-pub async fn rows_taken(
+pub(crate) async fn rows_taken(
     evaluator: &Evaluator,
     (limit, offset): (Option<&Expr>, Option<&Expr>),
 ) -> usize {
@@ -53,7 +53,7 @@ async fn number(evaluator: &Evaluator, e: &Expr) -> usize {
 
 impl LimitOperator {
     /// A limit over an input.
-    pub fn new(input: BoxedOperator, node: &Limit, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &Limit, evaluator: Evaluator) -> Self {
         Self {
             input,
             limit: node.limit.clone(),

@@ -16,7 +16,7 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 const ROWS_FIRST: usize = 64;
 
 /// The rows of several inputs in order; of equal ones those of the earlier input come first.
-pub struct MergeAppendOperator {
+pub(crate) struct MergeAppendOperator {
     sources: Vec<Source>,
     directions: Directions,
     keys: Exprs,
@@ -61,7 +61,7 @@ fn is_before<'s>(
 
 impl MergeAppendOperator {
     /// The rows of these inputs, merged by sort keys.
-    pub fn new(inputs: Vec<BoxedOperator>, keys: &[SortKey], evaluator: Evaluator) -> Self {
+    pub(crate) fn new(inputs: Vec<BoxedOperator>, keys: &[SortKey], evaluator: Evaluator) -> Self {
         let source = |input| Source { input, rows: VecDeque::new() };
         Self {
             sources: inputs.into_iter().map(source).collect(),

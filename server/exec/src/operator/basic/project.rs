@@ -12,7 +12,7 @@ use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
 /// Rows that satisfy every predicate.
-pub struct FilterOperator {
+pub(crate) struct FilterOperator {
     input: BoxedOperator,
     predicates: Exprs,
     /// Rows to be looked at one by one.
@@ -23,7 +23,7 @@ pub struct FilterOperator {
 
 impl FilterOperator {
     /// A filter over an input.
-    pub fn new(input: BoxedOperator, predicates: &[Expr], evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, predicates: &[Expr], evaluator: Evaluator) -> Self {
         let predicates = Exprs::new(predicates.to_vec());
         let (pending, failed) = (Vec::new().into_iter(), Postponed::default());
         Self { input, predicates, pending, failed, evaluator }
@@ -60,7 +60,7 @@ impl FilterOperator {
 }
 
 /// The rows of a batch that satisfy every predicate, up to the first one on which one fails.
-pub async fn keep(
+pub(crate) async fn keep(
     mut batch: Vec<Row>,
     predicates: &Exprs,
     evaluator: &Evaluator,
@@ -102,7 +102,7 @@ impl Operator for FilterOperator {
 }
 
 /// Expressions over rows.
-pub struct ProjectOperator {
+pub(crate) struct ProjectOperator {
     input: BoxedOperator,
     exprs: Exprs,
     /// Every expression is a column, none of them twice: the data are moved.
@@ -118,7 +118,7 @@ pub struct ProjectOperator {
 
 impl ProjectOperator {
     /// A projection of an input.
-    pub fn new(input: BoxedOperator, exprs: &[(Slot, Expr)], evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, exprs: &[(Slot, Expr)], evaluator: Evaluator) -> Self {
         let exprs = Exprs::new(exprs.iter().map(|(_, e)| e.clone()).collect());
         let moves = exprs.places().filter(|places| {
             places.iter().enumerate().all(|(i, place)| !places[..i].contains(place))

@@ -23,7 +23,7 @@ use crate::spill::partitions::Partitions;
 use crate::spill::stream::RowStream;
 
 /// UNION, INTERSECT, EXCEPT, each with and without ALL.
-pub struct SetOperator {
+pub(crate) struct SetOperator {
     kind: SetOpKind,
     all: bool,
     left: BoxedOperator,
@@ -51,7 +51,7 @@ enum Rest {
 
 impl SetOperator {
     /// A set operation over two inputs.
-    pub fn new(
+    pub(crate) fn new(
         node: &SetOp,
         left: BoxedOperator,
         right: BoxedOperator,

@@ -12,7 +12,7 @@ use crate::operator::{BATCH_ROWS, Operator};
 /// Rows of expressions. Those that do not wait are computed when the operator is made, which
 /// spares a copy of the expressions; an error shows when the first row is asked for. One row that
 /// is made again and again is computed as it is asked for.
-pub struct ValuesOperator {
+pub(crate) struct ValuesOperator {
     rows: Source,
     evaluator: Evaluator,
 }
@@ -37,7 +37,7 @@ struct Repeated {
 
 impl ValuesOperator {
     /// The rows of a plan's VALUES.
-    pub fn new(node: &Values, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(node: &Values, evaluator: Evaluator) -> Self {
         let waits = node.rows.iter().flatten().any(Expr::waits);
         let parameters = evaluator.run.params.len();
         let rows = if let (Some(width), [row]) = (node.repeats, &node.rows[..])

@@ -26,7 +26,7 @@ use crate::operator::{BoxedOperator, ExecutionState, Operator, OuterRow, build};
 use crate::spill::{RowStore, StoreCursor};
 
 /// An entry of a WITH that is under way.
-pub struct CteState {
+pub(crate) struct CteState {
     /// What it has given so far.
     rows: Mutex<RowStore>,
     /// What the recursive term reads.
@@ -190,7 +190,7 @@ fn read(rows: &Mutex<RowStore>, cursor: &mut StoreCursor, places: &[usize]) -> R
 }
 
 /// WITH around a statement.
-pub struct WithOperator {
+pub(crate) struct WithOperator {
     /// The entries; those marked run to their end first.
     ctes: Vec<(Arc<CteState>, bool)>,
     body: BoxedOperator,
@@ -229,7 +229,7 @@ fn tables_changed_by(node: &Node) -> Vec<Id> {
 
 impl WithOperator {
     /// Makes the entries known and builds the statement.
-    pub fn new(node: &With, run: &Arc<ExecutionState>, outer: OuterRow) -> Result<Self> {
+    pub(crate) fn new(node: &With, run: &Arc<ExecutionState>, outer: OuterRow) -> Result<Self> {
         let tables = changed_tables(node);
         for (place, table) in tables.iter().enumerate() {
             if tables[..place].contains(table) {
@@ -282,7 +282,7 @@ impl Operator for WithOperator {
 }
 
 /// The rows of a WITH entry, or of the working table of its recursion.
-pub struct CteScanOperator {
+pub(crate) struct CteScanOperator {
     id: u32,
     /// Places of the columns read, and whether they are those of the working table.
     places: Vec<usize>,
@@ -293,7 +293,7 @@ pub struct CteScanOperator {
 
 impl CteScanOperator {
     /// A scan of an entry of a WITH around it.
-    pub fn new(node: &CteScan, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(node: &CteScan, evaluator: Evaluator) -> Self {
         let places = node.columns.iter().map(|(_, place)| *place).collect();
         let (id, working) = (node.id, node.working);
         let mut scan = Self { id, places, working, evaluator, reader: None };

@@ -25,7 +25,7 @@ use crate::spill::stream::RowStream;
 const END: usize = usize::MAX;
 
 /// The keys of a hash table: expressions over a row that looks for others, and over one in it.
-pub struct Keys<'p> {
+pub(crate) struct Keys<'p> {
     /// Over a row of the other side.
     pub probe: &'p [Expr],
     /// Over a row of the build side.
@@ -33,7 +33,7 @@ pub struct Keys<'p> {
 }
 
 /// The same, compiled.
-pub struct KeyExprs {
+pub(crate) struct KeyExprs {
     probe: Exprs,
     build: Exprs,
     /// The places of the probe's keys in its row, if all are columns.
@@ -42,7 +42,7 @@ pub struct KeyExprs {
 
 /// Finds candidates for rows by columns.
 #[derive(Clone, Copy)]
-pub struct Lookup<'b> {
+pub(crate) struct Lookup<'b> {
     rows: &'b [Row],
     table: &'b HashTable,
     /// The columns of the key.
@@ -50,13 +50,13 @@ pub struct Lookup<'b> {
 }
 
 /// Partitions of the build side and of the other side.
-pub type Divided = Vec<(RowStream, RowStream)>;
+pub(crate) type Divided = Vec<(RowStream, RowStream)>;
 
 /// Memory of a row in the hash table, roughly.
 const ENTRY_BYTES: usize = 64;
 
 /// The rows of one side, read once.
-pub struct BuildSide {
+pub(crate) struct BuildSide {
     /// `None` at its end.
     input: Option<BoxedOperator>,
     is_loaded: bool,
@@ -82,7 +82,7 @@ struct Hash {
 
 impl Keys<'_> {
     /// The keys, compiled.
-    pub fn compile(&self) -> Arc<KeyExprs> {
+    pub(crate) fn compile(&self) -> Arc<KeyExprs> {
         KeyExprs::new(self.probe.to_vec(), self.build.to_vec())
     }
 }
@@ -95,12 +95,12 @@ impl KeyExprs {
     }
 
     /// The places of the probe's keys in its row, if all are columns.
-    pub fn probe_places(&self) -> Option<&[usize]> {
+    pub(crate) fn probe_places(&self) -> Option<&[usize]> {
         self.probe_places.as_deref()
     }
 
     /// The same keys with the other side as the build side.
-    pub fn swapped(&self) -> Arc<Self> {
+    pub(crate) fn swapped(&self) -> Arc<Self> {
         Self::new(self.build.list.clone(), self.probe.list.clone())
     }
 
@@ -111,14 +111,18 @@ impl KeyExprs {
 
 impl Lookup<'_> {
     /// The first candidate for row `i` of a batch.
-    pub fn first(&self, columns: &Columns, i: usize) -> Option<usize> {
+    pub(crate) fn first(&self, columns: &Columns, i: usize) -> Option<usize> {
         self.table.find_column(self.rows, columns, self.places, i)
     }
 }
 
 impl BuildSide {
     /// A side of a join, not read yet; without keys it has no hash table.
-    pub fn new(keys: Option<Arc<KeyExprs>>, input: BoxedOperator, evaluator: &Evaluator) -> Self {
+    pub(crate) fn new(
+        keys: Option<Arc<KeyExprs>>,
+        input: BoxedOperator,
+        evaluator: &Evaluator,
+    ) -> Self {
         let hash =
             keys.map(|keys| Hash { table: keys.table(), keys, chain: Vec::new(), key: Row::new() });
         Self {
@@ -135,24 +139,24 @@ impl BuildSide {
 
     /// The same, loaded in blocks that fit into memory.
     #[must_use]
-    pub fn in_blocks(mut self) -> Self {
+    pub(crate) fn in_blocks(mut self) -> Self {
         self.in_blocks = true;
         self
     }
 
     /// Whether it is to be read before the other side.
-    pub fn is_hashed(&self) -> bool {
+    pub(crate) fn is_hashed(&self) -> bool {
         self.hash.is_some()
     }
 
     /// The keys of its hash table.
-    pub fn keys(&self) -> Option<&Arc<KeyExprs>> {
+    pub(crate) fn keys(&self) -> Option<&Arc<KeyExprs>> {
         self.hash.as_ref().map(|hash| &hash.keys)
     }
 
     /// Reads the input or its next block, if that has not been done. False if the input does not
     /// fit into memory; then it is to be divided.
-    pub async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<bool> {
+    pub(crate) async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<bool> {
         if self.is_loaded {
             return Ok(true);
         }
@@ -212,7 +216,7 @@ impl BuildSide {
     }
 
     /// Goes on to the next block; false if there is none.
-    pub fn next_block(&mut self) -> bool {
+    pub(crate) fn next_block(&mut self) -> bool {
         if self.input.is_none() {
             return false;
         }
@@ -230,7 +234,7 @@ impl BuildSide {
 
     /// Writes this side and the other one into partitions. `keeps` says of this side and of the
     /// other one whether rows that match nothing are needed.
-    pub async fn divide(
+    pub(crate) async fn divide(
         &mut self,
         evaluator: &Evaluator,
         other: &mut BoxedOperator,
@@ -263,7 +267,11 @@ impl BuildSide {
     }
 
     /// The first candidate for a row of the other side.
-    pub async fn first(&mut self, evaluator: &Evaluator, other: &[Datum]) -> Result<Option<usize>> {
+    pub(crate) async fn first(
+        &mut self,
+        evaluator: &Evaluator,
+        other: &[Datum],
+    ) -> Result<Option<usize>> {
         let Some(hash) = &mut self.hash else {
             return Ok((!self.rows.is_empty()).then_some(0));
         };
@@ -275,14 +283,14 @@ impl BuildSide {
     }
 
     /// What finds candidates for rows by columns; `None` unless the keys are columns.
-    pub fn lookup(&self) -> Option<Lookup<'_>> {
+    pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
         let hash = self.hash.as_ref()?;
         let places = hash.keys.probe_places()?;
         Some(Lookup { rows: &self.rows, table: &hash.table, places })
     }
 
     /// The candidate after this one.
-    pub fn after(&self, at: usize) -> Option<usize> {
+    pub(crate) fn after(&self, at: usize) -> Option<usize> {
         match &self.hash {
             Some(hash) => Some(hash.chain[at]).filter(|next| *next != END),
             None => Some(at + 1).filter(|next| *next < self.rows.len()),
@@ -290,7 +298,7 @@ impl BuildSide {
     }
 
     /// Leaves out what is between two candidates of one key from now on.
-    pub fn skip(&mut self, before: usize, next: Option<usize>) {
+    pub(crate) fn skip(&mut self, before: usize, next: Option<usize>) {
         if let Some(hash) = &mut self.hash {
             hash.chain[before] = next.unwrap_or(END);
         }
@@ -319,7 +327,7 @@ async fn write(
 }
 
 /// The right side, run again for each left row.
-pub struct Lateral {
+pub(crate) struct Lateral {
     plan: Arc<Node>,
     outer: Exprs,
     current: Option<BoxedOperator>,
@@ -328,7 +336,7 @@ pub struct Lateral {
 
 impl Lateral {
     /// The right side of a join that may read the left row.
-    pub fn new(node: &Join, run: &ExecutionState) -> Self {
+    pub(crate) fn new(node: &Join, run: &ExecutionState) -> Self {
         Self {
             plan: run.copy(&node.right),
             outer: Exprs::new(node.outer.clone()),
@@ -338,7 +346,7 @@ impl Lateral {
     }
 
     /// Starts it for a left row.
-    pub async fn start(&mut self, evaluator: &Evaluator, left: &[Datum]) -> Result<()> {
+    pub(crate) async fn start(&mut self, evaluator: &Evaluator, left: &[Datum]) -> Result<()> {
         let outer = self.outer.eval(evaluator, left).await?;
         self.stop();
         self.current = Some(build(&self.plan, &evaluator.run, Some(outer.into()))?);
@@ -346,7 +354,7 @@ impl Lateral {
     }
 
     /// The next row for that left row.
-    pub async fn next(&mut self, evaluator: &Evaluator) -> Result<Option<Row>> {
+    pub(crate) async fn next(&mut self, evaluator: &Evaluator) -> Result<Option<Row>> {
         loop {
             if let Some(row) = self.rows.next() {
                 return Ok(Some(row));
@@ -361,7 +369,7 @@ impl Lateral {
     }
 
     /// Leaves the rest.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.current = None;
         self.rows = Vec::new().into_iter();
     }

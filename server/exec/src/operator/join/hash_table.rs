@@ -81,7 +81,7 @@ fn tag_of(hash: u64) -> u32 {
 }
 
 /// A hash table over the rows of the build side.
-pub struct HashTable {
+pub(crate) struct HashTable {
     slots: Slots,
     keys: KeyStore,
 }
@@ -98,7 +98,7 @@ enum KeyStore {
 
 impl HashTable {
     /// An empty table for keys of a probe and of a build side.
-    pub fn new(probe: &[Expr], build: &[Expr]) -> Self {
+    pub(crate) fn new(probe: &[Expr], build: &[Expr]) -> Self {
         let place = |e: &Expr| match e {
             Expr::Input(place, _) => Some(*place),
             _ => None,
@@ -114,7 +114,7 @@ impl HashTable {
     }
 
     /// Removes everything and makes room for that many rows.
-    pub fn clear(&mut self, rows: usize) {
+    pub(crate) fn clear(&mut self, rows: usize) {
         self.slots = Slots::with_room(rows, self.slots.hasher.clone());
         match &mut self.keys {
             KeyStore::Ints(ints, _) => *ints = vec![0; rows],
@@ -124,13 +124,13 @@ impl HashTable {
     }
 
     /// Whether keys have to be computed before a row is added.
-    pub fn needs_values(&self) -> bool {
+    pub(crate) fn needs_values(&self) -> bool {
         matches!(self.keys, KeyStore::Values(_))
     }
 
     /// Adds the row at a place, whose keys are columns. No answer if its key has a NULL; else the
     /// place of the row that had the key before, if there was one.
-    pub fn add(&mut self, rows: &[Row], at: usize) -> Result<Option<Option<usize>>> {
+    pub(crate) fn add(&mut self, rows: &[Row], at: usize) -> Result<Option<Option<usize>>> {
         let hasher = &self.slots.hasher;
         match &mut self.keys {
             KeyStore::Ints(ints, place) => {
@@ -158,7 +158,7 @@ impl HashTable {
     }
 
     /// The same for the row at a place with computed keys.
-    pub fn add_values(&mut self, key: Row, at: usize) -> Result<Option<Option<usize>>> {
+    pub(crate) fn add_values(&mut self, key: Row, at: usize) -> Result<Option<Option<usize>>> {
         let KeyStore::Values(values) = &mut self.keys else {
             return Err(broken("the keys of a hash table are columns"));
         };
@@ -172,7 +172,12 @@ impl HashTable {
     }
 
     /// The first row with a key; its values are at `places` of a row, or all of it.
-    pub fn find(&self, rows: &[Row], key: &[Datum], places: Option<&[usize]>) -> Option<usize> {
+    pub(crate) fn find(
+        &self,
+        rows: &[Row],
+        key: &[Datum],
+        places: Option<&[usize]>,
+    ) -> Option<usize> {
         match places {
             Some(places) => self.find_by(rows, places.len(), |n| &key[places[n]]),
             None => self.find_by(rows, key.len(), |n| &key[n]),
@@ -180,7 +185,7 @@ impl HashTable {
     }
 
     /// The same for row `i` of a batch by columns.
-    pub fn find_column(
+    pub(crate) fn find_column(
         &self,
         rows: &[Row],
         columns: &Columns,

@@ -25,7 +25,7 @@ use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader};
 
 /// A join in one pass.
-pub struct InterleavedJoinOperator {
+pub(crate) struct InterleavedJoinOperator {
     evaluator: Evaluator,
     levels: Vec<Level>,
     path: KeyPath,
@@ -64,7 +64,7 @@ struct Open {
 
 impl InterleavedJoinOperator {
     /// The join; nothing is read yet.
-    pub fn new(join: &Join, evaluator: Evaluator) -> Result<Self> {
+    pub(crate) fn new(join: &Join, evaluator: Evaluator) -> Result<Self> {
         let mut scans: Vec<(&Scan, JoinKind, &[Expr])> = Vec::new();
         collect(join, &mut scans)?;
         let tables: Vec<_> = scans.iter().map(|(scan, ..)| &*scan.table).collect();

@@ -46,7 +46,7 @@ pub(crate) struct Parts {
 }
 
 /// A join with its left side in a hash table.
-pub struct LeftBuildJoinOperator {
+pub(crate) struct LeftBuildJoinOperator {
     kind: JoinKind,
     left: BuildSide,
     right: ProbeSide,
@@ -71,7 +71,7 @@ pub struct LeftBuildJoinOperator {
 
 impl LeftBuildJoinOperator {
     /// A hash join of a kind that may build its left side.
-    pub fn new(
+    pub(crate) fn new(
         node: &Join,
         left: BoxedOperator,
         right: BoxedOperator,

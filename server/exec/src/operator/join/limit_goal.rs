@@ -15,7 +15,7 @@ const GROWTH_MAX: usize = 4;
 const PAGE_MIN: usize = 64;
 
 /// The number of rows that a LIMIT above a join takes, and the number that it already has.
-pub struct LimitGoal {
+pub(crate) struct LimitGoal {
     hint: Option<LimitHint>,
     /// Rows that the limit takes, once it has been evaluated.
     taken: Option<usize>,
@@ -27,13 +27,13 @@ pub struct LimitGoal {
 
 impl LimitGoal {
     /// Nothing has been read yet. Without a hint there is no limit.
-    pub fn new(hint: Option<LimitHint>) -> Self {
+    pub(crate) fn new(hint: Option<LimitHint>) -> Self {
         Self { hint, taken: None, looked_up: 0, read: 0, given: 0 }
     }
 
     /// The most left rows that are worth looking up next, at least 1, and the most right rows that
     /// are worth reading for each of them; `usize::MAX` where nothing is known.
-    pub async fn next(&mut self, evaluator: &Evaluator) -> (usize, usize) {
+    pub(crate) async fn next(&mut self, evaluator: &Evaluator) -> (usize, usize) {
         let Some(hint) = &self.hint else { return (usize::MAX, usize::MAX) };
         let taken = match self.taken {
             Some(taken) => taken,
@@ -51,7 +51,7 @@ impl LimitGoal {
     }
 
     /// The most right rows that are worth reading next; `usize::MAX` where nothing is known.
-    pub fn page_rows(&self) -> usize {
+    pub(crate) fn page_rows(&self) -> usize {
         let Some(taken) = self.taken else { return usize::MAX };
         let left = taken.saturating_sub(self.given);
         let first = left.saturating_mul(GROWTH_MAX).max(PAGE_MIN);
@@ -59,13 +59,13 @@ impl LimitGoal {
     }
 
     /// Notes how many left rows were looked up, and how many right rows were read for them.
-    pub fn looked_up(&mut self, left_rows: usize, right_rows: usize) {
+    pub(crate) fn looked_up(&mut self, left_rows: usize, right_rows: usize) {
         self.looked_up += left_rows;
         self.read += right_rows;
     }
 
     /// Notes how many rows were given.
-    pub fn gave(&mut self, rows: usize) {
+    pub(crate) fn gave(&mut self, rows: usize) {
         self.given += rows;
     }
 }

@@ -9,7 +9,7 @@ use braid_plan::{Bound, CompareOp, Expr, Join, Scan};
 use braid_types::SqlType;
 
 /// The conditions of a join with a lookup of an index that are not decided by its bounds.
-pub fn undecided(join: &Join, scan: &Scan, index: &Index) -> Vec<Expr> {
+pub(crate) fn undecided(join: &Join, scan: &Scan, index: &Index) -> Vec<Expr> {
     let left_width = join.left.slots().len();
     let bounded = |left: &Expr, right: &Expr| {
         let (Expr::Input(left_at, left_type), Expr::Input(right_at, right_type)) = (left, right)

@@ -35,7 +35,7 @@ const PAGE_ROWS_FIRST: usize = 1_024;
 const PAGE_ROWS_MIN: usize = 64;
 
 /// A join by lookups.
-pub struct LookupJoinOperator {
+pub(crate) struct LookupJoinOperator {
     evaluator: Evaluator,
     left: BoxedOperator,
     right: RightSide,
@@ -91,7 +91,11 @@ struct Paged {
 
 impl LookupJoinOperator {
     /// The join, unless its right side locks rows.
-    pub fn new(join: &Join, left: BoxedOperator, evaluator: &Evaluator) -> Result<Option<Self>> {
+    pub(crate) fn new(
+        join: &Join,
+        left: BoxedOperator,
+        evaluator: &Evaluator,
+    ) -> Result<Option<Self>> {
         let Node::Scan(scan) = &join.right else { return Ok(None) };
         if scan.lock.is_some() || scan.access.limit.is_some() {
             return Ok(None);

@@ -30,7 +30,7 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 use crate::spill::stream::RowStream;
 
 /// A join.
-pub struct JoinOperator {
+pub(crate) struct JoinOperator {
     kind: JoinKind,
     left: ProbeSide,
     left_width: usize,
@@ -73,7 +73,7 @@ struct Current {
 
 impl JoinOperator {
     /// A join; without a `right` operator the plan's right side is built for each left row.
-    pub fn new(
+    pub(crate) fn new(
         node: &Join,
         left: BoxedOperator,
         right: Option<BoxedOperator>,

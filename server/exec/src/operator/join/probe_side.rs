@@ -15,7 +15,7 @@ use crate::operator::column_source::RowTest;
 use crate::operator::join::build_side::Lookup;
 
 /// The side that passes by.
-pub struct ProbeSide {
+pub(crate) struct ProbeSide {
     input: BoxedOperator,
     /// Memory for rows of this many columns is reserved: more may be added to them.
     capacity: usize,
@@ -26,7 +26,7 @@ pub struct ProbeSide {
 
 /// The rows that the join needs, as far as the hash table says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub(crate) enum Needs {
     /// All.
     All,
     /// Those whose key is in the table.
@@ -45,7 +45,7 @@ struct ByColumns {
 }
 
 /// A row, or its place in the batch by columns.
-pub enum Passing {
+pub(crate) enum Passing {
     /// A row whose candidate is not known yet.
     Row(Row),
     /// The place of a row in the batch, with its first candidate.
@@ -54,30 +54,30 @@ pub enum Passing {
 
 impl ProbeSide {
     /// A side whose rows have room for `capacity` columns.
-    pub fn new(input: BoxedOperator, needs: Needs, capacity: usize) -> Self {
+    pub(crate) fn new(input: BoxedOperator, needs: Needs, capacity: usize) -> Self {
         let rows = Vec::new().into_iter();
         Self { input, capacity, needs, rows, by_columns: None }
     }
 
     /// The input, before the first call of [`ProbeSide::read`].
-    pub fn input(&mut self) -> &mut BoxedOperator {
+    pub(crate) fn input(&mut self) -> &mut BoxedOperator {
         &mut self.input
     }
 
     /// Begins again with another input.
-    pub fn restart(&mut self, input: BoxedOperator) {
+    pub(crate) fn restart(&mut self, input: BoxedOperator) {
         self.input = input;
         self.clear();
     }
 
     /// Leaves out the rest of the batch.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.rows = Vec::new().into_iter();
         self.by_columns = None;
     }
 
     /// Reads the next batch; false at the end. Without a `lookup` there are rows.
-    pub async fn read(&mut self, lookup: Option<Lookup<'_>>) -> Result<bool> {
+    pub(crate) async fn read(&mut self, lookup: Option<Lookup<'_>>) -> Result<bool> {
         if let Some(lookup) = lookup
             && let Some(source) = self.input.columns()
         {
@@ -98,7 +98,7 @@ impl ProbeSide {
     }
 
     /// The next row of the batch.
-    pub fn next(&mut self) -> Option<Passing> {
+    pub(crate) fn next(&mut self) -> Option<Passing> {
         if let Some(by) = &mut self.by_columns {
             let candidate = *by.candidates.get(by.at)?;
             by.at += 1;
@@ -108,7 +108,7 @@ impl ProbeSide {
     }
 
     /// The row at a place of the batch by columns.
-    pub fn row(&self, place: usize) -> Row {
+    pub(crate) fn row(&self, place: usize) -> Row {
         let mut row = Row::with_capacity(self.capacity);
         if let Some(by) = &self.by_columns {
             by.columns.read_row(place, &mut row);

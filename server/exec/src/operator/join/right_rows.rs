@@ -18,18 +18,18 @@ use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 
 /// The bytes after which a page ends, where memory is not short.
-pub const PAGE_BYTES: usize = 4 << 20;
+pub(crate) const PAGE_BYTES: usize = 4 << 20;
 /// The bytes that a page may have however short memory is.
 const PAGE_BYTES_MIN: usize = 64 << 10;
 /// A page may take this part of the memory that is left to the statement.
 const ROOM_PART: usize = 8;
 /// The rows after which a page ends, where nothing says that fewer will do.
-pub const PAGE_ROWS: usize = 8 << 10;
+pub(crate) const PAGE_ROWS: usize = 8 << 10;
 /// Roughly the memory of a key that was found.
 const KEY_BYTES: usize = 64;
 
 /// How the right side is read.
-pub struct RightSide {
+pub(crate) struct RightSide {
     pub evaluator: Evaluator,
     pub reader: Reader,
     pub bounds: KeyBounds,
@@ -46,14 +46,14 @@ pub struct RightSide {
 
 /// The right rows that were read.
 #[derive(Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// The keys that they were found by, ascending, if they come from spans.
     keys: Vec<Key>,
     pub rows: Vec<Option<Row>>,
 }
 
 /// Reads the rows of spans in key order, page by page.
-pub struct PageReader {
+pub(crate) struct PageReader {
     scan: MultiScan,
     /// How many entries of each span are read; 0: all.
     rows_max: usize,
@@ -65,7 +65,7 @@ pub struct PageReader {
 
 impl RightSide {
     /// The bytes after which a page ends.
-    pub fn page_bytes(&self) -> usize {
+    pub(crate) fn page_bytes(&self) -> usize {
         let room = self.evaluator.run.cx.memory.room();
         (room / ROOM_PART).clamp(PAGE_BYTES_MIN, PAGE_BYTES)
     }
@@ -81,7 +81,11 @@ impl RightSide {
     }
 
     /// One row for each whole primary key.
-    pub async fn by_keys(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
+    pub(crate) async fn by_keys(
+        &self,
+        spans: &[Span],
+        held: &mut MemoryReservation,
+    ) -> Result<Found> {
         let keys: Vec<&[u8]> = spans.iter().map(|span| span.start.as_slice()).collect();
         Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys, held).await? })
     }
@@ -110,7 +114,7 @@ impl RightSide {
 impl PageReader {
     /// A reader of the rows of all spans, each read once; of at least `matches` of each where so
     /// many are enough.
-    pub fn new(side: &RightSide, spans: &[Span], matches: usize) -> Self {
+    pub(crate) fn new(side: &RightSide, spans: &[Span], matches: usize) -> Self {
         let mut wanted = without_overlaps(spans);
         wanted.reverse();
         let rows_max = side.rows_max(matches);
@@ -119,7 +123,7 @@ impl PageReader {
     }
 
     /// The next page: it ends after about this number of rows, or [`RightSide::page_bytes`].
-    pub async fn read(
+    pub(crate) async fn read(
         &mut self,
         side: &RightSide,
         rows: usize,
@@ -177,7 +181,7 @@ impl Found {
     }
 
     /// The places of the rows that a span has found.
-    pub fn places(&self, place: usize, span: &Span) -> Range<usize> {
+    pub(crate) fn places(&self, place: usize, span: &Span) -> Range<usize> {
         if self.keys.is_empty() {
             // One row for each key, or nothing at all.
             return if self.rows.is_empty() { 0..0 } else { place..place + 1 };
@@ -188,7 +192,7 @@ impl Found {
     }
 
     /// Whether a page has all rows of a span, although others may follow it.
-    pub fn has_all_of(&self, span: &Span) -> bool {
+    pub(crate) fn has_all_of(&self, span: &Span) -> bool {
         self.keys.last().is_some_and(|last| span.end <= *last)
     }
 }

@@ -16,14 +16,14 @@ const LISTED_VALUES_MAX: usize = 8;
 
 /// What is used again for each batch.
 #[derive(Default)]
-pub struct ColumnFilter {
+pub(crate) struct ColumnFilter {
     marks: Vec<bool>,
     row: Row,
 }
 
 impl ColumnFilter {
     /// The marks of this number of rows, all of them set.
-    pub fn all_of(&mut self, rows: usize) -> &mut [bool] {
+    pub(crate) fn all_of(&mut self, rows: usize) -> &mut [bool] {
         self.marks.clear();
         self.marks.resize(rows, true);
         &mut self.marks
@@ -49,7 +49,7 @@ impl ColumnFilter {
 
     /// The same up to the first row on which a condition fails. The rows from there on are not
     /// marked.
-    pub fn mark_up_to_error(
+    pub(crate) fn mark_up_to_error(
         &mut self,
         conditions: &[Expr],
         columns: &Columns,
@@ -310,7 +310,7 @@ fn without_nulls(column: &Column, marks: &mut [bool]) {
 }
 
 /// Whether a condition only compares columns and values that are given, so that it cannot fail.
-pub fn is_simple(condition: &Expr) -> bool {
+pub(crate) fn is_simple(condition: &Expr) -> bool {
     match condition {
         Expr::Compare(_, left, right) => is_operand(left) && is_operand(right),
         Expr::InSet(e, ..) => matches!(**e, Expr::Input(..)),
@@ -333,7 +333,7 @@ fn is_given(e: &Expr) -> bool {
 }
 
 /// The places of the columns that a condition reads.
-pub fn places_of(e: &Expr, places: &mut Vec<usize>) {
+pub(crate) fn places_of(e: &Expr, places: &mut Vec<usize>) {
     if let Expr::Input(place, _) = e {
         places.push(*place);
     }

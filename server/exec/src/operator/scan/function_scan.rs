@@ -177,7 +177,7 @@ fn append_all(running: &mut [Running], out: &mut Row) -> Result<bool> {
 }
 
 /// Set-returning functions in FROM.
-pub struct FunctionScanOperator {
+pub(crate) struct FunctionScanOperator {
     calls: Vec<Prepared>,
     ordinality: bool,
     evaluator: Evaluator,
@@ -188,7 +188,7 @@ pub struct FunctionScanOperator {
 
 impl FunctionScanOperator {
     /// The plan's functions.
-    pub fn new(node: &FunctionScan, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(node: &FunctionScan, evaluator: Evaluator) -> Self {
         Self {
             calls: node.functions.iter().map(Prepared::new).collect(),
             ordinality: node.ordinality.is_some(),
@@ -234,7 +234,7 @@ impl Operator for FunctionScanOperator {
 
 /// Set-returning functions in a select list: for each input row as many rows as the longest
 /// function gives.
-pub struct ProjectSetOperator {
+pub(crate) struct ProjectSetOperator {
     input: BoxedOperator,
     calls: Vec<Prepared>,
     evaluator: Evaluator,
@@ -245,7 +245,7 @@ pub struct ProjectSetOperator {
 
 impl ProjectSetOperator {
     /// The plan's functions over an input.
-    pub fn new(input: BoxedOperator, node: &ProjectSet, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &ProjectSet, evaluator: Evaluator) -> Self {
         Self {
             input,
             calls: node.functions.iter().map(Prepared::new).collect(),

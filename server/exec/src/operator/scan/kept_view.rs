@@ -29,7 +29,7 @@ struct Scanned {
 
 impl ScannedViews {
     /// Counts a scan of the view: its rows if they are kept, and whether they are to be kept now.
-    pub fn scan(&self, view: Id) -> (Option<Arc<KeptView>>, bool) {
+    pub(crate) fn scan(&self, view: Id) -> (Option<Arc<KeptView>>, bool) {
         let mut all = self.0.lock();
         let scanned = all.entry(view).or_default();
         scanned.count = scanned.count.saturating_add(1);
@@ -37,7 +37,7 @@ impl ScannedViews {
     }
 
     /// Keeps the rows of a view.
-    pub fn keep(&self, view: Id, rows: Vec<Row>) -> Arc<KeptView> {
+    pub(crate) fn keep(&self, view: Id, rows: Vec<Row>) -> Arc<KeptView> {
         let kept = Arc::new(KeptView { rows, by_column: Mutex::default() });
         self.0.lock().entry(view).or_default().kept = Some(kept.clone());
         kept
@@ -52,7 +52,7 @@ pub(crate) struct KeptView {
 
 impl KeptView {
     /// The places of the rows that have a value in a column, in the order of the rows.
-    pub fn find(&self, column: usize, value: &Datum) -> Result<Vec<usize>> {
+    pub(crate) fn find(&self, column: usize, value: &Datum) -> Result<Vec<usize>> {
         if value.is_null() {
             return Ok(Vec::new());
         }

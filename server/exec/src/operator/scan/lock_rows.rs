@@ -18,7 +18,7 @@ use crate::operator::scan::lock_target::Target;
 use crate::operator::{BoxedOperator, Operator};
 
 /// Locks rows.
-pub struct LockRowsOperator {
+pub(crate) struct LockRowsOperator {
     input: BoxedOperator,
     locks: Locks,
     limit: Option<Expr>,
@@ -46,7 +46,7 @@ enum Step {
 
 impl LockRowsOperator {
     /// A lock over an input.
-    pub fn new(input: BoxedOperator, node: &LockRows, evaluator: Evaluator) -> Result<Self> {
+    pub(crate) fn new(input: BoxedOperator, node: &LockRows, evaluator: Evaluator) -> Result<Self> {
         let inside = node.input.slots();
         let passed_slots = node.passed();
         let place = |slot: &Slot| {

@@ -9,7 +9,7 @@ use crate::operator::eval::Evaluator;
 use crate::operator::scan::table_scan::ScanOperator;
 
 /// A scan of a partition.
-pub struct PrunedScan {
+pub(crate) struct PrunedScan {
     scan: ScanOperator,
     /// The conditions, until the first rows are asked for.
     pruning: Option<Vec<Pruning>>,
@@ -19,7 +19,7 @@ pub struct PrunedScan {
 
 impl PrunedScan {
     /// A scan whose conditions on partition keys are looked at when it starts.
-    pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
+    pub(crate) fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let pruning = Some(scan.pruning.clone());
         let scan = ScanOperator::new(scan, evaluator.clone())?;
         Ok(Self { scan, pruning, evaluator, is_empty: false })

@@ -175,7 +175,7 @@ impl KeyBounds {
 }
 
 /// A secondary index on the way to rows.
-pub struct Secondary {
+pub(crate) struct Secondary {
     /// Decodes the columns wanted, if the index has them all.
     pub covering: Option<IndexDecoder>,
     /// Decodes the primary key.
@@ -185,7 +185,7 @@ pub struct Secondary {
 impl Secondary {
     /// The index that a scan reads, if it is not the primary one. Rows that are locked are read
     /// by their primary keys.
-    pub fn new(
+    pub(crate) fn new(
         scan: &Scan,
         places: &[usize],
         reader: &Reader,
@@ -206,13 +206,13 @@ impl Secondary {
 }
 
 /// The index that a scan reads.
-pub fn index_of(scan: &Scan) -> Result<&Index> {
+pub(crate) fn index_of(scan: &Scan) -> Result<&Index> {
     let (table, number) = (&scan.table, scan.access.index);
     let found = table.all_indexes().find(|index| index.number == number);
     found.ok_or_else(|| Error::broken(format!("table \"{}\" has no index {number}", table.name)))
 }
 
 /// The entries of the index that a scan reads.
-pub fn index_rows(scan: &Scan) -> Result<IndexRows> {
+pub(crate) fn index_rows(scan: &Scan) -> Result<IndexRows> {
     IndexRows::new(&scan.table, index_of(scan)?)
 }

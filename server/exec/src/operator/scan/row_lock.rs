@@ -22,7 +22,7 @@ use crate::operator::scan::reader::Reader;
 const SCANNED_ROWS_MIN: usize = 64;
 
 /// Locks rows of one table.
-pub struct RowLocker {
+pub(crate) struct RowLocker {
     reader: Reader,
     table: Arc<Table>,
     lock: RowLock,
@@ -31,7 +31,7 @@ pub struct RowLocker {
 }
 
 /// A row under its lock.
-pub struct LockedRow {
+pub(crate) struct LockedRow {
     /// The columns wanted.
     pub row: Row,
     /// It may differ from what the statement has read before.
@@ -40,7 +40,7 @@ pub struct LockedRow {
 
 impl RowLocker {
     /// A locker that gives these columns. Without `families` it locks the whole row.
-    pub fn new(
+    pub(crate) fn new(
         table: &Arc<Table>,
         places: &[usize],
         families: Option<&[usize]>,
@@ -56,7 +56,7 @@ impl RowLocker {
 
     /// The rows of these primary keys; `None` for one that is gone or, with SKIP LOCKED, locked
     /// by another.
-    pub async fn rows(
+    pub(crate) async fn rows(
         &self,
         evaluator: &Evaluator,
         primary_keys: &[Key],
@@ -97,7 +97,7 @@ impl RowLocker {
 
     /// The same for rows that a scan of the statement has shown and recorded. A row that has not
     /// changed since then is still the one that was shown; only the others are read again.
-    pub async fn scanned(
+    pub(crate) async fn scanned(
         &self,
         evaluator: &Evaluator,
         primary_keys: &[Key],

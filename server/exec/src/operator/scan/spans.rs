@@ -11,7 +11,7 @@ use crate::operator::eval::Evaluator;
 const KEY_BYTES: usize = 28;
 
 /// The spans of an access, in key order, without overlaps.
-pub async fn spans(
+pub(crate) async fn spans(
     prefix: &[u8],
     columns: &[KeyColumn],
     bounds: &[Bound],

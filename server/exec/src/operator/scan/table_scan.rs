@@ -99,7 +99,7 @@ impl Layout {
 }
 
 /// A scan.
-pub struct ScanOperator {
+pub(crate) struct ScanOperator {
     evaluator: Evaluator,
     layout: Arc<Layout>,
     points: bool,
@@ -134,7 +134,7 @@ pub struct ScanOperator {
 
 impl ScanOperator {
     /// A scan; nothing is read yet.
-    pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
+    pub(crate) fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
         let layout = Layout::of(scan, lock.is_some())?;
         let locker = lock.map(|lock| {

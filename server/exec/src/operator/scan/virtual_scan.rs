@@ -19,7 +19,7 @@ use crate::operator::scan::kept_view::{KeptView, no_column};
 use crate::operator::{BATCH_ROWS, Operator};
 
 /// A scan of a catalog view: its rows are computed at the first call.
-pub struct VirtualScanOperator {
+pub(crate) struct VirtualScanOperator {
     table: &'static VirtualTable,
     places: Vec<usize>,
     filter: Exprs,
@@ -64,7 +64,7 @@ impl Rows {
 
 impl VirtualScanOperator {
     /// A scan of the plan's view.
-    pub fn new(node: &VirtualScan, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(node: &VirtualScan, evaluator: Evaluator) -> Self {
         Self {
             table: node.table,
             places: node.columns.iter().map(|(_, place)| *place).collect(),

@@ -21,7 +21,7 @@ use crate::spill::merge::{Merge, RunOrder};
 use crate::spill::stream::{RowStream, RowWriter, block_bytes};
 
 /// The directions of sort keys.
-pub struct Directions(Vec<Direction>);
+pub(crate) struct Directions(Vec<Direction>);
 
 struct Direction {
     descending: bool,
@@ -33,7 +33,7 @@ struct Direction {
 
 impl Directions {
     /// The directions of these keys.
-    pub fn new(keys: &[SortKey]) -> Self {
+    pub(crate) fn new(keys: &[SortKey]) -> Self {
         let one = |key: &SortKey| Direction {
             descending: key.descending,
             nulls_first: key.nulls_first,
@@ -44,7 +44,7 @@ impl Directions {
     }
 
     /// Whether the first key descends.
-    pub fn first_descends(&self) -> bool {
+    pub(crate) fn first_descends(&self) -> bool {
         self.0.first().is_some_and(|direction| direction.descending)
     }
 
@@ -57,7 +57,7 @@ impl Directions {
     }
 
     /// Compares the keys of two rows.
-    pub fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering {
+    pub(crate) fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering {
         for ((direction, a), b) in self.0.iter().zip(a).zip(b) {
             let order = direction.compare(a, b);
             if order.is_ne() {
@@ -111,7 +111,7 @@ impl Direction {
 }
 
 /// The expressions of sort keys.
-pub fn key_exprs(keys: &[SortKey]) -> Exprs {
+pub(crate) fn key_exprs(keys: &[SortKey]) -> Exprs {
     Exprs::new(keys.iter().map(|key| key.expr.clone()).collect())
 }
 
@@ -119,7 +119,7 @@ pub fn key_exprs(keys: &[SortKey]) -> Exprs {
 ///
 /// Rows that memory has no room for are on disk, in runs that are sorted each for itself. The runs
 /// are merged when the rows are given. Under a limit rows that are not wanted go first.
-pub struct SortOperator {
+pub(crate) struct SortOperator {
     input: BoxedOperator,
     keys: Exprs,
     order: Arc<KeyOrder>,
@@ -189,7 +189,7 @@ impl KeyOrder {
 
 impl SortOperator {
     /// A sort of an input.
-    pub fn new(input: BoxedOperator, node: &Sort, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &Sort, evaluator: Evaluator) -> Self {
         let directions = Directions::new(&node.keys);
         let keys = key_exprs(&node.keys);
         let (limit, offset) = (node.limit.clone(), node.offset.clone());

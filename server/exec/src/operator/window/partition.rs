@@ -40,7 +40,7 @@ use crate::spill::stream::{RowStream, RowWriter, block_bytes};
 const ROWS_PER_CHECK: usize = 4096;
 
 /// Window functions over one partition and order.
-pub struct WindowOperator {
+pub(crate) struct WindowOperator {
     input: BoxedOperator,
     partition: Exprs,
     form: KeyForm,
@@ -106,7 +106,7 @@ struct Call {
 
 impl WindowOperator {
     /// The plan's functions over an input.
-    pub fn new(input: BoxedOperator, node: &Window, evaluator: Evaluator) -> Self {
+    pub(crate) fn new(input: BoxedOperator, node: &Window, evaluator: Evaluator) -> Self {
         let call = |call: &WindowCall| Call {
             call: call.clone(),
             args: Arc::new(Exprs::new(call.args.clone())),

@@ -14,16 +14,16 @@ use std::{
 };
 
 /// The prefix of the data in the stand-in.
-pub const DATA: &[u8] = b"braid/d";
+pub(crate) const DATA: &[u8] = b"braid/d";
 
 /// A cluster of one test.
-pub struct Cluster {
+pub(crate) struct Cluster {
     pub stand_in: Option<TikvStandIn>,
     pub address: TikvAddress,
 }
 
 impl Cluster {
-    pub fn start() -> Cluster {
+    pub(crate) fn start() -> Cluster {
         let Ok(pd) = std::env::var("TIKV_PD") else { return Cluster::stand_in() };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
@@ -33,19 +33,19 @@ impl Cluster {
     }
 
     /// A stand-in, for a test that disturbs it.
-    pub fn stand_in() -> Cluster {
+    pub(crate) fn stand_in() -> Cluster {
         let stand_in = TikvStandIn::start(Config::default());
         let address = TikvAddress::parse(&stand_in.store_url()).unwrap();
         Cluster { stand_in: Some(stand_in), address }
     }
 
-    pub fn split(&self, key: &[u8]) {
+    pub(crate) fn split(&self, key: &[u8]) {
         if let Some(stand_in) = &self.stand_in {
             stand_in.split(&[DATA, key].concat());
         }
     }
 
-    pub async fn open(&self) -> Database {
+    pub(crate) async fn open(&self) -> Database {
         let mut options = TikvOptions::default();
         if self.stand_in.is_none() {
             // A PD that is shared with others is soon to forget this gateway.
@@ -54,7 +54,7 @@ impl Cluster {
         self.open_with(options).await
     }
 
-    pub async fn open_with(&self, options: TikvOptions) -> Database {
+    pub(crate) async fn open_with(&self, options: TikvOptions) -> Database {
         let store = TikvStore::open(&self.address, options).await.unwrap();
         Database::new(Arc::new(store), DatabaseOptions::default())
     }
@@ -69,12 +69,12 @@ impl Deref for Cluster {
 }
 
 /// A key as the cluster has it.
-pub fn full(key: &str) -> Vec<u8> {
+pub(crate) fn full(key: &str) -> Vec<u8> {
     [DATA, key.as_bytes()].concat()
 }
 
 /// Options that give up soon.
-pub fn hasty() -> TikvOptions {
+pub(crate) fn hasty() -> TikvOptions {
     TikvOptions {
         retry_for: Duration::from_millis(1500),
         request_timeout: Duration::from_millis(500),

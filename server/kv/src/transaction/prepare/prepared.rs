@@ -72,6 +72,13 @@ impl PreparedTransaction {
     }
 }
 
+/// A record as it is read, part by part.
+#[derive(Default)]
+struct StoredParts {
+    keys: Vec<Arc<[u8]>>,
+    bytes: Vec<u8>,
+}
+
 impl Database {
     /// Finds the prepared transactions whose records lie in `span`, and locks again what each of
     /// them has locked. With each comes what was said about it ([`crate::Preparation::prepare`]).
@@ -80,18 +87,18 @@ impl Database {
     pub async fn restore_prepared(&self, span: Span) -> Result<Vec<(Value, PreparedTransaction)>> {
         let reader = self.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let mut scanner = reader.scanner(reader.next_statement(), ScanRequest::new(span));
-        let mut records: BTreeMap<Key, (Vec<Arc<[u8]>>, Vec<u8>)> = BTreeMap::new();
+        let mut records: BTreeMap<Key, StoredParts> = BTreeMap::new();
         while let Some(batch) = scanner.next_batch().await? {
             for (key, value) in batch.iter() {
-                let (keys, bytes) = records.entry(Record::prefix(key)?.to_vec()).or_default();
-                keys.push(Arc::from(key));
-                bytes.extend_from_slice(value);
+                let parts = records.entry(Record::prefix(key)?.to_vec()).or_default();
+                parts.keys.push(Arc::from(key));
+                parts.bytes.extend_from_slice(value);
             }
         }
         drop(scanner);
         reader.rollback().await;
         let mut restored = Vec::with_capacity(records.len());
-        for (keys, bytes) in records.into_values() {
+        for StoredParts { keys, bytes } in records.into_values() {
             restored.push(self.restore(keys, Record::decode(&bytes)?).await?);
         }
         Ok(restored)

@@ -33,12 +33,12 @@ pub(in crate::transaction) struct ReadWithoutSnapshot {
 
 impl ReadWithoutSnapshot {
     /// Whether the statement has read it.
-    pub fn is_of(&self, seq: Seq) -> bool {
+    pub(crate) fn is_of(&self, seq: Seq) -> bool {
         self.seq.number() == seq.number()
     }
 
     /// What a snapshot for `seq` has to show.
-    pub fn to_prove(&self, seq: Seq, isolation: Isolation) -> Option<ReadSegment> {
+    pub(crate) fn to_prove(&self, seq: Seq, isolation: Isolation) -> Option<ReadSegment> {
         let is_free = isolation == Isolation::ReadCommitted && !self.is_of(seq);
         let spans = SpanSet::from_iter([Span::key(self.key.as_slice())]);
         (!is_free).then(|| ReadSegment { snapshot: self.newest.clone(), spans })
@@ -47,7 +47,7 @@ impl ReadWithoutSnapshot {
 
 impl FirstRead {
     /// What has to be proved of a snapshot that is about to be taken.
-    pub fn done(&self) -> Option<ReadWithoutSnapshot> {
+    pub(crate) fn done(&self) -> Option<ReadWithoutSnapshot> {
         match self {
             FirstRead::Done(read) => Some(read.clone()),
             FirstRead::None | FirstRead::Expected(_) | FirstRead::InFlight => None,

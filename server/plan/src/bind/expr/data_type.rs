@@ -268,7 +268,7 @@ fn fields_of(fields: &IntervalFields) -> (i32, Option<i32>) {
 }
 
 /// The modifier of an interval literal's fields; 42601 for fields that an interval does not have.
-pub fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
+pub(crate) fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
     let bit = |field: &DateTimeField| match field {
         DateTimeField::Year | DateTimeField::Years => Ok(YEAR),
         DateTimeField::Month | DateTimeField::Months => Ok(MONTH),

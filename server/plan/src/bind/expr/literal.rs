@@ -54,7 +54,7 @@ fn bind_placeholder(binder: &mut Binder<'_>, name: &str) -> Result<Expr> {
 }
 
 /// The text of a string literal of any form.
-pub fn string_of(value: &Value) -> Option<&str> {
+pub(crate) fn string_of(value: &Value) -> Option<&str> {
     match value {
         Value::SingleQuotedString(text)
         | Value::EscapedStringLiteral(text)
@@ -66,7 +66,7 @@ pub fn string_of(value: &Value) -> Option<&str> {
 }
 
 /// A number literal.
-pub fn number(text: &str) -> Result<Expr> {
+pub(crate) fn number(text: &str) -> Result<Expr> {
     if let Ok(value) = text.parse::<i64>() {
         let ty = if i32::try_from(value).is_ok() { SqlType::Int4 } else { SqlType::Int8 };
         return Ok(Expr::Const(Datum::Int(value), ty));

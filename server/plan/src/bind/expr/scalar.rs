@@ -695,7 +695,7 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
 }
 
 /// The operator's name as the registry knows it.
-pub fn op_name(op: &BinaryOperator) -> String {
+pub(crate) fn op_name(op: &BinaryOperator) -> String {
     match op {
         BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
         BinaryOperator::NotEq => "<>".to_owned(),

@@ -37,7 +37,10 @@ struct WindowParts<'w> {
 }
 
 /// Reads a WINDOW clause.
-pub fn named_windows(definitions: &[NamedWindowDefinition], text: &str) -> Result<NamedWindows> {
+pub(crate) fn named_windows(
+    definitions: &[NamedWindowDefinition],
+    text: &str,
+) -> Result<NamedWindows> {
     let mut windows = NamedWindows::new();
     for NamedWindowDefinition(name, definition) in definitions {
         let spec = match definition {
@@ -410,7 +413,7 @@ fn bind_frame_bound(
 
 /// The type of a RANGE offset for an ordering column of this type. 0A000 if values of that type
 /// have no distance, or if the offset has another type than it.
-pub fn range_offset_type(key: &SqlType, offset: &SqlType) -> Result<SqlType> {
+pub(crate) fn range_offset_type(key: &SqlType, offset: &SqlType) -> Result<SqlType> {
     let clause = "RANGE with offset PRECEDING/FOLLOWING is not supported for column type";
     let is_whole = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
     let is_number = |ty: &SqlType| is_whole(ty) || *ty == SqlType::Numeric(None);

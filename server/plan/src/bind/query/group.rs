@@ -60,7 +60,7 @@ impl Grouping {
     }
 
     /// The expressions.
-    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.keys.iter().map(|key| &key.expr)
     }
 
@@ -69,7 +69,7 @@ impl Grouping {
     }
 
     /// The set-returning functions that are grouped by, taken out of those of the select.
-    pub fn take_sets(&self, sets: &mut Vec<FunctionCall>) -> Vec<FunctionCall> {
+    pub(crate) fn take_sets(&self, sets: &mut Vec<FunctionCall>) -> Vec<FunctionCall> {
         let mut read = self.slots_read();
         let mut taken = Vec::new();
         while let Some(at) = sets.iter().position(|set| gives_any(set, &read)) {
@@ -82,7 +82,7 @@ impl Grouping {
     }
 
     /// Items of the select list that are grouping expressions read the aggregation's output.
-    pub fn replace_items(&self, items: &mut [Item]) {
+    pub(crate) fn replace_items(&self, items: &mut [Item]) {
         if self.sets.is_empty() {
             return;
         }
@@ -94,7 +94,7 @@ impl Grouping {
     }
 
     /// 42803 or 0A000 for an item of the select list that is only computed after grouping.
-    pub fn check(&self, collector: &Collector, items: &[Item]) -> Result<()> {
+    pub(crate) fn check(&self, collector: &Collector, items: &[Item]) -> Result<()> {
         let mut read = self.slots_read();
         // What a set-returning function reads is computed before grouping, too.
         let sets = collector.sets.iter().filter(|set| gives_any(set, &read));

@@ -24,7 +24,7 @@ use crate::tree::node::{
 };
 
 /// A bound query: its plan and the columns of its result, one a slot of the plan.
-pub struct BoundQuery {
+pub(crate) struct BoundQuery {
     /// The plan.
     pub node: Node,
     /// The columns.
@@ -33,7 +33,7 @@ pub struct BoundQuery {
 
 impl BoundQuery {
     /// The output as expressions.
-    pub fn exprs(&self) -> Vec<Expr> {
+    pub(crate) fn exprs(&self) -> Vec<Expr> {
         let slots = self.node.slots();
         slots.into_iter().zip(&self.columns).map(|(s, c)| Expr::Column(s, c.ty.clone())).collect()
     }

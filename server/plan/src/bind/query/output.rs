@@ -38,7 +38,7 @@ pub(crate) struct Item {
 
 impl Item {
     /// The item as a column of the output.
-    pub fn reference(&self) -> Expr {
+    pub(crate) fn reference(&self) -> Expr {
         Expr::Column(self.slot, self.expr.ty())
     }
 }
@@ -68,7 +68,7 @@ pub(crate) struct OutputPlaces {
 }
 
 impl OutputPlaces {
-    pub fn of(order: &[&OrderByExpr], distinct: Option<&DistinctClause>) -> Self {
+    pub(crate) fn of(order: &[&OrderByExpr], distinct: Option<&DistinctClause>) -> Self {
         let keys = order.iter().map(|key| start_of(&key.expr)).collect();
         let on = match distinct {
             Some(DistinctClause::On(list)) => list.iter().map(start_of).collect(),

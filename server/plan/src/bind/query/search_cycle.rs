@@ -60,7 +60,7 @@ impl Given<'_> {
 
     /// Lets the scan give them, and all above it pass them on. False if the scan is below more
     /// projections than these, as in a subquery.
-    pub fn expose(&self, node: &mut Node, projections: u32) -> bool {
+    pub(crate) fn expose(&self, node: &mut Node, projections: u32) -> bool {
         match node {
             Node::CteScan(scan) if scan.id == self.id && scan.working => {
                 scan.columns.extend(self.slots().map(|(slot, _, place)| (slot, place)));

@@ -8,7 +8,7 @@ use crate::tree::expr::Slot;
 
 /// A column that can be named.
 #[derive(Clone, Debug)]
-pub struct ScopeColumn {
+pub(crate) struct ScopeColumn {
     /// The name of its table in the query.
     pub table: String,
     /// The schema of its table, where `schema.table.column` is allowed: an alias hides it.
@@ -33,7 +33,7 @@ pub struct ScopeColumn {
 
 /// An item of a FROM clause that can be named.
 #[derive(Clone, Debug)]
-pub struct ScopeTable {
+pub(crate) struct ScopeTable {
     /// Its alias, or its own name.
     pub name: String,
     /// Schema and name of the relation; `None` for a subquery, a function or a WITH entry.
@@ -49,7 +49,7 @@ pub struct ScopeTable {
 
 /// The columns of a FROM clause.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// In order.
     pub columns: Vec<ScopeColumn>,
     /// The tables, for duplicates and whole-row references.
@@ -60,7 +60,7 @@ pub struct Scope {
 
 /// A table of FROM whose rows have system columns.
 #[derive(Clone, Debug)]
-pub struct RowSource {
+pub(crate) struct RowSource {
     /// The name of the table in the query.
     pub table: String,
     /// Its schema, where that may stand before its name.
@@ -85,7 +85,7 @@ pub struct RowSource {
 
 /// A scope and the ones around it.
 #[derive(Clone, Copy)]
-pub struct Scopes<'s> {
+pub(crate) struct Scopes<'s> {
     /// The innermost.
     pub scope: &'s Scope,
     /// What is around it.
@@ -94,7 +94,7 @@ pub struct Scopes<'s> {
 
 /// A WITH entry that can be named.
 #[derive(Clone, Debug)]
-pub struct CteDefinition {
+pub(crate) struct CteDefinition {
     /// Its name.
     pub name: String,
     /// Its number.
@@ -107,18 +107,18 @@ pub struct CteDefinition {
 
 impl ScopeTable {
     /// A subquery, a function or a WITH entry.
-    pub fn plain(name: &str) -> Self {
+    pub(crate) fn plain(name: &str) -> Self {
         let name = name.to_owned();
         Self { name, relation: None, aliased: true, is_join: false, presence: None }
     }
 
     /// Whether `name`, or `schema.name`, means this table.
-    pub fn is_named(&self, schema: Option<&str>, name: &str) -> bool {
+    pub(crate) fn is_named(&self, schema: Option<&str>, name: &str) -> bool {
         self.name == name && (schema.is_none() || self.schema() == schema)
     }
 
     /// Its schema, where that may stand before its name.
-    pub fn schema(&self) -> Option<&str> {
+    pub(crate) fn schema(&self) -> Option<&str> {
         self.relation.as_ref().filter(|_| !self.aliased).map(|(schema, _)| schema.as_str())
     }
 
@@ -131,14 +131,14 @@ impl ScopeTable {
 
 impl Scope {
     /// System columns of these tables need the table's name before them from here on.
-    pub fn join_sources(&mut self) {
+    pub(crate) fn join_sources(&mut self) {
         for source in &mut self.sources {
             source.joined = true;
         }
     }
 
     /// A scope of one relation, whose alias hides its own name.
-    pub fn of_relation(mut self, schema: &str, name: &str, aliased: bool) -> Self {
+    pub(crate) fn of_relation(mut self, schema: &str, name: &str, aliased: bool) -> Self {
         for table in &mut self.tables {
             table.relation = Some((schema.to_owned(), name.to_owned()));
             table.aliased = aliased;
@@ -153,7 +153,7 @@ impl Scope {
     }
 
     /// Adds another scope's columns; 42712 if a table's name is there twice.
-    pub fn merge(&mut self, other: Scope) -> Result<()> {
+    pub(crate) fn merge(&mut self, other: Scope) -> Result<()> {
         for table in &other.tables {
             if self.tables.iter().any(|known| known.collides(table)) {
                 let name = &table.name;
@@ -170,7 +170,7 @@ impl Scope {
     }
 
     /// The column of an unqualified name; 42702 if there are several.
-    pub fn find(&self, name: &str) -> Result<Option<&ScopeColumn>> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<&ScopeColumn>> {
         let mut matches = self.columns.iter().filter(|c| !c.merged && c.name == name);
         let first = matches.next();
         if matches.next().is_some() {
@@ -183,7 +183,7 @@ impl Scope {
     }
 
     /// The column of a table.
-    pub fn find_in(
+    pub(crate) fn find_in(
         &self,
         schema: Option<&str>,
         table: &str,
@@ -205,7 +205,7 @@ impl Scope {
     }
 
     /// Whether there is a table of that name; 42P09 if there are several.
-    pub fn has_table(&self, schema: Option<&str>, name: &str) -> Result<bool> {
+    pub(crate) fn has_table(&self, schema: Option<&str>, name: &str) -> Result<bool> {
         match self.tables.iter().filter(|table| table.is_named(schema, name)).count() {
             0 => Ok(false),
             1 => Ok(true),
@@ -217,12 +217,12 @@ impl Scope {
     }
 
     /// The column of these numbers.
-    pub fn find_item(&self, column: ItemColumn) -> Option<&ScopeColumn> {
+    pub(crate) fn find_item(&self, column: ItemColumn) -> Option<&ScopeColumn> {
         self.columns.iter().find(|c| c.item == column)
     }
 
     /// The visible columns of a table, in order.
-    pub fn columns_of<'s, 'n>(
+    pub(crate) fn columns_of<'s, 'n>(
         &'s self,
         schema: Option<&'n str>,
         table: &'n str,

@@ -18,7 +18,7 @@ use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{AggregateCall, FunctionCall};
 
 /// Where an expression stands, and what it may contain.
-pub struct ExprCx<'s, 'c> {
+pub(crate) struct ExprCx<'s, 'c> {
     /// What names mean.
     pub scopes: Scopes<'s>,
     /// The clause, for messages: `WHERE`, `GROUP BY`, …
@@ -29,7 +29,7 @@ pub struct ExprCx<'s, 'c> {
 
 /// What the expressions of a select list need computed before them.
 #[derive(Default)]
-pub struct Collector {
+pub(crate) struct Collector {
     /// Aggregates.
     pub aggregates: Vec<(Slot, AggregateCall)>,
     /// Window functions, each with its window.
@@ -47,7 +47,7 @@ pub struct Collector {
 }
 
 /// `GROUPING (…)`.
-pub struct GroupingCall {
+pub(crate) struct GroupingCall {
     /// Stands for its result until the groups are known.
     pub slot: Slot,
     /// Its arguments, each a grouping expression.
@@ -55,7 +55,7 @@ pub struct GroupingCall {
 }
 
 /// A query around the subquery that is being bound.
-pub struct OuterQuery {
+pub(crate) struct OuterQuery {
     /// Distinguishes its scope from others.
     pub(crate) scope: *const Scope,
     /// The clause that the subquery stands in.
@@ -77,40 +77,40 @@ pub(crate) struct SharedSubquery {
 }
 
 /// How messages call aggregates.
-pub const AGGREGATES: &str = "aggregate functions";
+pub(crate) const AGGREGATES: &str = "aggregate functions";
 /// The arguments and the FILTER of an aggregate.
-pub const IN_AGGREGATE: &str = "an aggregate function";
+pub(crate) const IN_AGGREGATE: &str = "an aggregate function";
 /// The body of a function that stands in a key or condition of an index.
-pub const IN_INDEX_FUNCTION: &str = "functions of indexes";
+pub(crate) const IN_INDEX_FUNCTION: &str = "functions of indexes";
 /// The arguments of a window function.
-pub const IN_WINDOW_CALL: &str = "a window function";
+pub(crate) const IN_WINDOW_CALL: &str = "a window function";
 /// PARTITION BY, ORDER BY and the frame of a window.
-pub const IN_WINDOW: &str = "window definitions";
+pub(crate) const IN_WINDOW: &str = "window definitions";
 
 impl<'s, 'c> ExprCx<'s, 'c> {
     /// A clause without aggregates.
-    pub fn plain(scopes: Scopes<'s>, clause: &'static str) -> Self {
+    pub(crate) fn plain(scopes: Scopes<'s>, clause: &'static str) -> Self {
         Self { scopes, clause, collector: None }
     }
 
     /// The same place in another clause.
-    pub fn within(&mut self, clause: &'static str) -> ExprCx<'s, '_> {
+    pub(crate) fn within(&mut self, clause: &'static str) -> ExprCx<'s, '_> {
         ExprCx { scopes: self.scopes, clause, collector: self.collector.as_deref_mut() }
     }
 
     /// How many set-returning functions there are so far.
-    pub fn sets(&self) -> usize {
+    pub(crate) fn sets(&self) -> usize {
         self.collector.as_ref().map_or(0, |collector| collector.sets.len())
     }
 
     /// 0A000 if set-returning functions have come since there were `before`: `what` may not
     /// evaluate them.
-    pub fn refuse_sets(&self, before: usize, what: &str) -> Result<()> {
+    pub(crate) fn refuse_sets(&self, before: usize, what: &str) -> Result<()> {
         if self.sets() > before { Err(no_sets_in(what).hint(LATERAL_HINT)) } else { Ok(()) }
     }
 
     /// The error for a set-returning function in a clause that has none.
-    pub fn refuse_set(&self) -> Error {
+    pub(crate) fn refuse_set(&self) -> Error {
         match self.clause {
             IN_AGGREGATE => sets_error("aggregate function calls cannot contain"),
             IN_WINDOW_CALL => sets_error("window function calls cannot contain"),
@@ -141,7 +141,7 @@ const LATERAL_HINT: &str =
 
 impl OuterQuery {
     /// The query of a place, while a subquery there is bound.
-    pub fn of(cx: &ExprCx<'_, '_>) -> Self {
+    pub(crate) fn of(cx: &ExprCx<'_, '_>) -> Self {
         Self {
             scope: cx.scopes.scope,
             clause: cx.clause,
@@ -152,7 +152,7 @@ impl OuterQuery {
     }
 
     /// Hands what the subquery has left over to its own query.
-    pub fn finish(self, cx: &mut ExprCx<'_, '_>) {
+    pub(crate) fn finish(self, cx: &mut ExprCx<'_, '_>) {
         if let Some(collector) = cx.collector.as_deref_mut() {
             collector.aggregates.extend(self.aggregates);
             collector.groupings.extend(self.groupings);
@@ -173,7 +173,7 @@ impl OuterQuery {
 }
 
 /// 42803: an aggregate or `GROUPING` where none may stand.
-pub fn misplaced(what: &str, clause: &str) -> Error {
+pub(crate) fn misplaced(what: &str, clause: &str) -> Error {
     if clause == IN_AGGREGATE && what == AGGREGATES {
         let message = "aggregate function calls cannot be nested";
         return Error::new(SqlState::GroupingError, message);
@@ -184,12 +184,12 @@ pub fn misplaced(what: &str, clause: &str) -> Error {
 
 impl OuterQuery {
     /// Takes an aggregate of a subquery.
-    pub fn take_aggregate(&mut self, slot: Slot, call: AggregateCall) {
+    pub(crate) fn take_aggregate(&mut self, slot: Slot, call: AggregateCall) {
         self.aggregates.push((slot, call));
     }
 
     /// Takes a call of `GROUPING` of a subquery.
-    pub fn take_grouping(&mut self, call: GroupingCall) {
+    pub(crate) fn take_grouping(&mut self, call: GroupingCall) {
         self.groupings.push(call);
     }
 }

@@ -118,7 +118,7 @@ pub fn column_name(ast: &Ast) -> String {
 
 /// The name of an item of a select list without an alias. `stars` are the names that `*` gives to
 /// subqueries, by their text.
-pub fn item_name(ast: &Ast, stars: &HashMap<String, String>) -> String {
+pub(crate) fn item_name(ast: &Ast, stars: &HashMap<String, String>) -> String {
     fn inner(ast: &Ast) -> Option<&Query> {
         match ast {
             Ast::Nested(e) | Ast::Collate { expr: e, .. } | Ast::Cast { expr: e, .. } => inner(e),

@@ -18,7 +18,7 @@ use super::columns::ScopeColumn;
 
 /// What a name in an expression means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reference {
+pub(crate) enum Reference {
     /// A column.
     Column(ItemColumn),
     /// The whole row of an item of FROM.
@@ -27,7 +27,7 @@ pub enum Reference {
 
 /// An item of FROM.
 #[derive(Clone, Debug, Default)]
-pub struct ItemNote {
+pub(crate) struct ItemNote {
     /// Its number.
     pub label: u32,
     /// The relation, if it is one that is stored.
@@ -40,7 +40,7 @@ pub struct ItemNote {
 
 /// A column that `*` stands for.
 #[derive(Clone, Debug)]
-pub struct StarColumn {
+pub(crate) struct StarColumn {
     /// Its name.
     pub name: String,
     /// Which it is.
@@ -53,13 +53,13 @@ pub struct StarColumn {
 
 impl StarColumn {
     /// A column that `*` stands for.
-    pub fn of_column(column: &ScopeColumn) -> StarColumn {
+    pub(crate) fn of_column(column: &ScopeColumn) -> StarColumn {
         let (name, ty) = (column.name.clone(), column.ty.clone());
         StarColumn { name, column: column.item, ty, field: None }
     }
 
     /// The fields that `(column).*` stands for; none for a row without a stored type.
-    pub fn of_row(column: &ScopeColumn) -> Vec<StarColumn> {
+    pub(crate) fn of_row(column: &ScopeColumn) -> Vec<StarColumn> {
         let SqlType::Record(row) = &column.ty else { return Vec::new() };
         let relation = row.name().and_then(|name| relation_of_row_type(name.oid));
         let Some((relation, _)) = relation else { return Vec::new() };
@@ -76,7 +76,7 @@ impl StarColumn {
 
 /// The routine that a call means.
 #[derive(Clone, Debug)]
-pub struct RoutineNote {
+pub(crate) struct RoutineNote {
     /// The routine.
     pub id: Id,
     /// The types that its arguments are cast to, in their order.
@@ -87,7 +87,7 @@ pub struct RoutineNote {
 
 /// What binding has found out.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub(crate) struct Notes {
     pub(crate) types: HashMap<usize, SqlType>,
     pub(crate) names: HashMap<usize, Reference>,
     pub(crate) items: HashMap<usize, ItemNote>,
@@ -109,28 +109,28 @@ pub(crate) fn address<T>(syntax: &T) -> usize {
 
 impl Notes {
     /// The type of an expression.
-    pub fn ty(&self, ast: &Ast) -> Option<&SqlType> {
+    pub(crate) fn ty(&self, ast: &Ast) -> Option<&SqlType> {
         self.types.get(&address(ast))
     }
 
     /// What a name means.
-    pub fn name(&self, ast: &Ast) -> Option<Reference> {
+    pub(crate) fn name(&self, ast: &Ast) -> Option<Reference> {
         self.names.get(&address(ast)).copied()
     }
 
     /// An item of FROM.
-    pub fn item(&self, factor: &TableFactor) -> Option<&ItemNote> {
+    pub(crate) fn item(&self, factor: &TableFactor) -> Option<&ItemNote> {
         self.items.get(&address(factor))
     }
 
     /// A column of an item by its name.
-    pub fn field(&self, label: u32, name: &str) -> Option<ItemColumn> {
+    pub(crate) fn field(&self, label: u32, name: &str) -> Option<ItemColumn> {
         let (_, number) = self.rows.get(&label)?.iter().find(|(known, _)| known == name)?;
         Some((label, *number))
     }
 
     /// The column of an item that has no other.
-    pub fn only_column(&self, label: u32) -> Option<ItemColumn> {
+    pub(crate) fn only_column(&self, label: u32) -> Option<ItemColumn> {
         match self.rows.get(&label)?.as_slice() {
             [(_, number)] => Some((label, *number)),
             _ => None,
@@ -138,32 +138,32 @@ impl Notes {
     }
 
     /// The columns that `t.*` stands for in a row constructor.
-    pub fn row_star(&self, item: &Ast) -> Option<&[StarColumn]> {
+    pub(crate) fn row_star(&self, item: &Ast) -> Option<&[StarColumn]> {
         self.stars.get(&address(item)).map(Vec::as_slice)
     }
 
     /// The columns that USING or NATURAL merges.
-    pub fn join(&self, join: &Join) -> Option<&[UsingColumn]> {
+    pub(crate) fn join(&self, join: &Join) -> Option<&[UsingColumn]> {
         self.joins.get(&address(join)).map(Vec::as_slice)
     }
 
     /// The columns that `*` stands for.
-    pub fn star(&self, item: &SelectItem) -> Option<&[StarColumn]> {
+    pub(crate) fn star(&self, item: &SelectItem) -> Option<&[StarColumn]> {
         self.stars.get(&address(item)).map(Vec::as_slice)
     }
 
     /// The routine that a call means, by the name as it is written there.
-    pub fn routine(&self, name: &ObjectName) -> Option<&RoutineNote> {
+    pub(crate) fn routine(&self, name: &ObjectName) -> Option<&RoutineNote> {
         self.routines.get(&address(name))
     }
 
     /// The item of the select list that a key of ORDER BY, GROUP BY or DISTINCT ON stands for.
-    pub fn place(&self, key: &Ast) -> Option<usize> {
+    pub(crate) fn place(&self, key: &Ast) -> Option<usize> {
         self.places.get(&address(key)).copied()
     }
 
     /// The window of a WINDOW clause as it was bound.
-    pub fn window(
+    pub(crate) fn window(
         &self,
         definition: &NamedWindowDefinition,
     ) -> Option<&super::windows::SharedWindow> {
@@ -173,7 +173,7 @@ impl Notes {
 
 /// What a name in FROM has been found to be.
 #[derive(Clone, Copy)]
-pub enum NamedItem {
+pub(crate) enum NamedItem {
     /// A table, view or sequence.
     Stored(Id),
     /// A catalog view: its schema and name.

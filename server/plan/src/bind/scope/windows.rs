@@ -9,7 +9,7 @@ use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{SortKey, WindowCall};
 
 /// A window function with its window.
-pub struct BoundWindow {
+pub(crate) struct BoundWindow {
     /// Where its result goes.
     pub slot: Slot,
     /// PARTITION BY
@@ -21,6 +21,6 @@ pub struct BoundWindow {
 }
 
 /// A window of a WINDOW clause.
-pub type SharedWindow = Arc<WindowSpec>;
+pub(crate) type SharedWindow = Arc<WindowSpec>;
 /// The windows of a WINDOW clause, by name.
-pub type NamedWindows = HashMap<String, SharedWindow>;
+pub(crate) type NamedWindows = HashMap<String, SharedWindow>;

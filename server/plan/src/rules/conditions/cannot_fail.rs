@@ -52,7 +52,7 @@ fn is_safe_cast(from: &SqlType, to: &SqlType) -> bool {
 }
 
 /// Whether an expression is numeric and has few digits, so that sums of it do not overflow.
-pub fn has_few_digits(e: &Expr) -> bool {
+pub(crate) fn has_few_digits(e: &Expr) -> bool {
     digits(e).is_some()
 }
 

@@ -25,7 +25,7 @@ type Fact = (Slot, Expr);
 
 /// The right side of a join with what the left side's conditions say about it, if they say
 /// something and that is cheaper than lookups.
-pub fn narrowed(join: &Join, lookup_cost: f64, catalog: &Catalog) -> Option<Scan> {
+pub(crate) fn narrowed(join: &Join, lookup_cost: f64, catalog: &Catalog) -> Option<Scan> {
     if !matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) {
         return None;
     }

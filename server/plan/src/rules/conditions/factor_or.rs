@@ -14,7 +14,7 @@ use crate::tree::node::Node;
 /// The most pairs of conditions that are compared for one OR.
 const COMPARISONS_MAX: usize = 100_000;
 
-pub fn apply(mut node: Node) -> Node {
+pub(crate) fn apply(mut node: Node) -> Node {
     match &mut node {
         Node::Filter(filter) => factor_all(&mut filter.predicates),
         Node::Join(join) => factor_all(&mut join.on),

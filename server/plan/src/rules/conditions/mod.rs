@@ -1,8 +1,8 @@
 //! Conditions rewritten or derived, so that indexes and joins can use them.
 
-pub mod cannot_fail;
-pub mod equal_columns;
-pub mod factor_or;
-pub mod null_operands;
-pub mod restrict_by_or;
-pub mod times;
+pub(crate) mod cannot_fail;
+pub(crate) mod equal_columns;
+pub(crate) mod factor_or;
+pub(crate) mod null_operands;
+pub(crate) mod restrict_by_or;
+pub(crate) mod times;

@@ -12,7 +12,7 @@ use crate::tree::node::Node;
 
 /// Puts NULL in the place of what a NULL decides, subqueries included: their conditions may become
 /// those of joins.
-pub fn apply(mut node: Node) -> Node {
+pub(crate) fn apply(mut node: Node) -> Node {
     walk::exprs_mut(&mut node, &mut fold);
     walk::map_children(node, &mut apply)
 }
@@ -34,11 +34,11 @@ fn fold(e: &mut Expr) {
 }
 
 /// Whether the result of a call is NULL because an argument is.
-pub fn decide_call(function: &Function, args: &[Expr]) -> bool {
+pub(crate) fn decide_call(function: &Function, args: &[Expr]) -> bool {
     function.strict && matches!(function.eval, Eval::Pure(_)) && args.iter().any(is_null)
 }
 
 /// Whether an expression is a NULL that is written out.
-pub fn is_null(e: &Expr) -> bool {
+pub(crate) fn is_null(e: &Expr) -> bool {
     matches!(e, Expr::Const(Datum::Null, _))
 }

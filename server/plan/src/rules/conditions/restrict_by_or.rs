@@ -18,7 +18,7 @@ use crate::tree::node::{JoinKind, Node};
 /// The most branches of an OR that is looked at.
 const BRANCHES_MAX: usize = 100;
 
-pub fn apply(mut node: Node) -> Node {
+pub(crate) fn apply(mut node: Node) -> Node {
     let mut tables = Vec::new();
     match &mut node {
         Node::Filter(filter) if matches!(filter.input, Node::Join(_)) => {

@@ -17,7 +17,7 @@ use crate::tree::node::Node;
 
 /// Gives both sides of such comparisons one type, subqueries included. Predicates and keys of
 /// indexes are compared with conditions, so they change as well.
-pub fn apply(mut node: Node) -> Node {
+pub(crate) fn apply(mut node: Node) -> Node {
     walk::exprs_mut(&mut node, &mut align);
     if let Node::Scan(scan) = &mut node {
         align_shared(&mut scan.predicates);

@@ -24,7 +24,7 @@ const OVERLAPPING: f64 = 0.01;
 const LEAST: f64 = 1e-9;
 
 /// The part of a scan's rows that a condition leaves.
-pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
+pub(crate) fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
     let part = match e {
         Expr::Compare(op, a, b) => compare(*op, a, b, scan, catalog),
         Expr::InList(value, list) => match facts(value, scan, catalog) {
@@ -58,7 +58,7 @@ pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
 }
 
 /// The part of a scan's rows that all of these conditions leave.
-pub fn part_of_all(list: &[Expr], scan: &Scan, catalog: &Catalog) -> f64 {
+pub(crate) fn part_of_all(list: &[Expr], scan: &Scan, catalog: &Catalog) -> f64 {
     let mut part = 1.0;
     // The first end of each range that has two.
     let mut paired: Vec<usize> = Vec::new();
@@ -83,7 +83,7 @@ pub fn part_of_all(list: &[Expr], scan: &Scan, catalog: &Catalog) -> f64 {
 
 /// The part of a table's rows within a bound of an index that is made of the conditions at these
 /// places; `None` if nothing better than a fixed part is known.
-pub fn bounded_part(
+pub(crate) fn bounded_part(
     scan: &Scan,
     used: &[usize],
     conditions: &[&Expr],
@@ -119,7 +119,7 @@ fn has_known_end(op: CompareOp, a: &Expr, b: &Expr, scan: &Scan, catalog: &Catal
 
 /// Whether literals in the place of parameters would make an estimate better: of values that
 /// differ in how frequent they are, or of ranges.
-pub fn needs_literals(scan: &Scan, catalog: &Catalog) -> bool {
+pub(crate) fn needs_literals(scan: &Scan, catalog: &Catalog) -> bool {
     let is_param = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Param(..)));
     let is_better = |e: &Expr| match e {
         Expr::Compare(op, a, b) if is_param(a) || is_param(b) => {
@@ -248,7 +248,7 @@ fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Optio
 }
 
 /// The operator and the sides of a comparison. One of a date with a timestamp is a call.
-pub fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
+pub(crate) fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
     match e {
         Expr::Compare(op, a, b) => Some((*op, a, b)),
         Expr::Call(call) => match &call.args[..] {

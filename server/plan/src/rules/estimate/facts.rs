@@ -13,7 +13,7 @@ const ROWS_DEFAULT: f64 = 1000.0;
 const TEXT_BYTES: usize = 8;
 
 /// A table's rows.
-pub fn table_rows(table: &Table, catalog: &Catalog) -> f64 {
+pub(crate) fn table_rows(table: &Table, catalog: &Catalog) -> f64 {
     rows_of(&catalog.statistics(table.id))
 }
 
@@ -25,7 +25,7 @@ fn rows_of(statistics: &TableStatistics) -> f64 {
 }
 
 /// How many distinct values a column has.
-pub fn distinct(table: &Table, place: usize, catalog: &Catalog) -> f64 {
+pub(crate) fn distinct(table: &Table, place: usize, catalog: &Catalog) -> f64 {
     Facts::of(table, place, catalog).distinct
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// What is known of a table's column.
-    pub fn of(table: &Table, place: usize, catalog: &Catalog) -> Facts {
+    pub(crate) fn of(table: &Table, place: usize, catalog: &Catalog) -> Facts {
         let column = &table.columns[place];
         let statistics = catalog.statistics(table.id);
         let rows = rows_of(&statistics);
@@ -79,7 +79,7 @@ impl Facts {
     }
 
     /// Whether values differ in how frequent they are, as far as is known.
-    pub fn is_uneven(&self) -> bool {
+    pub(crate) fn is_uneven(&self) -> bool {
         let average = 1.0 / self.distinct;
         let is_frequent = |values: &ValueStatistics| {
             values.common.first().is_some_and(|(_, part)| *part > 3.0 * average)
@@ -88,24 +88,24 @@ impl Facts {
     }
 
     /// Whether ranges of values can be estimated.
-    pub fn has_ranges(&self) -> bool {
+    pub(crate) fn has_ranges(&self) -> bool {
         self.values()
             .is_some_and(|values| !values.histogram.is_empty() || !values.common.is_empty())
     }
 
     /// The part of the rows that have NULL.
-    pub fn null_fraction(&self) -> Option<f64> {
+    pub(crate) fn null_fraction(&self) -> Option<f64> {
         let values = self.statistics.columns.get(self.place?)?.values.as_ref()?;
         Some(values.null_fraction.clamp(0.0, 1.0))
     }
 
     /// The part of the rows that have a value, on average over the values.
-    pub fn equal_average(&self) -> f64 {
+    pub(crate) fn equal_average(&self) -> f64 {
         (1.0 - self.null_fraction().unwrap_or(0.0)) / self.distinct
     }
 
     /// The part of the rows that have this value.
-    pub fn equal(&self, value: &Datum) -> f64 {
+    pub(crate) fn equal(&self, value: &Datum) -> f64 {
         let Some(values) = self.values() else { return self.equal_average() };
         let same = |known: &Datum| is_comparable(known, value) && self.order(known, value).is_eq();
         if let Some((_, part)) = values.common.iter().find(|(known, _)| same(known)) {
@@ -121,7 +121,7 @@ impl Facts {
 
     /// The part of the rows whose value is below this one, or equal if `is_inside`; `None` without
     /// a histogram and common values.
-    pub fn below(&self, value: &Datum, is_inside: bool) -> Option<f64> {
+    pub(crate) fn below(&self, value: &Datum, is_inside: bool) -> Option<f64> {
         let values = self.values()?;
         let known = values.histogram.first().or(values.common.first().map(|(value, _)| value))?;
         if !is_comparable(known, value) {
@@ -157,7 +157,7 @@ impl Facts {
     }
 
     /// The part of the rows that match a LIKE pattern; `None` without values to compare.
-    pub fn like(&self, pattern: &str) -> Option<f64> {
+    pub(crate) fn like(&self, pattern: &str) -> Option<f64> {
         let values = self.values()?;
         let prefix = pattern::prefix(pattern);
         if prefix.is_whole {
@@ -200,7 +200,7 @@ impl Facts {
     }
 
     /// The part of all pairs of two columns' rows that have equal values.
-    pub fn matching(&self, other: &Facts) -> f64 {
+    pub(crate) fn matching(&self, other: &Facts) -> f64 {
         let present = |facts: &Facts| 1.0 - facts.null_fraction().unwrap_or(0.0);
         let average = present(self) * present(other) / self.distinct.max(other.distinct);
         let (Some(left), Some(right)) = (self.values(), other.values()) else { return average };

@@ -15,7 +15,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::{Node, Scan};
 
 /// Notes in every scan the values of the expressions of a plan.
-pub fn note(root: &mut Node, env: &dyn Environment) {
+pub(crate) fn note(root: &mut Node, env: &dyn Environment) {
     let mut found = Vec::new();
     collect(root, env, &mut found);
     if found.is_empty() {
@@ -26,7 +26,7 @@ pub fn note(root: &mut Node, env: &dyn Environment) {
 }
 
 /// The value of a constant, or the one that an expression has while planning.
-pub fn value<'s>(e: &'s Expr, scan: &'s Scan) -> Option<&'s Datum> {
+pub(crate) fn value<'s>(e: &'s Expr, scan: &'s Scan) -> Option<&'s Datum> {
     match e {
         Expr::Const(value, _) => Some(value),
         e => scan.guesses.iter().find(|(known, _)| known.same(e)).map(|(_, value)| value),

@@ -18,7 +18,7 @@ const SEMI: f64 = 0.5;
 const ANTI_LEAST: f64 = 0.01;
 
 /// How many distinct combinations some columns of a table have, if that is known.
-pub fn group_distinct(table: &Table, places: &[usize], catalog: &Catalog) -> Option<f64> {
+pub(crate) fn group_distinct(table: &Table, places: &[usize], catalog: &Catalog) -> Option<f64> {
     let statistics = catalog.statistics(table.id);
     let columns: Vec<_> = places.iter().map(|place| table.columns[*place].id).collect();
     let unique = table.all_indexes().any(|index| {
@@ -39,7 +39,7 @@ struct Pair<'a> {
 }
 
 /// The rows of an inner join of two sizes under conditions.
-pub fn joined(
+pub(crate) fn joined(
     sizes: (f64, f64),
     on: &[Expr],
     left_node: &Node,
@@ -51,7 +51,7 @@ pub fn joined(
 }
 
 /// The part of all pairs of two sizes that conditions leave.
-pub fn joined_part(
+pub(crate) fn joined_part(
     sizes: (f64, f64),
     on: &[Expr],
     left_node: &Node,
@@ -119,7 +119,7 @@ impl Ends {
 }
 
 /// By what a left, semi or anti join multiplies the rows of its left side.
-pub fn attached(
+pub(crate) fn attached(
     (kind, on): (JoinKind, &[Expr]),
     sizes: (f64, f64),
     left: &Node,

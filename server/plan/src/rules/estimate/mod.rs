@@ -18,15 +18,16 @@
 
 mod conditions;
 mod facts;
-pub mod guesses;
+pub(crate) mod guesses;
 mod joins;
 mod origin;
 mod pattern;
 mod rows;
-pub mod values;
+pub(crate) mod values;
 
-pub use conditions::{bounded_part, comparison, needs_literals, selectivity};
-pub use facts::{distinct, table_rows};
-pub use joins::{attached, group_distinct, joined_part};
-pub use pattern::prefix;
-pub use rows::{UNKNOWN_LIMIT, gap_keys, rows, rows_inside, size_ctes};
+pub(crate) use conditions::{bounded_part, comparison, needs_literals, selectivity};
+pub(crate) use facts::{distinct, table_rows};
+pub(crate) use joins::{attached, group_distinct, joined_part};
+pub(crate) use pattern::prefix;
+pub(crate) use rows::rows;
+pub(crate) use rows::{UNKNOWN_LIMIT, gap_keys, rows_inside, size_ctes};

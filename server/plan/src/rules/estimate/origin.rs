@@ -18,17 +18,17 @@ pub(super) struct Origin<'a> {
 
 impl Origin<'_> {
     /// What is known of the column.
-    pub fn facts(&self, catalog: &Catalog) -> Facts {
+    pub(crate) fn facts(&self, catalog: &Catalog) -> Facts {
         Facts::of(&self.scan.table, self.place, catalog)
     }
 
     /// The column's number.
-    pub fn column(&self) -> ColumnId {
+    pub(crate) fn column(&self) -> ColumnId {
         self.scan.table.columns[self.place].id
     }
 
     /// Which scan of which table it is.
-    pub fn relation(&self) -> (Id, usize) {
+    pub(crate) fn relation(&self) -> (Id, usize) {
         (self.scan.table.id, std::ptr::from_ref(self.scan) as usize)
     }
 }

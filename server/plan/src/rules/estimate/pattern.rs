@@ -8,7 +8,7 @@ const ANY_CHARACTER: f64 = 0.9;
 const ANY_TEXT: f64 = 5.0;
 
 /// The beginning of a pattern.
-pub struct Prefix {
+pub(crate) struct Prefix {
     /// The text before the first `%` or `_`.
     pub text: String,
     /// There is nothing after it: the pattern is a text.
@@ -19,7 +19,7 @@ pub struct Prefix {
 
 impl Prefix {
     /// A text that is above all those with the prefix, and below the others that are.
-    pub fn after(&self) -> Option<String> {
+    pub(crate) fn after(&self) -> Option<String> {
         let mut text: Vec<char> = self.text.chars().collect();
         while let Some(last) = text.pop() {
             if let Some(next) = char::from_u32(u32::from(last) + 1) {
@@ -54,7 +54,7 @@ fn parts(pattern: &str) -> Vec<Part> {
 }
 
 /// The beginning of a pattern.
-pub fn prefix(pattern: &str) -> Prefix {
+pub(crate) fn prefix(pattern: &str) -> Prefix {
     let parts = parts(pattern);
     let mut text = String::new();
     for part in &parts {

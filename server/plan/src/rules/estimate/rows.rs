@@ -15,7 +15,7 @@ const OTHER: f64 = 0.5;
 
 /// The length of a gap of other keys between those of an index, if it shares its range and every
 /// table of the range has statistics.
-pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize> {
+pub(crate) fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize> {
     if !index.is_mixed() {
         return None;
     }
@@ -48,11 +48,11 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
 
 /// The rows that a LIMIT is assumed to let through whose number is not known while planning: the
 /// size of a page, or of what a worker takes from a queue.
-pub const UNKNOWN_LIMIT: f64 = 100.0;
+pub(crate) const UNKNOWN_LIMIT: f64 = 100.0;
 
 /// The rows that a scan reads inside its bounds, before the conditions that are left are checked.
 /// `part` is the part of the table's rows that are in the index.
-pub fn rows_inside(scan: &Scan, part: f64, catalog: &Catalog) -> f64 {
+pub(crate) fn rows_inside(scan: &Scan, part: f64, catalog: &Catalog) -> f64 {
     if scan.filter.is_empty() || scan.bounded_by.is_empty() {
         return scan.rows;
     }
@@ -62,7 +62,7 @@ pub fn rows_inside(scan: &Scan, part: f64, catalog: &Catalog) -> f64 {
 
 /// The rows that an operator gives. Scans and joins keep the first answer: later steps move their
 /// conditions into bounds and keys, where they are no longer seen.
-pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
+pub(crate) fn rows(node: &Node, catalog: &Catalog) -> f64 {
     let estimate = match node {
         Node::Values(values) => values.rows.len() as f64,
         Node::Scan(scan) if scan.rows > 0.0 => scan.rows,
@@ -155,7 +155,7 @@ fn different(distinct: &Distinct, catalog: &Catalog) -> f64 {
 }
 
 /// Sets the estimated rows of scans of WITH entries.
-pub fn size_ctes(node: &mut Node, catalog: &Catalog) {
+pub(crate) fn size_ctes(node: &mut Node, catalog: &Catalog) {
     if let Node::With(with) = node {
         for place in 0..with.ctes.len() {
             let cte = &with.ctes[place];

@@ -9,7 +9,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::Node;
 
 /// Puts constants in the place of the parameters of a plan.
-pub fn put(node: &mut Node, values: &[Datum]) {
+pub(crate) fn put(node: &mut Node, values: &[Datum]) {
     walk::exprs_mut(node, &mut |e| put_in(e, values));
     walk::children_mut(node, &mut |child| put(child, values));
 }

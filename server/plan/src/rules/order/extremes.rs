@@ -21,7 +21,7 @@ use crate::tree::node::{
 use super::first_rows::take_order;
 
 /// The plan that reads first values; `None` if it would not cost less.
-pub fn as_first_rows(aggregate: &AggregateNode, catalog: &Catalog) -> Option<Node> {
+pub(crate) fn as_first_rows(aggregate: &AggregateNode, catalog: &Catalog) -> Option<Node> {
     let is_whole = aggregate.group.is_empty()
         && aggregate.sets.is_empty()
         && aggregate.grouping.is_none()

@@ -32,7 +32,7 @@ type Firsts<'f> = &'f dyn Fn(&Scan, &Index, &[Bound], usize) -> Option<bool>;
 
 /// Lets the scan below DISTINCT read one entry of each group, where that costs less; false if
 /// nothing was chosen.
-pub fn of_distinct(distinct: &mut Distinct, catalog: &Catalog) -> bool {
+pub(crate) fn of_distinct(distinct: &mut Distinct, catalog: &Catalog) -> bool {
     let groups = estimate::rows(&Node::Distinct(Box::new(distinct.clone())), catalog);
     if distinct.on.is_empty() {
         let Some((scan, columns)) = read_below(&mut distinct.input) else { return false };
@@ -52,7 +52,7 @@ pub fn of_distinct(distinct: &mut Distinct, catalog: &Catalog) -> bool {
 }
 
 /// The same for groups: without aggregates, or with `min` or `max` of one column.
-pub fn of_groups(aggregate: &mut AggregateNode, catalog: &Catalog) -> bool {
+pub(crate) fn of_groups(aggregate: &mut AggregateNode, catalog: &Catalog) -> bool {
     if aggregate.group.is_empty() || !aggregate.sets.is_empty() || aggregate.grouping.is_some() {
         return false;
     }

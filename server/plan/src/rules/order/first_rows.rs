@@ -16,20 +16,20 @@ use super::index_order::{can_merge, merged_spans, order_of, order_read, rewrite_
 
 /// An order must cost less than this part of the usual way. Where the rows that pass are not
 /// spread evenly, it reads more than estimated.
-pub const PART_MAX: f64 = 0.5;
+pub(crate) const PART_MAX: f64 = 0.5;
 /// What each span of several costs whose rows are merged, besides the rows that are given.
 const MERGED: f64 = 50.0;
 
 /// Gives the scan below a sort with a limit its index, if one has the order and costs less; false
 /// if nothing was chosen.
-pub fn choose(limit: &mut Limit, catalog: &Catalog) -> bool {
+pub(crate) fn choose(limit: &mut Limit, catalog: &Catalog) -> bool {
     let Some(wanted) = wanted(limit) else { return false };
     let Some(sort) = sort_below(&mut limit.input) else { return false };
     take_order(sort, wanted, catalog)
 }
 
 /// The rows that a limit lets through, those of OFFSET included.
-pub fn wanted(limit: &Limit) -> Option<f64> {
+pub(crate) fn wanted(limit: &Limit) -> Option<f64> {
     let count = |e: &Expr| match e {
         Expr::Const(Datum::Int(n), _) => *n as f64,
         _ => estimate::UNKNOWN_LIMIT,
@@ -39,7 +39,7 @@ pub fn wanted(limit: &Limit) -> Option<f64> {
 }
 
 /// The sort whose rows reach the top of `node` one by one.
-pub fn sort_below(node: &mut Node) -> Option<&mut Sort> {
+pub(crate) fn sort_below(node: &mut Node) -> Option<&mut Sort> {
     match node {
         Node::Project(project) => sort_below(&mut project.input),
         Node::LockRows(lock) => sort_below(&mut lock.input),
@@ -49,7 +49,7 @@ pub fn sort_below(node: &mut Node) -> Option<&mut Sort> {
 }
 
 /// The same for a sort of which this number of rows is wanted.
-pub fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
+pub(crate) fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
     if append_below(&mut sort.input, &mut sort.keys.clone()).is_some() {
         return merge_parts(sort, wanted, catalog);
     }
@@ -105,7 +105,7 @@ fn merge_parts(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> bool {
 }
 
 /// The append whose rows reach the top of `node` one by one. `keys` are rewritten to its columns.
-pub fn append_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n mut Append> {
+pub(crate) fn append_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n mut Append> {
     match node {
         Node::Append(append) => Some(append),
         Node::Filter(filter) => append_below(&mut filter.input, keys),
@@ -118,7 +118,7 @@ pub fn append_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Option<&'n 
 }
 
 /// The index with this order that costs least until this part of the rows has been read.
-pub fn cheapest(
+pub(crate) fn cheapest(
     scan: &Scan,
     (keys, more): (&[SortKey], &[Expr]),
     part: f64,

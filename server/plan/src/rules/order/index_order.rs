@@ -12,7 +12,7 @@ const ANY_COUNT: usize = 10;
 
 /// How an index has the order of sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub(crate) struct Order {
     /// It is read from the end.
     pub reverse: bool,
     /// Its spans are to be merged: each has one value of this number of key columns. 0: they have
@@ -22,7 +22,7 @@ pub struct Order {
 
 /// Whether a scan gives rows in the order of sort keys as it reads its index: forward (false), or
 /// reversed (true).
-pub fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
+pub(crate) fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
     let merged = match scan.access.reading {
         Reading::InOrder | Reading::FirstOfEach(_) => 0,
@@ -33,7 +33,7 @@ pub fn order_read(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
 }
 
 /// Rewrites sort keys to what a projection computes them from; `None` if one is no column of it.
-pub fn rewrite_below(project: &Project, keys: &mut [SortKey]) -> Option<()> {
+pub(crate) fn rewrite_below(project: &Project, keys: &mut [SortKey]) -> Option<()> {
     for key in keys {
         below(project, &mut key.expr)?;
     }
@@ -55,7 +55,12 @@ fn below(project: &Project, e: &mut Expr) -> Option<()> {
 
 /// How an index gives a scan's rows in the order of sort keys. Several spans are read in key
 /// order, so their rows come in the order of the index; or they are merged.
-pub fn order_of(scan: &Scan, index: &Index, bounds: &[Bound], keys: &[SortKey]) -> Option<Order> {
+pub(crate) fn order_of(
+    scan: &Scan,
+    index: &Index,
+    bounds: &[Bound],
+    keys: &[SortKey],
+) -> Option<Order> {
     if index.is_inverted() {
         return None;
     }
@@ -98,14 +103,14 @@ pub fn order_of(scan: &Scan, index: &Index, bounds: &[Bound], keys: &[SortKey]) 
 }
 
 /// Whether the spans of an index can be merged. The keys of one row must be next to each other.
-pub fn can_merge(scan: &Scan, index: &Index) -> bool {
+pub(crate) fn can_merge(scan: &Scan, index: &Index) -> bool {
     !index.is_mixed()
         && !index.is_inverted()
         && (index.number != scan.table.primary.number || scan.table.families.len() <= 1)
 }
 
 /// How many spans are merged, at most as far as it is known.
-pub fn merged_spans(bounds: &[Bound], merged: usize) -> usize {
+pub(crate) fn merged_spans(bounds: &[Bound], merged: usize) -> usize {
     let count = |bound: &Bound| match bound {
         Bound::In(list) => list.len(),
         Bound::Rows(rows) => rows.len(),
@@ -143,7 +148,7 @@ fn is_distinct(scan: &Scan, index: &Index) -> bool {
     index.unique && !index.keys.iter().any(nullable)
 }
 
-pub fn is_single(bound: &Bound) -> bool {
+pub(crate) fn is_single(bound: &Bound) -> bool {
     match bound {
         Bound::In(list) => list.len() == 1,
         Bound::Null => true,

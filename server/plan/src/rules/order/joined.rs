@@ -27,7 +27,7 @@ use super::index_order::rewrite_below;
 use super::scans;
 
 /// Gives joins below a sort with a limit this form where it costs less.
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     let mut node = walk::map_children(node, &mut |child| apply(child, catalog));
     if let Node::Limit(limit) = &mut node {
         match sort_below(&mut limit.input).is_some() {

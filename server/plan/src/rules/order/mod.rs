@@ -1,9 +1,9 @@
 //! Orders that indexes have: sorts that go, and first rows that are read without the others.
 
-pub mod extremes;
+pub(crate) mod extremes;
 mod first_of_each;
-pub mod first_rows;
+pub(crate) mod first_rows;
 mod index_order;
-pub mod joined;
-pub mod scans;
-pub mod use_order;
+pub(crate) mod joined;
+pub(crate) mod scans;
+pub(crate) mod use_order;

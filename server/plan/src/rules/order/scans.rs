@@ -10,7 +10,7 @@ use crate::tree::node::Node;
 use super::{extremes, first_of_each, first_rows};
 
 /// Gives the scans of a plan their indexes.
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
         // It has one: the first rows of joins are read in its order.
         Node::Scan(scan) if scan.rows > 0.0 => Node::Scan(scan),

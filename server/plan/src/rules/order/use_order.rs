@@ -9,7 +9,7 @@ use crate::tree::node::{
 use super::first_rows::append_below;
 use super::index_order::{order_read, rewrite_below};
 
-pub fn apply(node: Node) -> Node {
+pub(crate) fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
     match node {
         Node::Sort(sort) => use_index_order(*sort),

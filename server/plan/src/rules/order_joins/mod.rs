@@ -30,6 +30,6 @@ mod search;
 mod set;
 mod sizes;
 
-pub use rebuild::apply;
+pub(crate) use rebuild::apply;
 pub(crate) use run::is_transitive;
-pub use search::reads_table;
+pub(crate) use search::reads_table;

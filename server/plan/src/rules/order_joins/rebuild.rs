@@ -13,7 +13,7 @@ use crate::rules::push_filters::needs;
 use crate::rules::walk;
 
 /// Gives every run of joins of a plan its order.
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
         Node::Join(join) if is_reordered(&join) => {
             let mut run = Run::of(Node::Join(join), catalog, &|node| apply(node, catalog));

@@ -64,7 +64,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Takes a tree of joins apart; `inner` orders the joins inside of an input.
-    pub fn of(node: Node, catalog: &Catalog, inner: &dyn Fn(Node) -> Node) -> Self {
+    pub(crate) fn of(node: Node, catalog: &Catalog, inner: &dyn Fn(Node) -> Node) -> Self {
         let (mut run, mut joins) = (Self::default(), Vec::new());
         let mut conditions = Vec::new();
         flatten(node, None, &mut joins, &mut conditions);
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Adds the equalities of columns that follow from those that were written.
-    pub fn find_derived(&mut self) {
+    pub(crate) fn find_derived(&mut self) {
         let mut classes: Vec<Vec<Expr>> = Vec::new();
         for place in 0..self.conditions.len() {
             let Some((a, b)) = self.equal_columns(place) else { continue };
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// The conditions that are checked where two sets of inputs are joined.
-    pub fn checked(&self, left: Set, right: Set) -> Vec<usize> {
+    pub(crate) fn checked(&self, left: Set, right: Set) -> Vec<usize> {
         let both = left.union(right);
         let meets = |condition: &Condition| {
             let needs = condition.needs;

@@ -312,7 +312,7 @@ impl<'a> Search<'a> {
 }
 
 /// Whether a plan reads a table, and not catalog views alone.
-pub fn reads_table(node: &Node) -> bool {
+pub(crate) fn reads_table(node: &Node) -> bool {
     let mut reads = matches!(node, Node::Scan(_));
     node.for_each_child(&mut |child| reads |= reads_table(child));
     reads

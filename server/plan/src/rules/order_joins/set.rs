@@ -6,58 +6,58 @@ pub(super) struct Set(u128);
 
 impl Set {
     /// The most inputs that a set can tell apart.
-    pub const INPUTS_MAX: usize = 128;
+    pub(crate) const INPUTS_MAX: usize = 128;
 
     /// A set of one.
-    pub fn of(place: usize) -> Self {
+    pub(crate) fn of(place: usize) -> Self {
         Self(1 << place)
     }
 
     /// All inputs before a place, and that one.
-    pub fn up_to(place: usize) -> Self {
+    pub(crate) fn up_to(place: usize) -> Self {
         Self(u128::MAX >> (Self::INPUTS_MAX - 1 - place))
     }
 
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    pub fn union(self, other: Self) -> Self {
+    pub(crate) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub fn without(self, other: Self) -> Self {
+    pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    pub fn common(self, other: Self) -> Self {
+    pub(crate) fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    pub fn meets(self, other: Self) -> bool {
+    pub(crate) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    pub fn is_within(self, other: Self) -> bool {
+    pub(crate) fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 
     /// The first place.
-    pub fn first(self) -> Option<usize> {
+    pub(crate) fn first(self) -> Option<usize> {
         (self.0 != 0).then(|| self.0.trailing_zeros() as usize)
     }
 
     /// The places in order.
-    pub fn places(self) -> impl DoubleEndedIterator<Item = usize> {
+    pub(crate) fn places(self) -> impl DoubleEndedIterator<Item = usize> {
         (0..Self::INPUTS_MAX).filter(move |place| self.0 >> place & 1 == 1)
     }
 
     /// Every part of the set that is not empty, smaller ones first among those of the same places.
-    pub fn parts(self) -> impl Iterator<Item = Self> {
+    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
         let mut part = 0u128;
         std::iter::from_fn(move || {
             part = part.wrapping_sub(self.0) & self.0;

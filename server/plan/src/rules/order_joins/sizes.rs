@@ -32,7 +32,7 @@ pub(super) struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    pub fn new(run: &'a Run, catalog: &'a Catalog) -> Self {
+    pub(crate) fn new(run: &'a Run, catalog: &'a Catalog) -> Self {
         let factors = run.inputs.iter().map(|input| match &input.attached {
             Some(attached) => factor(run, attached, &input.node, input.rows, catalog),
             None => 1.0,
@@ -60,7 +60,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// The rows of the join of these inputs.
-    pub fn rows(&self, set: Set) -> f64 {
+    pub(crate) fn rows(&self, set: Set) -> f64 {
         let mut rows = 1.0;
         for place in set.places() {
             rows *= match self.run.inputs[place].attached {

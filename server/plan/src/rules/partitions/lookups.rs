@@ -23,7 +23,7 @@ const PRUNED: f64 = 15.0;
 
 /// The partitions of a join's right side as lookups, and what they cost for each left row. `None`
 /// if one of them has no index for it. Each left row finds this number of rows.
-pub fn lookup(
+pub(crate) fn lookup(
     right: &Node,
     (on, kind): (&[Expr], JoinKind),
     found: f64,
@@ -45,7 +45,7 @@ pub fn lookup(
 }
 
 /// What a lookup in a partitioned table will cost for each left row; `None` if there will be none.
-pub fn predicted_lookup(right: &Node, on: &[Expr], catalog: &Catalog) -> Option<f64> {
+pub(crate) fn predicted_lookup(right: &Node, on: &[Expr], catalog: &Catalog) -> Option<f64> {
     let predicted = &mut |scan: &mut Scan| {
         let each = cost::predicted_lookup(scan, on, catalog).map(|cost| cost.of(1.0));
         prune(scan, on, catalog);

@@ -3,5 +3,5 @@
 mod lookups;
 mod prune;
 
-pub use lookups::{lookup, predicted_lookup};
-pub use prune::apply;
+pub(crate) use lookups::{lookup, predicted_lookup};
+pub(crate) use prune::apply;

@@ -13,7 +13,7 @@ use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Append, Node, Pruning, Scan, TableTriggers, Values};
 
-pub fn apply(node: Node, catalog: &Catalog) -> Node {
+pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
         Node::Scan(mut scan) => {
             prune(&mut scan, &[], catalog);
@@ -93,7 +93,7 @@ fn is_joined_empty(node: &Node) -> bool {
 }
 
 /// Notes what the conditions of a scan say of the keys of the partitioned tables above it.
-pub fn prune(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
+pub(crate) fn prune(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
     let Some(partition) = scan.partition.take() else { return };
     let conditions: Vec<&Expr> = scan.filter.iter().chain(more).collect();
     let mut found = Vec::new();

@@ -6,7 +6,7 @@ use crate::tree::node::Bound;
 const POINTS_MAX: usize = 10_000;
 
 /// Bounds of an index's key columns.
-pub struct Bounded {
+pub(crate) struct Bounded {
     /// Conditions on the first key columns.
     pub bounds: Vec<Bound>,
     /// The part of the rows inside, of those that the index has.
@@ -22,7 +22,7 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    pub fn push(&mut self, bound: Bound, used: Vec<usize>, part: f64) {
+    pub(crate) fn push(&mut self, bound: Bound, used: Vec<usize>, part: f64) {
         if self.bounds.is_empty() {
             self.first.clone_from(&used);
         }
@@ -32,7 +32,7 @@ impl Bounded {
     }
 
     /// Whether this number of values for the next column is not too much.
-    pub fn has_place_for(&self, count: usize) -> bool {
+    pub(crate) fn has_place_for(&self, count: usize) -> bool {
         self.points == 1 || self.points.saturating_mul(count) <= POINTS_MAX
     }
 }

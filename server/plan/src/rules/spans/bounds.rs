@@ -23,7 +23,7 @@ const RANGE: f64 = 0.005;
 const VALUES_MAX: f64 = 0.2;
 
 /// The bounds that conditions give to the key columns of an index from `from` on.
-pub fn bounded(
+pub(crate) fn bounded(
     scan: &Scan,
     index: &Index,
     from: usize,
@@ -87,7 +87,7 @@ pub fn bounded(
 }
 
 /// Whether bounds are values of every key column of a unique index.
-pub fn is_key(index: &Index, bounds: &[Bound]) -> bool {
+pub(crate) fn is_key(index: &Index, bounds: &[Bound]) -> bool {
     index.unique && bounds.len() == index.keys.len() && bounds.iter().all(is_point)
 }
 

@@ -12,7 +12,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::Bound;
 
 /// The branches of an OR as bounds.
-pub struct Branches {
+pub(crate) struct Branches {
     /// The bounds of each branch.
     pub branches: Vec<Vec<Bound>>,
     /// The part of the rows that are in one of them, at most.
@@ -25,7 +25,10 @@ pub struct Branches {
 
 /// The first OR among conditions that bounds an index in every branch. `bounded` gives the bounds
 /// of a branch's conditions.
-pub fn branches(conditions: &[&Expr], bounded: &dyn Fn(&[&Expr]) -> Bounded) -> Option<Branches> {
+pub(crate) fn branches(
+    conditions: &[&Expr],
+    bounded: &dyn Fn(&[&Expr]) -> Bounded,
+) -> Option<Branches> {
     // Other ORs would multiply the branches.
     let beside: Vec<(usize, &Expr)> = conditions
         .iter()

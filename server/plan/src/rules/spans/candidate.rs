@@ -14,12 +14,12 @@ use super::terms;
 const FETCHED: f64 = 4.0;
 
 /// Rows that a scan finds in an index. One that does not cover the scan leads to the primary key.
-pub fn found(rows: f64, covers: bool) -> f64 {
+pub(crate) fn found(rows: f64, covers: bool) -> f64 {
     if covers { rows } else { rows * FETCHED }
 }
 
 /// Gives a scan a way to read an index.
-pub fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
+pub(crate) fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
     scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
     scan.union.clear();
     scan.access = Access::new(candidate.index, candidate.bounds);
@@ -36,7 +36,7 @@ pub fn take(scan: &mut Scan, candidate: Candidate, catalog: &Catalog) {
 }
 
 /// A way to read an index.
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The index.
     pub index: IndexNumber,
     /// Conditions on its first key columns.
@@ -52,7 +52,12 @@ pub struct Candidate {
 }
 
 /// How far conditions bound an index.
-pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
+pub(crate) fn candidate(
+    scan: &Scan,
+    index: &Index,
+    conditions: &[Expr],
+    catalog: &Catalog,
+) -> Candidate {
     let Bounded { bounds, part, exact, .. } = match index.is_inverted() {
         true => terms::bounded(scan, index, conditions, (FETCHED, catalog)),
         false => {
@@ -70,12 +75,12 @@ pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Cata
 
 /// Whether a way to read an index is none: the index has no bounds, and is not a partial one that
 /// has fewer rows than its table.
-pub fn is_useless(index: &Index, candidate: &Candidate) -> bool {
+pub(crate) fn is_useless(index: &Index, candidate: &Candidate) -> bool {
     candidate.bounds.is_empty() && (index.predicate.is_none() || index.is_inverted())
 }
 
 /// Whether an index has every column that a scan gives.
-pub fn covers(scan: &Scan, index: &Index) -> bool {
+pub(crate) fn covers(scan: &Scan, index: &Index) -> bool {
     if index.number == 1 {
         return true;
     }

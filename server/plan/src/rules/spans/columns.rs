@@ -9,7 +9,7 @@ use crate::tree::node::Scan;
 /// Whether an expression is the value of a column of the scan, or of an index's key that is the
 /// same expression. Values of type `char(n)` compare as texts without the blanks at their end, and
 /// keys have them so.
-pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
+pub(crate) fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
     if let Expr::Column(slot, _) = without_blanks(e).unwrap_or(e) {
         return scan.columns.contains(&(*slot, place));
     }
@@ -21,7 +21,7 @@ pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
 }
 
 /// The call that makes the sort key of a text, over the scan's slots, if an index's key is one.
-pub fn sorted_at(scan: &Scan, place: usize) -> Option<CallExpr> {
+pub(crate) fn sorted_at(scan: &Scan, place: usize) -> Option<CallExpr> {
     let (_, key) = scan.key_exprs.iter().find(|(known, _)| *known == place)?;
     match key {
         Expr::Call(call) if call.function.name == "braid_sort_key" => {
@@ -33,7 +33,7 @@ pub fn sorted_at(scan: &Scan, place: usize) -> Option<CallExpr> {
 }
 
 /// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
-pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
+pub(crate) fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
     if let Expr::Input(place, ty) = e {
         let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
             return false;
@@ -47,7 +47,7 @@ pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
 }
 
 /// Whether an expression can be evaluated before the scan starts.
-pub fn is_free(scan: &Scan, e: &Expr) -> bool {
+pub(crate) fn is_free(scan: &Scan, e: &Expr) -> bool {
     if e.is_volatile() || (e.waits() && !matches!(e, Expr::Subquery(_))) {
         return false;
     }
@@ -69,7 +69,7 @@ fn without_blanks(e: &Expr) -> Option<&Expr> {
 }
 
 /// Whether a value is a key of a column of a type as it is.
-pub fn is_key_of(value: &Expr, column: &SqlType) -> bool {
+pub(crate) fn is_key_of(value: &Expr, column: &SqlType) -> bool {
     if !matches!(column, SqlType::Char(_)) {
         return fits(&value.ty(), column);
     }
@@ -81,7 +81,7 @@ pub fn is_key_of(value: &Expr, column: &SqlType) -> bool {
 }
 
 /// Whether values of one type are keys of another as they are.
-pub fn fits(value: &SqlType, column: &SqlType) -> bool {
+pub(crate) fn fits(value: &SqlType, column: &SqlType) -> bool {
     let integer = |ty: &SqlType| ty.is_integer();
     let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
     value.bare() == column.bare()
@@ -94,6 +94,6 @@ pub fn fits(value: &SqlType, column: &SqlType) -> bool {
 }
 
 /// Whether a condition holds for no row.
-pub fn is_never(condition: &Expr) -> bool {
+pub(crate) fn is_never(condition: &Expr) -> bool {
     matches!(condition, Expr::Const(Datum::Null | Datum::Bool(false), _))
 }

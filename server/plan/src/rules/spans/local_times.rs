@@ -14,13 +14,13 @@ use braid_types::SqlType;
 use crate::tree::expr::{CallExpr, CastExpr, Expr};
 
 /// The first and the last value of a column that can be equal to what it is compared with.
-pub struct Equals {
+pub(crate) struct Equals {
     pub first: Expr,
     pub last: Expr,
 }
 
 /// The values of a column of a type that can be equal to a time.
-pub fn equals(column: &SqlType, value: &Expr) -> Option<Equals> {
+pub(crate) fn equals(column: &SqlType, value: &Expr) -> Option<Equals> {
     let local = match (column, value.ty()) {
         (SqlType::Timestamp | SqlType::Date, SqlType::Timestamptz) => Equals {
             first: local("braid_first_local", value)?,

@@ -13,11 +13,11 @@
 //! `exec` computes the spans of bounds when the scan starts, since parameters are known then. It
 //! sorts and merges the spans of branches, so no row comes twice.
 
-pub mod bounded;
-pub mod bounds;
-pub mod branches;
-pub mod candidate;
-pub mod columns;
+pub(crate) mod bounded;
+pub(crate) mod bounds;
+pub(crate) mod branches;
+pub(crate) mod candidate;
+pub(crate) mod columns;
 mod local_times;
-pub mod terms;
-pub mod union;
+pub(crate) mod terms;
+pub(crate) mod union;

@@ -27,7 +27,7 @@ const ROWS_MAX_UNKNOWN: f64 = 200_000.0;
 
 /// How far conditions bound an inverted index. Reading a row by its primary key costs `fetched`
 /// rows of a whole scan.
-pub fn bounded(
+pub(crate) fn bounded(
     scan: &Scan,
     index: &Index,
     conditions: &[Expr],

@@ -25,7 +25,7 @@ const BRANCHES_MAX: usize = 100;
 const START: f64 = 5.0;
 
 /// Scans that together give the rows of one.
-pub struct Union {
+pub(crate) struct Union {
     /// The scans.
     pub scans: Vec<Scan>,
     /// What they cost.
@@ -34,7 +34,7 @@ pub struct Union {
 
 /// The cheapest union of scans that gives a scan's rows. `more` are conditions that a filter above
 /// checks.
-pub fn union(scan: &Scan, more: &[Expr], catalog: &Catalog) -> Option<Union> {
+pub(crate) fn union(scan: &Scan, more: &[Expr], catalog: &Catalog) -> Option<Union> {
     if scan.filter.iter().any(Expr::is_volatile_inside) {
         return None;
     }
@@ -146,7 +146,7 @@ fn disjunction(mut list: Vec<Expr>) -> Expr {
 }
 
 /// Puts unions in the place of scans that have one, where nothing depends on a scan's own access.
-pub fn put_in_place(node: &mut Node) {
+pub(crate) fn put_in_place(node: &mut Node) {
     match node {
         Node::Scan(scan) => {
             let scans = std::mem::take(&mut scan.union);

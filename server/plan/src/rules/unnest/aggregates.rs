@@ -33,7 +33,7 @@ const COMPARED: f64 = 0.3;
 const LIMIT_DEFAULT: f64 = 100.0;
 
 /// Rewrites the subqueries of a plan, those inside of others first.
-pub fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
+pub(crate) fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
     match prune_columns::changes_or_locks(&node) {
         true => node,
         false => within(node, f64::INFINITY, binder),

@@ -12,7 +12,7 @@ use crate::tree::expr::{Expr, SubqueryKind};
 use crate::tree::node::Node;
 
 /// Drops the lists of all EXISTS, in subqueries as well.
-pub fn apply(node: &mut Node) {
+pub(crate) fn apply(node: &mut Node) {
     walk::exprs_mut(node, &mut in_expr);
     walk::children_mut(node, &mut apply);
 }

@@ -46,7 +46,11 @@ pub(super) struct Grouped {
 impl Grouped {
     /// The groups of a subquery that reads these slots of the row around it. `None` if it is of
     /// another form, or if it may fail for a group that nobody asks for.
-    pub fn of(subquery: &SubqueryExpr, outer: &[Slot], binder: &mut Binder<'_>) -> Option<Self> {
+    pub(crate) fn of(
+        subquery: &SubqueryExpr,
+        outer: &[Slot],
+        binder: &mut Binder<'_>,
+    ) -> Option<Self> {
         if !matches!(subquery.kind, SubqueryKind::Scalar) || subquery.plan.is_volatile() {
             return None;
         }

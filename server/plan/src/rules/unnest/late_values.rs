@@ -16,7 +16,7 @@ use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Limit, Node, Project};
 
 /// Moves such values in a plan and in its subqueries.
-pub fn apply(node: Node) -> Node {
+pub(crate) fn apply(node: Node) -> Node {
     let mut node = without_subqueries(node);
     // Once for the whole plan: each operator would look through all that are below it.
     walk::subplans(&mut node, &mut |plan| {

@@ -14,7 +14,7 @@ mod late_values;
 mod never_null;
 mod semi_joins;
 
-pub use aggregates::apply as aggregates;
-pub use exists_lists::apply as exists_lists;
-pub use late_values::apply as late_values;
-pub use semi_joins::apply as semi_joins;
+pub(crate) use aggregates::apply as aggregates;
+pub(crate) use exists_lists::apply as exists_lists;
+pub(crate) use late_values::apply as late_values;
+pub(crate) use semi_joins::apply as semi_joins;

@@ -13,7 +13,7 @@ use crate::rules::walk;
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::tree::node::{Filter, Join, JoinKind, Node};
 
-pub fn apply(node: Node) -> Node {
+pub(crate) fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
     let Node::Filter(filter) = node else { return node };
     let mut predicates = Vec::new();

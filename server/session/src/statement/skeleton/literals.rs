@@ -43,7 +43,7 @@ struct Form<'t> {
 
 impl<'t> Literals<'t> {
     /// A text's literals, if it is of that form and has any.
-    pub fn of(text: &'t str) -> Option<Literals<'t>> {
+    pub(super) fn of(text: &'t str) -> Option<Literals<'t>> {
         if text.len() > TEXT_BYTES_MAX {
             return None;
         }
@@ -81,7 +81,7 @@ impl<'t> Literals<'t> {
     }
 
     /// The types that they have as literals.
-    pub fn types(&self) -> Vec<SqlType> {
+    pub(super) fn types(&self) -> Vec<SqlType> {
         let of_value = |value: &Value<'_>| match value {
             // A number's sign is no part of it.
             Value::Integer(n) if i32::try_from(n.unsigned_abs()).is_ok() => SqlType::Int4,

@@ -24,16 +24,16 @@ pub(super) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    pub fn rest(&self) -> &'t [u8] {
+    pub(super) fn rest(&self) -> &'t [u8] {
         &self.text.as_bytes()[self.at..]
     }
 
-    pub fn blanks(&mut self) {
+    pub(super) fn blanks(&mut self) {
         let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         self.at += self.rest().iter().take_while(blank).count();
     }
 
-    pub fn symbol(&mut self, symbol: u8) -> bool {
+    pub(super) fn symbol(&mut self, symbol: u8) -> bool {
         self.blanks();
         let found = self.rest().first() == Some(&symbol);
         self.at += usize::from(found);
@@ -41,7 +41,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A keyword, which something else than a letter follows.
-    pub fn word(&mut self, word: &str) -> bool {
+    pub(super) fn word(&mut self, word: &str) -> bool {
         self.blanks();
         let rest = self.rest();
         let found = rest.len() >= word.len()
@@ -52,7 +52,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Everything up to and with VALUES: names, and a list of columns.
-    pub fn head(&mut self) -> Option<&'t str> {
+    pub(super) fn head(&mut self) -> Option<&'t str> {
         loop {
             self.blanks();
             if self.word("values") {
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A row in parentheses, value by value; how many it has. `None` as soon as `each` says no.
-    pub fn row(&mut self, each: &mut dyn FnMut(Value<'t>) -> Option<()>) -> Option<usize> {
+    pub(super) fn row(&mut self, each: &mut dyn FnMut(Value<'t>) -> Option<()>) -> Option<usize> {
         if !self.symbol(b'(') {
             return None;
         }
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub fn value(&mut self) -> Option<Value<'t>> {
+    pub(super) fn value(&mut self) -> Option<Value<'t>> {
         self.blanks();
         match self.rest().first()? {
             b'\'' => self.string(),
@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The rest: nothing, or what one of these words starts, without strings.
-    pub fn tail(&mut self, words: &[&str]) -> Option<&'t str> {
+    pub(super) fn tail(&mut self, words: &[&str]) -> Option<&'t str> {
         self.blanks();
         let rest = &self.text[self.at..];
         let tail = rest.trim_end().trim_end_matches(';').trim_end();

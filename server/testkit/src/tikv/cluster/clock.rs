@@ -12,14 +12,14 @@ const STEP_MS: i64 = 50;
 
 /// The clock.
 #[derive(Debug, Default)]
-pub struct Clock {
+pub(crate) struct Clock {
     ahead_ms: i64,
     last: Ts,
 }
 
 impl Clock {
     /// Takes a number of timestamps; the last of them.
-    pub fn next(&mut self, count: u32) -> Ts {
+    pub(crate) fn next(&mut self, count: u32) -> Ts {
         let count = u64::from(count.max(1));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
@@ -32,7 +32,7 @@ impl Clock {
     }
 
     /// Sets the time of day. Timestamps do not go back; while it is behind, only the counter grows.
-    pub fn jump(&mut self, by_ms: i64) {
+    pub(crate) fn jump(&mut self, by_ms: i64) {
         self.ahead_ms = self.ahead_ms.saturating_add(by_ms);
     }
 }

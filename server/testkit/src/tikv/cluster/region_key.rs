@@ -6,7 +6,7 @@
 const GROUP: usize = 8;
 
 /// A key as a border.
-pub fn encode(key: &[u8]) -> Vec<u8> {
+pub(crate) fn encode(key: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::with_capacity((key.len() / GROUP + 1) * (GROUP + 1));
     for at in (0..=key.len()).step_by(GROUP) {
         let group = &key[at..key.len().min(at + GROUP)];
@@ -19,7 +19,7 @@ pub fn encode(key: &[u8]) -> Vec<u8> {
 }
 
 /// The key of a border; `None` if it is not in this form.
-pub fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
     let mut key = Vec::with_capacity(encoded.len());
     let mut groups = encoded.chunks(GROUP + 1);
     loop {

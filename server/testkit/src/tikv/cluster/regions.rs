@@ -10,11 +10,11 @@ use super::region_key::{decode, encode};
 use crate::tikv::engine::Ts;
 
 /// The cluster's number.
-pub const CLUSTER_ID: u64 = 7_411_021;
+pub(crate) const CLUSTER_ID: u64 = 7_411_021;
 
 /// A store.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub(crate) struct Store {
     /// Its number.
     pub id: u64,
     /// Where it listens.
@@ -27,7 +27,7 @@ pub struct Store {
 
 /// A part of the keys.
 #[derive(Clone, Debug)]
-pub struct Region {
+pub(crate) struct Region {
     /// Its number.
     pub id: u64,
     /// First key.
@@ -50,7 +50,7 @@ pub struct Region {
 
 /// What a request says about where it thinks to be.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub(crate) struct Place {
     /// The store that it names; zero: none.
     pub store: u64,
     /// The region.
@@ -63,7 +63,7 @@ pub struct Place {
 
 /// Why a store does not serve a request.
 #[derive(Clone, Debug)]
-pub enum RegionError {
+pub(crate) enum RegionError {
     /// Another one leads, or nobody does.
     NotLeader {
         /// Which region.
@@ -96,54 +96,54 @@ pub enum RegionError {
 
 impl Region {
     /// Whether the key, as a border, is in it.
-    pub fn has(&self, encoded: &[u8]) -> bool {
+    pub(crate) fn has(&self, encoded: &[u8]) -> bool {
         *self.start <= *encoded && (self.end.is_empty() || *encoded < *self.end)
     }
 
     /// First key and the key after the last one, as in requests.
-    pub fn keys(&self) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn keys(&self) -> (Vec<u8>, Vec<u8>) {
         // Every border comes from `encode`, except for the empty ends.
         (decode(&self.start).unwrap_or_default(), decode(&self.end).unwrap_or_default())
     }
 
     /// Peer and store of the leader.
-    pub fn leader_peer(&self) -> Option<(u64, u64)> {
+    pub(crate) fn leader_peer(&self) -> Option<(u64, u64)> {
         self.peers.iter().copied().find(|(_, store)| Some(*store) == self.leader)
     }
 }
 
 /// Regions by their start.
 #[derive(Clone, Debug, Default)]
-pub struct Regions(BTreeMap<Vec<u8>, Region>);
+pub(crate) struct Regions(BTreeMap<Vec<u8>, Region>);
 
 impl Regions {
     /// All regions in key order.
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Region> {
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &Region> {
         self.0.values()
     }
 
     /// The region of a border.
-    pub fn of(&self, encoded: &[u8]) -> &Region {
+    pub(crate) fn of(&self, encoded: &[u8]) -> &Region {
         let until = (Bound::Unbounded, Bound::Included(encoded));
         let mut until = self.0.range::<[u8], _>(until);
         until.next_back().map(|(_, region)| region).expect("the first region starts at no key")
     }
 
     /// The region before that of a border.
-    pub fn before(&self, encoded: &[u8]) -> Option<&Region> {
+    pub(crate) fn before(&self, encoded: &[u8]) -> Option<&Region> {
         let start = self.of(encoded).start.clone();
         self.0.range(..start).next_back().map(|(_, region)| region)
     }
 
     /// A region.
-    pub fn get(&self, id: u64) -> Option<&Region> {
+    pub(crate) fn get(&self, id: u64) -> Option<&Region> {
         self.0.values().find(|region| region.id == id)
     }
 }
 
 /// Stores and regions.
 #[derive(Debug)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     stores: BTreeMap<u64, Store>,
     regions: Regions,
     /// What PD has not heard of yet: the regions as they were, and until when it thinks so.
@@ -155,7 +155,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// One region on these stores; the first one leads.
-    pub fn new(addresses: &[String]) -> Self {
+    pub(crate) fn new(addresses: &[String]) -> Self {
         let mut cluster = Cluster {
             stores: BTreeMap::new(),
             regions: Regions::default(),
@@ -187,22 +187,22 @@ impl Cluster {
     }
 
     /// All stores.
-    pub fn stores(&self) -> impl Iterator<Item = &Store> {
+    pub(crate) fn stores(&self) -> impl Iterator<Item = &Store> {
         self.stores.values()
     }
 
     /// A store.
-    pub fn store(&mut self, id: u64) -> Option<&mut Store> {
+    pub(crate) fn store(&mut self, id: u64) -> Option<&mut Store> {
         self.stores.get_mut(&id)
     }
 
     /// The regions as they are.
-    pub fn regions(&self) -> &Regions {
+    pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
 
     /// The regions as PD knows them.
-    pub fn regions_of_pd(&mut self) -> &Regions {
+    pub(crate) fn regions_of_pd(&mut self) -> &Regions {
         let now = Instant::now();
         while self.unheard.front().is_some_and(|(until, _)| *until <= now) {
             self.unheard.pop_front();
@@ -222,7 +222,12 @@ impl Cluster {
     }
 
     /// Whether the store serves the request; the region, if so.
-    pub fn check(&self, store: u64, place: Place, keys: &[&[u8]]) -> Result<&Region, RegionError> {
+    pub(crate) fn check(
+        &self,
+        store: u64,
+        place: Place,
+        keys: &[&[u8]],
+    ) -> Result<&Region, RegionError> {
         if place.store != 0 && place.store != store {
             return Err(RegionError::StoreNotMatch { asked: place.store, actual: store });
         }
@@ -254,7 +259,7 @@ impl Cluster {
 
     /// Splits a region before that key. The right part keeps the number, as TiKV does it. The
     /// number of the left part; `None` if a border is there already.
-    pub fn split(&mut self, key: &[u8]) -> Option<u64> {
+    pub(crate) fn split(&mut self, key: &[u8]) -> Option<u64> {
         let at = encode(key);
         if self.regions.of(&at).start == at {
             return None;
@@ -279,7 +284,7 @@ impl Cluster {
 
     /// The region of a key takes in the one to its left, which must be on the same stores; false
     /// for the first region. Its leader does not know yet how far others have read on the left.
-    pub fn merge(&mut self, key: &[u8], synced_at: Instant) -> bool {
+    pub(crate) fn merge(&mut self, key: &[u8], synced_at: Instant) -> bool {
         let at = encode(key);
         let Some(left) = self.regions.before(&at).cloned() else { return false };
         let start = self.regions.of(&at).start.clone();
@@ -295,7 +300,7 @@ impl Cluster {
 
     /// Gives a region another leader: that store, or the next one that is up. The old one, if the
     /// leader has changed.
-    pub fn move_leader(
+    pub(crate) fn move_leader(
         &mut self,
         region: u64,
         to: Option<u64>,
@@ -319,7 +324,7 @@ impl Cluster {
     }
 
     /// Takes the leader away until the next [`Cluster::move_leader`].
-    pub fn depose(&mut self, region: u64) {
+    pub(crate) fn depose(&mut self, region: u64) {
         self.remember();
         if let Some(region) = self.region_mut(region) {
             region.leader = None;
@@ -329,7 +334,12 @@ impl Cluster {
 
     /// Whether the region's leader knows how far others have read. It learns it from the clock when
     /// its time has come.
-    pub fn is_synced(&mut self, region: u64, now: Instant, clock: impl FnOnce() -> Ts) -> bool {
+    pub(crate) fn is_synced(
+        &mut self,
+        region: u64,
+        now: Instant,
+        clock: impl FnOnce() -> Ts,
+    ) -> bool {
         let Some(region) = self.region_mut(region) else { return true };
         match region.unsynced_until {
             None => true,

@@ -13,7 +13,7 @@ const GC_WORKER: &str = "gc_worker";
 
 /// All safe points.
 #[derive(Debug, Default)]
-pub struct SafePoints {
+pub(crate) struct SafePoints {
     transactions: Ts,
     collected: Ts,
     barriers: BTreeMap<String, (Ts, Option<Instant>)>,
@@ -21,7 +21,7 @@ pub struct SafePoints {
 
 /// The lowest safe point of all services.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lowest {
+pub(crate) struct Lowest {
     /// Whose it is.
     pub service: String,
     /// How long it holds, in seconds.
@@ -32,12 +32,12 @@ pub struct Lowest {
 
 impl SafePoints {
     /// Below this, versions may be gone.
-    pub fn collected(&self) -> Ts {
+    pub(crate) fn collected(&self) -> Ts {
         self.collected
     }
 
     /// Sets a service's safe point; a time to live of zero removes it.
-    pub fn set_service(
+    pub(crate) fn set_service(
         &mut self,
         service: &str,
         ttl_secs: i64,
@@ -58,7 +58,7 @@ impl SafePoints {
     }
 
     /// Moves the collectors' safe point; what it is then.
-    pub fn set_collected(&mut self, safe_point: Ts) -> Result<Ts, String> {
+    pub(crate) fn set_collected(&mut self, safe_point: Ts) -> Result<Ts, String> {
         if safe_point > self.transactions {
             return Err(format!(
                 "trying to update GC safe point to a too large value that exceeds the txn safe \
@@ -71,7 +71,7 @@ impl SafePoints {
     }
 
     /// Forgets what services have set.
-    pub fn forget_services(&mut self) {
+    pub(crate) fn forget_services(&mut self) {
         self.barriers.clear();
     }
 

@@ -83,7 +83,7 @@ pub struct LockInfo {
 
 /// What a version is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteKind {
+pub(super) enum WriteKind {
     /// A value.
     Put,
     /// No value from here on.
@@ -96,7 +96,7 @@ pub enum WriteKind {
 
 /// A version of a key; its commit timestamp is beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub(super) struct Write {
     /// What it is.
     pub kind: WriteKind,
     /// Whose it is.
@@ -111,7 +111,7 @@ pub struct Write {
 
 impl Write {
     /// A record that keeps a transaction from committing.
-    pub fn rollback(start_ts: Ts, is_protected: bool) -> Self {
+    pub(super) fn rollback(start_ts: Ts, is_protected: bool) -> Self {
         Write {
             kind: WriteKind::Rollback,
             start_ts,
@@ -123,7 +123,7 @@ impl Write {
 
     /// Whether this version, at that commit timestamp, says that the transaction which started
     /// there is rolled back.
-    pub fn reports_rollback(&self) -> bool {
+    pub(super) fn reports_rollback(&self) -> bool {
         self.kind == WriteKind::Rollback || self.hides_rollback
     }
 }

@@ -7,7 +7,7 @@ use crate::tikv::cluster::{Place, Region, RegionError, Store};
 use crate::tikv::engine::{KeyError, LockInfo, LockKind, Reason, View};
 
 /// What a request says about where it thinks to be.
-pub fn place(context: &kvrpcpb::Context) -> Place {
+pub(super) fn place(context: &kvrpcpb::Context) -> Place {
     Place {
         store: context.peer.as_ref().map_or(0, |peer| peer.store_id),
         region: context.region_id,
@@ -17,7 +17,7 @@ pub fn place(context: &kvrpcpb::Context) -> Place {
 }
 
 /// From where a request reads.
-pub fn view(context: Option<&kvrpcpb::Context>, ts: u64) -> View {
+pub(super) fn view(context: Option<&kvrpcpb::Context>, ts: u64) -> View {
     let context = context.cloned().unwrap_or_default();
     View {
         ts,
@@ -28,11 +28,11 @@ pub fn view(context: Option<&kvrpcpb::Context>, ts: u64) -> View {
     }
 }
 
-pub fn peer((id, store_id): (u64, u64)) -> metapb::Peer {
+pub(super) fn peer((id, store_id): (u64, u64)) -> metapb::Peer {
     metapb::Peer { id, store_id, ..metapb::Peer::default() }
 }
 
-pub fn region(region: &Region) -> metapb::Region {
+pub(super) fn region(region: &Region) -> metapb::Region {
     metapb::Region {
         id: region.id,
         start_key: Bytes::copy_from_slice(&region.start),
@@ -46,7 +46,7 @@ pub fn region(region: &Region) -> metapb::Region {
     }
 }
 
-pub fn store(store: &Store) -> metapb::Store {
+pub(super) fn store(store: &Store) -> metapb::Store {
     metapb::Store {
         id: store.id,
         address: store.address.clone(),
@@ -57,7 +57,7 @@ pub fn store(store: &Store) -> metapb::Store {
     }
 }
 
-pub fn region_error(error: RegionError) -> errorpb::Error {
+pub(super) fn region_error(error: RegionError) -> errorpb::Error {
     let message = format!("{error:?}");
     let mut answer = errorpb::Error { message, ..errorpb::Error::default() };
     match error {
@@ -95,7 +95,7 @@ pub fn region_error(error: RegionError) -> errorpb::Error {
     answer
 }
 
-pub fn lock_info(info: LockInfo) -> kvrpcpb::LockInfo {
+pub(super) fn lock_info(info: LockInfo) -> kvrpcpb::LockInfo {
     let LockInfo { key, lock } = info;
     kvrpcpb::LockInfo {
         primary_lock: lock.primary.into(),
@@ -122,7 +122,7 @@ fn op(kind: LockKind) -> kvrpcpb::Op {
 }
 
 /// As TiKV puts it: a field where there is one, and text that clients search.
-pub fn key_error(error: KeyError) -> kvrpcpb::KeyError {
+pub(super) fn key_error(error: KeyError) -> kvrpcpb::KeyError {
     let text = |error: &dyn std::fmt::Debug| format!("Error(Txn(Error(Mvcc(Error({error:?})))))");
     let mut answer = kvrpcpb::KeyError::default();
     match error {

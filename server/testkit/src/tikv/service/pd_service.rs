@@ -23,7 +23,7 @@ use crate::tikv::faults::{Fault, Rpc};
 
 /// One member.
 #[derive(Clone, Debug)]
-pub struct PdService {
+pub(crate) struct PdService {
     /// The state of all.
     pub shared: Arc<Shared>,
     /// Which member.

@@ -12,7 +12,7 @@ use crate::tikv::faults::Rpc;
 
 impl Core {
     /// Removes the raw keys between the encoded ends of a range.
-    pub fn destroy_raw(&mut self, start: &[u8], end: &[u8]) {
+    pub(crate) fn destroy_raw(&mut self, start: &[u8], end: &[u8]) {
         let (start, end) = (encode(start), encode(end));
         self.raw.retain(|key, _| *key < start || *key >= end);
     }

@@ -227,7 +227,7 @@ impl Call for kvrpcpb::SplitRegionRequest {
 }
 
 /// The part of a range that is in the region.
-pub fn within<'a>(at: &'a At, start: &'a [u8], end: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+pub(super) fn within<'a>(at: &'a At, start: &'a [u8], end: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let start = start.max(&at.start);
     let end = match (end, at.end.as_slice()) {
         ([], end) | (end, []) => end,

@@ -51,7 +51,7 @@ pub struct Delays {
 
 /// PD beside timestamps and regions.
 #[derive(Debug, Default)]
-pub struct Pd {
+pub(crate) struct Pd {
     /// Addresses of the members.
     pub members: Vec<String>,
     /// Which of them leads.
@@ -72,7 +72,7 @@ pub struct Pd {
 
 /// All state.
 #[derive(Debug)]
-pub struct Core {
+pub(crate) struct Core {
     pub engine: Engine,
     pub cluster: Cluster,
     pub waits: Waits,
@@ -93,14 +93,14 @@ pub struct Core {
 
 /// The state and how to go on later.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     pub core: Mutex<Core>,
     pub runtime: Handle,
 }
 
 /// Where a request was let in.
 #[derive(Clone, Debug, Default)]
-pub struct At {
+pub(crate) struct At {
     /// The store.
     pub store: u64,
     /// The region; zero for requests that name none.
@@ -112,7 +112,7 @@ pub struct At {
 }
 
 /// A kind of request to a store.
-pub trait Call: Clone + Send + Sync + 'static {
+pub(crate) trait Call: Clone + Send + Sync + 'static {
     /// Its answer.
     type Answer: Send + 'static;
     /// Its name.
@@ -134,7 +134,7 @@ pub trait Call: Clone + Send + Sync + 'static {
 }
 
 /// How far a request has come.
-pub enum Step<A> {
+pub(crate) enum Step<A> {
     /// To its end.
     Done(A),
     /// To a lock of another transaction.
@@ -142,7 +142,7 @@ pub enum Step<A> {
 }
 
 /// A place in a queue.
-pub struct Wait<A> {
+pub(crate) struct Wait<A> {
     pub key: Vec<u8>,
     pub number: u64,
     pub woken: oneshot::Receiver<Wake>,
@@ -161,19 +161,19 @@ fn broken() -> Status {
 
 impl Core {
     /// The highest timestamp read at on a store.
-    pub fn max_ts(&mut self, store: u64) -> (&mut Engine, &mut Ts) {
+    pub(crate) fn max_ts(&mut self, store: u64) -> (&mut Engine, &mut Ts) {
         let store = self.cluster.store(store).expect("a request came to it");
         (&mut self.engine, &mut store.max_ts)
     }
 
     /// Whether the region's leader may compute commit timestamps.
-    pub fn is_synced(&mut self, region: u64) -> bool {
+    pub(crate) fn is_synced(&mut self, region: u64) -> bool {
         let clock = &mut self.clock;
         self.cluster.is_synced(region, Instant::now(), || clock.next(1))
     }
 
     /// Gives a region another leader. If the old one crashes, the pessimistic locks are lost.
-    pub fn move_leader(&mut self, region: u64, to: Option<u64>, crashes: bool) {
+    pub(crate) fn move_leader(&mut self, region: u64, to: Option<u64>, crashes: bool) {
         let synced_at = Instant::now() + self.delays.sync_delay;
         if self.cluster.move_leader(region, to, synced_at).is_some() && crashes {
             self.lose_locks(region);
@@ -181,7 +181,7 @@ impl Core {
     }
 
     /// The region's pessimistic locks were in the memory of a leader that is no more.
-    pub fn lose_locks(&mut self, region: u64) {
+    pub(crate) fn lose_locks(&mut self, region: u64) {
         let Some((start, end)) = self.cluster.regions().get(region).map(|region| region.keys())
         else {
             return;
@@ -246,7 +246,7 @@ impl Core {
 
 impl Shared {
     /// Takes a request through all of it.
-    pub async fn handle<C: Call>(
+    pub(crate) async fn handle<C: Call>(
         self: Arc<Self>,
         store: u64,
         call: C,
@@ -295,7 +295,7 @@ impl Shared {
     }
 
     /// Wakes who waits for the locks that have gone.
-    pub fn wake(self: &Arc<Self>, core: &mut Core) {
+    pub(crate) fn wake(self: &Arc<Self>, core: &mut Core) {
         for released in core.engine.table.take_released() {
             if core.waits.wake_first(&released) {
                 let (shared, delay) = (Arc::clone(self), core.delays.wake_delay);
@@ -342,7 +342,7 @@ impl Shared {
     }
 
     /// The store crashes: its regions have no leader for the time of an election.
-    pub fn crash(self: &Arc<Self>, store: u64) {
+    pub(crate) fn crash(self: &Arc<Self>, store: u64) {
         let (led, election) = {
             let mut core = self.core.lock();
             if let Some(store) = core.cluster.store(store) {
@@ -369,7 +369,7 @@ impl Shared {
     }
 
     /// The store is back: after the time of an election it may lead what nobody leads.
-    pub fn restart(self: &Arc<Self>, store: u64) {
+    pub(crate) fn restart(self: &Arc<Self>, store: u64) {
         let election = {
             let mut core = self.core.lock();
             if let Some(store) = core.cluster.store(store) {
@@ -390,18 +390,18 @@ impl Shared {
     }
 
     /// Splits the region of a key before it.
-    pub fn split(&self, key: &[u8]) -> bool {
+    pub(crate) fn split(&self, key: &[u8]) -> bool {
         self.core.lock().cluster.split(key).is_some()
     }
 
     /// The region of a key.
-    pub fn region_of(&self, key: &[u8]) -> u64 {
+    pub(crate) fn region_of(&self, key: &[u8]) -> u64 {
         self.core.lock().cluster.regions().of(&encode(key)).id
     }
 }
 
 /// Sleeps, unless there is nothing to sleep.
-pub async fn pause(time: Duration) {
+pub(super) async fn pause(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }

@@ -10,7 +10,7 @@ use super::state::{Call, Shared};
 
 /// One store.
 #[derive(Debug)]
-pub struct StoreService {
+pub(crate) struct StoreService {
     /// The state of all.
     pub shared: Arc<Shared>,
     /// Which store.

@@ -62,7 +62,7 @@ async fn both(sides: &[Client; 2], sql: &str, seed: u64) -> bool {
 
 /// Random transactions with `range_delete` on and off; how many locks a delete of all parents
 /// takes on each side.
-pub async fn same_as_row_by_row() -> [usize; 2] {
+pub(super) async fn same_as_row_by_row() -> [usize; 2] {
     let server = Server::start(Config::new().without_sync());
     let sides = [connect(server.sql_url(), None).await, connect(server.sql_url(), None).await];
     for (side, schema) in sides.iter().zip(["fast", "slow"]) {
@@ -141,7 +141,7 @@ fn statement(random: &mut Random) -> String {
 }
 
 /// What `CHECK TABLE` finds after many have inserted and deleted at once.
-pub async fn findings() -> Vec<String> {
+pub(super) async fn findings() -> Vec<String> {
     let server = Server::start(Config::new().without_sync());
     let client = connect(server.sql_url(), None).await;
     super::sure(&client, TABLES).await;
@@ -155,7 +155,7 @@ pub async fn findings() -> Vec<String> {
 
 /// What an insert below a parent says that another transaction is about to delete with a long span
 /// of children, and what it says afterwards.
-pub async fn insert_meanwhile() -> [super::Answer; 3] {
+pub(super) async fn insert_meanwhile() -> [super::Answer; 3] {
     let server = Server::start(Config::new().without_sync());
     let deleting = connect(server.sql_url(), None).await;
     let inserting = connect(server.sql_url(), None).await;

@@ -10,7 +10,7 @@ type Row = Vec<Value>;
 type Rows = BTreeMap<Vec<Value>, Row>;
 
 /// Why a statement fails.
-pub enum Failure {
+pub(super) enum Failure {
     /// A foreign key: PostgreSQL's message and detail.
     ForeignKey(String),
     /// Another constraint.
@@ -33,7 +33,7 @@ struct State {
 }
 
 /// The database.
-pub struct Model<'w> {
+pub(super) struct Model<'w> {
     world: &'w World,
     now: State,
     begin: Option<State>,
@@ -45,7 +45,7 @@ fn pick(row: &[Value], places: &[usize]) -> Row {
 }
 
 impl<'w> Model<'w> {
-    pub fn new(world: &'w World) -> Self {
+    pub(super) fn new(world: &'w World) -> Self {
         let tables = vec![Rows::new(); world.tables.len()];
         let modes = world.keys.iter().map(|key| key.deferred).collect();
         let now = State { tables, owed: Vec::new(), modes };
@@ -57,7 +57,7 @@ impl<'w> Model<'w> {
     }
 
     /// Runs a statement: rows changed.
-    pub fn run(&mut self, op: &Op) -> Result<u64, Failure> {
+    pub(super) fn run(&mut self, op: &Op) -> Result<u64, Failure> {
         let before = self.now.clone();
         let result = self.run_op(op);
         let ends = matches!(op, Op::Commit | Op::Rollback);
@@ -77,7 +77,7 @@ impl<'w> Model<'w> {
     }
 
     /// The whole block is undone.
-    pub fn roll_back(&mut self) {
+    pub(super) fn roll_back(&mut self) {
         self.run(&Op::Rollback).ok();
     }
 
@@ -312,7 +312,7 @@ impl<'w> Model<'w> {
     }
 
     /// All rows, as the test prints them.
-    pub fn contents(&self) -> String {
+    pub(super) fn contents(&self) -> String {
         let mut text = String::new();
         for (number, table) in self.now.tables.iter().enumerate() {
             let mut rows: Vec<&Row> = table.values().collect();

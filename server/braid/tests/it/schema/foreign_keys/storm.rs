@@ -42,12 +42,12 @@ fn statement(random: &mut Random) -> String {
 }
 
 /// What `CHECK TABLE` finds after the storm.
-pub async fn findings() -> Vec<String> {
+pub(super) async fn findings() -> Vec<String> {
     findings_of(TABLES, &NAMES, statement).await
 }
 
 /// What `CHECK TABLE` finds in tables after a storm of statements.
-pub async fn findings_of(
+pub(super) async fn findings_of(
     tables: &str,
     names: &[&str],
     statement: fn(&mut Random) -> String,

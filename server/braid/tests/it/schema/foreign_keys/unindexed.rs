@@ -5,7 +5,7 @@ use braid_testkit::random::Random;
 use braid_testkit::server::{Config, Server};
 use braid_testkit::target::{connect, first_column};
 
-pub const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+pub(super) const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
 const TABLES: &str = "
     CREATE TABLE top (id int PRIMARY KEY);
@@ -35,13 +35,13 @@ fn statement(random: &mut Random) -> String {
 }
 
 /// What `CHECK TABLE` finds after the storm.
-pub async fn findings() -> Vec<String> {
+pub(super) async fn findings() -> Vec<String> {
     super::storm::findings_of(TABLES, &NAMES, statement).await
 }
 
 /// A parent is deleted while a child of some parent comes; how the deletion has ended at each
 /// level, and how many children are without a parent.
-pub async fn deletions(index: bool, child_of: u32) -> Vec<(super::Answer, String)> {
+pub(super) async fn deletions(index: bool, child_of: u32) -> Vec<(super::Answer, String)> {
     let server = Server::start(Config::new().without_sync());
     let (one, two) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
     super::sure(&one, "CREATE TABLE p (id int PRIMARY KEY)").await;
@@ -66,7 +66,7 @@ pub async fn deletions(index: bool, child_of: u32) -> Vec<(super::Answer, String
 }
 
 /// A key that is not valid yet is validated in a transaction block while children come.
-pub async fn validations() -> Vec<super::Answer> {
+pub(super) async fn validations() -> Vec<super::Answer> {
     let server = Server::start(Config::new().without_sync());
     let (one, two) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
     super::sure(&one, "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (p int)").await;

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use braid_testkit::random::Random;
 
 /// The columns of every table, in order: `id`, `k`, `u`, `a`, `b`, `n`.
-pub const COLUMNS: [&str; 6] = ["id", "k", "u", "a", "b", "n"];
+pub(super) const COLUMNS: [&str; 6] = ["id", "k", "u", "a", "b", "n"];
 /// Keys are small, so that rows meet.
 const VALUES: u64 = 6;
 
 /// What happens to children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(super) enum Action {
     Nothing,
     Restrict,
     Cascade,
@@ -33,7 +33,7 @@ impl Action {
 
 /// A foreign key.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub(super) struct Key {
     pub name: String,
     pub child: usize,
     pub parent: usize,
@@ -52,7 +52,7 @@ pub struct Key {
 
 /// A table; `n` is no part of any key.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(super) struct Table {
     pub key: Vec<usize>,
     pub defaults: Vec<Option<i64>>,
     pub not_null: Vec<bool>,
@@ -60,18 +60,18 @@ pub struct Table {
     pub check: bool,
 }
 
-pub type Value = Option<i64>;
+pub(super) type Value = Option<i64>;
 
 /// Which rows: those whose first key column is in a list, or at least a value.
 #[derive(Clone, Debug)]
-pub enum Which {
+pub(super) enum Which {
     In(Vec<i64>),
     From(i64),
 }
 
 /// One statement.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub(super) enum Op {
     Insert {
         table: usize,
         rows: Vec<Vec<Value>>,
@@ -96,7 +96,7 @@ pub enum Op {
 
 /// The tables of a seed.
 #[derive(Clone, Debug)]
-pub struct World {
+pub(super) struct World {
     pub tables: Vec<Table>,
     pub keys: Vec<Key>,
 }
@@ -118,7 +118,7 @@ fn action(random: &mut Random) -> Action {
 }
 
 impl World {
-    pub fn new(random: &mut Random) -> Self {
+    pub(super) fn new(random: &mut Random) -> Self {
         let count = 1 + random.below(4) as usize;
         let tables: Vec<Table> = (0..count)
             .map(|_| {
@@ -168,7 +168,7 @@ impl World {
 
     /// The statements that make the tables. On PostgreSQL every foreign key has an index, so that
     /// it finds children in the order of their keys.
-    pub fn ddl(&self, on_postgres: bool) -> Vec<String> {
+    pub(super) fn ddl(&self, on_postgres: bool) -> Vec<String> {
         let list = |places: &[usize]| {
             let names: Vec<&str> = places.iter().map(|place| COLUMNS[*place]).collect();
             names.join(", ")
@@ -239,7 +239,7 @@ impl World {
     }
 
     /// A statement that changes rows.
-    pub fn change(&self, random: &mut Random) -> Op {
+    pub(super) fn change(&self, random: &mut Random) -> Op {
         let table = random.below(self.tables.len() as u64) as usize;
         match random.below(10) {
             0..5 => {
@@ -280,7 +280,7 @@ impl World {
     }
 
     /// A transaction: one statement, or a block.
-    pub fn transaction(&self, random: &mut Random) -> Vec<Op> {
+    pub(super) fn transaction(&self, random: &mut Random) -> Vec<Op> {
         if !random.one_in(3) {
             return vec![self.change(random)];
         }
@@ -311,7 +311,7 @@ impl World {
     }
 
     /// The statement as SQL.
-    pub fn sql(&self, op: &Op) -> String {
+    pub(super) fn sql(&self, op: &Op) -> String {
         let text = |value: &Value| value.map_or("NULL".to_owned(), |value| value.to_string());
         let filter = |table: usize, which: &Which| {
             let column = COLUMNS[self.tables[table].key[0]];

@@ -12,7 +12,7 @@ const TYPES: [(&str, &[&str]); 4] = [
 
 /// A key column.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub(super) struct Column {
     name: String,
     ty: usize,
     descending: bool,
@@ -28,7 +28,7 @@ enum Tie {
 
 /// A table of a hierarchy.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(super) struct Table {
     pub name: String,
     parent: Option<usize>,
     /// The whole primary key.
@@ -41,13 +41,13 @@ pub struct Table {
 }
 
 /// Tables, the root first, and one that points at them from outside.
-pub struct Hierarchy {
+pub(super) struct Hierarchy {
     pub tables: Vec<Table>,
     outsider: Option<(usize, &'static str)>,
 }
 
 impl Hierarchy {
-    pub fn new(random: &mut Random) -> Hierarchy {
+    pub(super) fn new(random: &mut Random) -> Hierarchy {
         let mut tables: Vec<Table> = Vec::new();
         let count = 2 + random.below(4) as usize;
         for i in 0..count {
@@ -97,7 +97,7 @@ impl Hierarchy {
     }
 
     /// The statements that make the tables.
-    pub fn create(&self) -> Vec<String> {
+    pub(super) fn create(&self) -> Vec<String> {
         let mut list: Vec<String> = self.tables.iter().map(|table| self.table_sql(table)).collect();
         list.extend(self.tables.iter().flat_map(|table| table.indexes.clone()));
         if let Some((at, action)) = self.outsider {
@@ -154,13 +154,13 @@ impl Hierarchy {
     }
 
     /// Every table's name.
-    pub fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let outsider = self.outsider.map(|_| "outsider".to_owned());
         self.tables.iter().map(|table| table.name.clone()).chain(outsider).collect()
     }
 
     /// An INSERT of a row, mostly below a row that is likely to be there.
-    pub fn insert(&mut self, random: &mut Random) -> String {
+    pub(super) fn insert(&mut self, random: &mut Random) -> String {
         let at = random.below(self.tables.len() as u64 + 1) as usize;
         if let (Some((target, _)), true) = (self.outsider, at == self.tables.len()) {
             let key = self.key(random, target);
@@ -193,7 +193,7 @@ impl Hierarchy {
     }
 
     /// A DELETE, mostly of what is one or more spans of a primary key.
-    pub fn delete(&self, random: &mut Random) -> String {
+    pub(super) fn delete(&self, random: &mut Random) -> String {
         let at = if random.below(2) == 0 { 0 } else { random.below(self.tables.len() as u64) };
         let table = &self.tables[at as usize];
         let key = self.key(random, at as usize);

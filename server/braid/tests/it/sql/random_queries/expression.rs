@@ -7,7 +7,7 @@ use super::query::Generator;
 
 /// The types of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ty {
+pub(super) enum Ty {
     Int,
     Big,
     Num,
@@ -28,11 +28,11 @@ pub enum Ty {
 use Ty::{Big, Blank, Bool, Date, Float, Int, Ints, Json, Mood, Num, Span, Stamp, Text, Uuid};
 
 /// All of them.
-pub const TYPES: [Ty; 14] =
+pub(super) const TYPES: [Ty; 14] =
     [Int, Big, Num, Float, Text, Bool, Date, Stamp, Json, Ints, Uuid, Span, Mood, Blank];
 
 impl Ty {
-    pub fn sql(self) -> &'static str {
+    pub(super) fn sql(self) -> &'static str {
         match self {
             Int => "int4",
             Big => "int8",
@@ -78,7 +78,7 @@ impl Ty {
 
 impl Generator {
     /// An expression of a type.
-    pub fn expr(&mut self, ty: Ty, depth: u32) -> String {
+    pub(super) fn expr(&mut self, ty: Ty, depth: u32) -> String {
         if depth == 0 || self.random.percent(35) {
             return self.leaf(ty);
         }
@@ -132,7 +132,7 @@ impl Generator {
         items
     }
 
-    pub fn leaf(&mut self, ty: Ty) -> String {
+    pub(super) fn leaf(&mut self, ty: Ty) -> String {
         if let Some(column) = self.column(ty).filter(|_| self.random.percent(85)) {
             return column;
         }
@@ -193,7 +193,7 @@ impl Generator {
     }
 
     /// A subquery of at most one row.
-    pub fn scalar_subquery(&mut self, ty: Ty, depth: u32) -> String {
+    pub(super) fn scalar_subquery(&mut self, ty: Ty, depth: u32) -> String {
         if self.random.one_in(3) {
             // An aggregate of the query around, if there is one and its columns are read.
             return format!("(SELECT {})", self.expr(ty, depth.min(1)));
@@ -208,7 +208,7 @@ impl Generator {
     }
 
     /// A condition.
-    pub fn condition(&mut self, depth: u32) -> String {
+    pub(super) fn condition(&mut self, depth: u32) -> String {
         let ty = *self.random.pick(&TYPES);
         let below = depth.saturating_sub(1);
         let not = if self.random.one_in(4) { "NOT " } else { "" };
@@ -264,7 +264,7 @@ impl Generator {
     }
 
     /// An aggregate of a type.
-    pub fn aggregate(&mut self, ty: Ty, depth: u32) -> String {
+    pub(super) fn aggregate(&mut self, ty: Ty, depth: u32) -> String {
         let mut filter = String::new();
         if self.random.one_in(5) {
             let condition = self.condition(depth.min(1));
@@ -300,7 +300,7 @@ impl Generator {
     }
 
     /// A window function of a type, whose result does not depend on the order of peers.
-    pub fn window(&mut self, ty: Ty, depth: u32) -> String {
+    pub(super) fn window(&mut self, ty: Ty, depth: u32) -> String {
         let (by, order) = (*self.random.pick(&TYPES), *self.random.pick(&TYPES));
         let partition = if self.random.one_in(2) {
             format!("PARTITION BY {} ", self.expr(by, depth.min(1)))

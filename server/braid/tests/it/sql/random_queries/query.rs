@@ -26,17 +26,17 @@ const COLUMNS: [(&str, Ty); 15] = [
 ];
 
 /// A column that can be named, and its type.
-pub type Column = (String, Ty);
+pub(super) type Column = (String, Ty);
 
 /// A statement to run.
-pub struct Statement {
+pub(super) struct Statement {
     pub sql: String,
     /// The table that it changes.
     pub changes: Option<&'static str>,
 }
 
 /// Makes statements.
-pub struct Generator {
+pub(super) struct Generator {
     pub random: Random,
     /// The columns in reach, those of the innermost query last.
     pub scopes: Vec<Vec<Column>>,
@@ -48,7 +48,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    pub fn new(random: Random) -> Self {
+    pub(super) fn new(random: Random) -> Self {
         Self { random, scopes: Vec::new(), failing: Vec::new(), fails: false, names: 0 }
     }
 
@@ -62,7 +62,7 @@ impl Generator {
     }
 
     /// A statement.
-    pub fn statement(&mut self) -> Statement {
+    pub(super) fn statement(&mut self) -> Statement {
         if self.random.one_in(8) {
             return self.change();
         }
@@ -112,7 +112,7 @@ impl Generator {
     }
 
     /// A query of these column types; its columns are `c0`, `c1`, …
-    pub fn query(&mut self, types: &[Ty], depth: u32) -> String {
+    pub(super) fn query(&mut self, types: &[Ty], depth: u32) -> String {
         if depth == 0 {
             return self.select(types, 0);
         }
@@ -267,7 +267,7 @@ impl Generator {
     }
 
     /// Whether a text names a column of the innermost FROM clause.
-    pub fn has_own_column(&self, text: &str) -> bool {
+    pub(super) fn has_own_column(&self, text: &str) -> bool {
         self.scopes.last().is_some_and(|own| own.iter().any(|column| text.contains(&column.0)))
     }
 

@@ -8,7 +8,7 @@ use super::load::{ACCOUNTS, Load, OPENING_BALANCE};
 
 /// An error says what is lost, half there, or there though it never committed. Transactions whose
 /// outcome was unknown are looked up, and from then on must stay as they were found.
-pub async fn check(client: &Client, load: &mut Load) -> Result<(), String> {
+pub(super) async fn check(client: &Client, load: &mut Load) -> Result<(), String> {
     let ledger = rows(client, "SELECT worker, seq, leg, account, amount FROM ledger").await?;
     let mut moved: BTreeMap<i64, i64> = BTreeMap::new();
     let mut entries: BTreeMap<i64, i64> = BTreeMap::new();

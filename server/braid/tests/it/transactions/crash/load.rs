@@ -9,12 +9,12 @@ use tokio_postgres::error::SqlState;
 use braid_testkit::random::Random;
 use braid_testkit::target::try_connect;
 
-pub const ACCOUNTS: i32 = 20;
-pub const OPENING_BALANCE: i64 = 1_000;
+pub(super) const ACCOUNTS: i32 = 20;
+pub(super) const OPENING_BALANCE: i64 = 1_000;
 
 /// What a worker knows of its transactions, numbered one after the other.
 #[derive(Default)]
-pub struct Knowledge {
+pub(super) struct Knowledge {
     /// Acknowledged, or found after a restart: must stay.
     pub committed: BTreeSet<i32>,
     /// COMMIT was sent and not answered: either way is right, until it is looked up.
@@ -23,7 +23,7 @@ pub struct Knowledge {
 }
 
 /// The workers between two rounds.
-pub struct Load {
+pub(super) struct Load {
     pub workers: Vec<Knowledge>,
     seed: u64,
     rounds: u64,
@@ -32,16 +32,16 @@ pub struct Load {
 type Running = Vec<JoinHandle<Knowledge>>;
 
 impl Load {
-    pub fn new(workers: i32, seed: u64) -> Self {
+    pub(super) fn new(workers: i32, seed: u64) -> Self {
         Load { workers: (0..workers).map(|_| Knowledge::default()).collect(), seed, rounds: 0 }
     }
 
-    pub fn acknowledged(&self) -> usize {
+    pub(super) fn acknowledged(&self) -> usize {
         self.workers.iter().map(|worker| worker.committed.len()).sum()
     }
 
     /// Starts every worker on a connection of its own.
-    pub fn start(&mut self, url: &str) -> Running {
+    pub(super) fn start(&mut self, url: &str) -> Running {
         self.rounds += 1;
         let workers = std::mem::take(&mut self.workers);
         let start = |(number, knowledge)| {
@@ -53,7 +53,7 @@ impl Load {
     }
 
     /// Waits for the workers, whose connections are broken.
-    pub async fn finish(&mut self, running: Running) {
+    pub(super) async fn finish(&mut self, running: Running) {
         for worker in running {
             self.workers.push(worker.await.expect("a worker saw an error it should not see"));
         }
@@ -61,7 +61,7 @@ impl Load {
 }
 
 /// Makes the tables. The ledger has an index, whose entries must agree with it.
-pub async fn set_up(client: &Client) {
+pub(super) async fn set_up(client: &Client) {
     let accounts: Vec<String> =
         (0..ACCOUNTS).map(|id| format!("({id}, {OPENING_BALANCE})")).collect();
     let sql = format!(

@@ -6,7 +6,7 @@ use super::script::{Block, CONTENTS, End, Script};
 
 /// What one block has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// The answers of statements that were waited for, by their place.
     Done(Vec<(usize, String)>),
     /// The first failed statement's place, SQLSTATE and message.
@@ -19,7 +19,7 @@ pub enum Outcome {
 
 /// How a transaction is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     /// Without the clause. Nothing may conflict.
     Serial,
     /// With the clause.
@@ -32,7 +32,7 @@ pub enum Mode {
 const ATTEMPTS_MAX: usize = 1_000;
 
 /// One run of a script.
-pub struct Run<'a> {
+pub(super) struct Run<'a> {
     client: &'a Client,
     mode: Mode,
     /// The number of the last statement sent, as the server counts.
@@ -50,7 +50,7 @@ struct Failed {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(client: &'a Client, mode: Mode) -> Self {
+    pub(super) fn new(client: &'a Client, mode: Mode) -> Self {
         Run { client, mode, number: 0, first: 0, retries: 0 }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the script, again after every retry error; one outcome a block, as far as it came.
-    pub async fn script(&mut self, script: &Script) -> Vec<Outcome> {
+    pub(super) async fn script(&mut self, script: &Script) -> Vec<Outcome> {
         let restarts = self.mode == Mode::Restarting;
         self.begin(script, restarts).await;
         for _ in 0..ATTEMPTS_MAX {
@@ -196,7 +196,7 @@ impl Failed {
 }
 
 /// Everything in the tables.
-pub async fn contents(client: &Client) -> String {
+pub(super) async fn contents(client: &Client) -> String {
     let mut all = String::new();
     for sql in CONTENTS {
         let messages = client.simple_query(sql).await.expect("the contents");

@@ -7,14 +7,14 @@ use braid_testkit::random::Random;
 use super::triggers;
 
 /// One statement, and whether it is sent with the clause.
-pub struct Step {
+pub(super) struct Step {
     pub sql: String,
     pub is_queued: bool,
 }
 
 /// What ends a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(super) enum End {
     /// A query.
     Query,
     /// `RELEASE`
@@ -26,28 +26,28 @@ pub enum End {
 }
 
 /// Statements that stay or go together.
-pub struct Block {
+pub(super) struct Block {
     pub has_savepoint: bool,
     pub steps: Vec<Step>,
     pub end: End,
 }
 
 /// A transaction.
-pub struct Script {
+pub(super) struct Script {
     pub begin: &'static str,
     pub blocks: Vec<Block>,
     pub commits: bool,
 }
 
 /// The tables of one seed.
-pub struct World {
+pub(super) struct World {
     random: Random,
     has_parent: bool,
     /// Keys that were surely never used.
     fresh: u64,
 }
 
-pub const CONTENTS: [&str; 4] = [
+pub(super) const CONTENTS: [&str; 4] = [
     "SELECT * FROM parent ORDER BY id",
     "SELECT * FROM item ORDER BY id",
     "SELECT * FROM pair ORDER BY x, y",
@@ -56,7 +56,7 @@ pub const CONTENTS: [&str; 4] = [
 
 impl World {
     /// The tables of a seed, and the statements that make them.
-    pub fn new(seed: u64) -> (World, Vec<String>) {
+    pub(super) fn new(seed: u64) -> (World, Vec<String>) {
         let mut random = Random::new(seed);
         let has_parent = random.percent(70);
         let unique = if random.percent(60) { " UNIQUE" } else { "" };
@@ -96,7 +96,7 @@ impl World {
     }
 
     /// A transaction.
-    pub fn script(&mut self) -> Script {
+    pub(super) fn script(&mut self) -> Script {
         let random = &mut self.random;
         let begin = match random.below(10) {
             0 => "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -228,7 +228,7 @@ impl World {
 
 impl Script {
     /// The statements as a human reads them.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n", self.begin);
         for block in &self.blocks {
             if block.has_savepoint {

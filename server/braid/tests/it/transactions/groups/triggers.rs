@@ -3,7 +3,7 @@
 use braid_testkit::random::Random;
 
 /// What the triggers write to.
-pub const TALLY: &str = "CREATE TABLE tally (id int PRIMARY KEY, n int)";
+pub(super) const TALLY: &str = "CREATE TABLE tally (id int PRIMARY KEY, n int)";
 
 /// Each kind of trigger, with its function.
 const KINDS: [(&str, &str); 6] = [
@@ -50,7 +50,7 @@ const KINDS: [(&str, &str); 6] = [
 ];
 
 /// The statements that make some triggers, or none.
-pub fn some(random: &mut Random) -> Vec<String> {
+pub(super) fn some(random: &mut Random) -> Vec<String> {
     if random.percent(50) {
         return Vec::new();
     }

@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Rows of a key and the values behind it.
-pub type Rows = Vec<(i64, Vec<i64>)>;
+pub(super) type Rows = Vec<(i64, Vec<i64>)>;
 
 /// How a transaction was answered.
-pub enum Answer {
+pub(super) enum Answer {
     /// The rows of each statement.
     Committed(Vec<Rows>),
     /// The SQLSTATE of its error.
@@ -19,7 +19,7 @@ pub enum Answer {
 }
 
 /// A connection.
-pub struct Pipeline(TcpStream);
+pub(super) struct Pipeline(TcpStream);
 
 fn put_text(body: &mut Vec<u8>, text: &str) {
     body.extend(text.bytes());
@@ -34,7 +34,7 @@ fn put_message(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
 
 impl Pipeline {
     /// Connects as `root`.
-    pub async fn connect(url: &str) -> Result<Pipeline> {
+    pub(super) async fn connect(url: &str) -> Result<Pipeline> {
         let address = url.split('@').nth(1).and_then(|rest| rest.split('/').next());
         let stream = TcpStream::connect(address.expect("an address in the URL")).await?;
         stream.set_nodelay(true)?;
@@ -50,7 +50,7 @@ impl Pipeline {
     }
 
     /// Runs the statements as one transaction.
-    pub async fn run(&mut self, statements: &[String]) -> Result<Answer> {
+    pub(super) async fn run(&mut self, statements: &[String]) -> Result<Answer> {
         let mut out = Vec::new();
         for sql in statements {
             let mut parse = Vec::new();

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// How much to do.
 #[derive(Clone, Copy)]
-pub struct Plan {
+pub(super) struct Plan {
     pub transactions: usize,
     pub workers: u64,
     pub kills: usize,
@@ -30,7 +30,7 @@ pub struct Plan {
 }
 
 /// What the workers have in common.
-pub struct Shared {
+pub(super) struct Shared {
     pub plan: Plan,
     /// Where the servers are; none while one is down.
     urls: Mutex<Vec<Option<String>>>,
@@ -43,29 +43,29 @@ pub struct Shared {
 
 impl Shared {
     /// Nanoseconds since the start; never the same twice, so that order is never a tie.
-    pub fn now_ns(&self) -> u64 {
+    pub(super) fn now_ns(&self) -> u64 {
         let now = self.start.elapsed().as_nanos() as u64;
         let last = self.last_ns.fetch_max(now, Ordering::SeqCst);
         if now > last { now } else { self.last_ns.fetch_add(1, Ordering::SeqCst) + 1 }
     }
 
-    pub fn next_value(&self) -> i64 {
+    pub(super) fn next_value(&self) -> i64 {
         self.next_value.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The number of the next transaction; none if there were enough.
-    pub fn next_transaction(&self) -> Option<usize> {
+    pub(super) fn next_transaction(&self) -> Option<usize> {
         let number = self.next_transaction.fetch_add(1, Ordering::Relaxed);
         (number < self.plan.transactions).then_some(number)
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.start.elapsed() > PATIENCE
             || self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
     }
 
     /// The server of a worker.
-    pub fn url(&self, process: u32) -> Option<String> {
+    pub(super) fn url(&self, process: u32) -> Option<String> {
         let urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
         urls[process as usize % urls.len()].clone()
     }
@@ -76,12 +76,16 @@ impl Shared {
 }
 
 /// Runs the plan on servers of its own. The last transaction reads everything.
-pub fn record(config: Config, plan: Plan) -> History {
+pub(super) fn record(config: Config, plan: Plan) -> History {
     record_beside(config, plan, |_| {})
 }
 
 /// The same, while something else goes on beside the workers, which ends when they are done.
-pub fn record_beside(config: Config, plan: Plan, beside: impl FnOnce(&Shared) + Send) -> History {
+pub(super) fn record_beside(
+    config: Config,
+    plan: Plan,
+    beside: impl FnOnce(&Shared) + Send,
+) -> History {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut servers = vec![Server::start(config.clone())];
     runtime.block_on(async {
@@ -118,7 +122,7 @@ pub fn record_beside(config: Config, plan: Plan, beside: impl FnOnce(&Shared) + 
 
 /// Computes on the first server until the workers are done, also in a statement that reads what
 /// they write. Kills end its connection, and its statements end by their timeout.
-pub fn compute_beside(shared: &Shared) {
+pub(super) fn compute_beside(shared: &Shared) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         while !shared.is_done() {
@@ -200,7 +204,7 @@ async fn read_all(client: &Client, shared: &Shared) -> Transaction {
 }
 
 /// Rows of a key and the values behind it, which stand in a text with spaces between them.
-pub async fn rows(
+pub(super) async fn rows(
     client: &Client,
     sql: &str,
 ) -> Result<Vec<(i64, Vec<i64>)>, tokio_postgres::Error> {

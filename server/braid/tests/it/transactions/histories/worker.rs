@@ -14,17 +14,17 @@ use super::pipeline::{Answer, Pipeline};
 use super::run::{Shared, rows};
 
 /// How many keys are in use at a time.
-pub const WINDOW: i64 = 10;
+pub(super) const WINDOW: i64 = 10;
 /// After that many transactions the window moves on by a key, so that lists stay short.
 const TRANSACTIONS_A_KEY: usize = 24;
 
 /// The first key in use when that transaction begins.
-pub fn first_key(transaction: usize) -> i64 {
+pub(super) fn first_key(transaction: usize) -> i64 {
     (transaction / TRANSACTIONS_A_KEY) as i64
 }
 
 /// Sends transactions until there were enough; connects again when the server was killed.
-pub async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
+pub(super) async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
     let mut random = Random::new(shared.plan.seed.wrapping_mul(1_000) + u64::from(process));
     let mut done = Vec::new();
     while !shared.is_done() {

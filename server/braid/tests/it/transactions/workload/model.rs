@@ -11,31 +11,31 @@ use super::statement::{Answer, Rows, Statement};
 
 /// The committed states, oldest first.
 #[derive(Debug, Default)]
-pub struct Model {
+pub(super) struct Model {
     states: Vec<Rows>,
 }
 
 /// What a transaction has asked and was told.
-pub type Log = Vec<(Statement, Answer)>;
+pub(super) type Log = Vec<(Statement, Answer)>;
 
 impl Model {
-    pub fn new(first: Rows) -> Model {
+    pub(super) fn new(first: Rows) -> Model {
         Model { states: vec![first] }
     }
 
     /// The number of the newest state.
-    pub fn newest(&self) -> usize {
+    pub(super) fn newest(&self) -> usize {
         self.states.len() - 1
     }
 
     /// Whether the log fits some state since that one.
-    pub fn fits_any(&self, since: usize, log: &Log) -> bool {
+    pub(super) fn fits_any(&self, since: usize, log: &Log) -> bool {
         (since..self.states.len()).any(|number| self.replay(number, log).is_some())
     }
 
     /// Adds what the transaction did as the newest state; false if its log does not fit the one
     /// before.
-    pub fn commit(&mut self, log: &Log) -> bool {
+    pub(super) fn commit(&mut self, log: &Log) -> bool {
         let newest = self.newest();
         match self.replay(newest, log) {
             Some(rows) => {
@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// Whether the transaction's commit changes something, wherever its log fits.
-    pub fn changes(&self, since: usize, log: &Log) -> bool {
+    pub(super) fn changes(&self, since: usize, log: &Log) -> bool {
         (since..self.states.len())
             .filter_map(|number| Some((number, self.replay(number, log)?)))
             .any(|(number, rows)| rows != self.states[number])
@@ -103,6 +103,6 @@ impl Model {
 }
 
 /// Whether the answer says that somebody else was in the way.
-pub fn is_contention(answer: &Answer) -> bool {
+pub(super) fn is_contention(answer: &Answer) -> bool {
     matches!(answer, Answer::Error(code) if code == "40001" || code == "55P03")
 }

@@ -8,14 +8,14 @@ use super::model::Log;
 use super::statement::{Answer, Row, Statement};
 
 /// One of the sessions of a story.
-pub struct Session {
+pub(super) struct Session {
     pub client: Client,
     pub open: Option<Open>,
 }
 
 /// An open transaction.
 #[derive(Debug, Default)]
-pub struct Open {
+pub(super) struct Open {
     /// The newest state when its first statement was sent.
     pub since: Option<usize>,
     pub log: Log,
@@ -38,7 +38,7 @@ pub struct Open {
 impl Open {
     /// The savepoints that are left to go back to, the restart savepoint aside, and where in the
     /// log they were made.
-    pub fn savepoints(&self) -> Vec<(char, usize)> {
+    pub(super) fn savepoints(&self) -> Vec<(char, usize)> {
         let mut left: Vec<(char, usize)> = Vec::new();
         for (at, (statement, answer)) in self.log.iter().enumerate() {
             let place = |name| left.iter().rposition(|(other, _)| *other == name);
@@ -55,7 +55,7 @@ impl Open {
 
     /// After a retry error, ROLLBACK TO a savepoint before all work restarts the transaction:
     /// nothing that was read counts, and the locks are gone. True if that was such a rollback.
-    pub fn begins_again(&mut self) -> bool {
+    pub(super) fn begins_again(&mut self) -> bool {
         let Some((Statement::RollbackTo(name), Answer::Count(_))) = self.log.last() else {
             return false;
         };
@@ -71,13 +71,13 @@ impl Open {
     }
 
     /// Whether it waits for ROLLBACK, or ROLLBACK TO.
-    pub fn failed(&self) -> bool {
+    pub(super) fn failed(&self) -> bool {
         matches!(self.log.last(), Some((_, Answer::Error(_))))
     }
 }
 
 impl Session {
-    pub async fn send(&self, sql: &str) -> Answer {
+    pub(super) async fn send(&self, sql: &str) -> Answer {
         let messages = match self.client.simple_query(sql).await {
             Ok(messages) => messages,
             Err(error) => {

@@ -6,25 +6,26 @@ use std::fmt;
 use braid_testkit::random::Random;
 
 /// Ids go from 0 up to here.
-pub const IDS: u64 = 5;
+pub(super) const IDS: u64 = 5;
 /// Values have to stay below, or a CHECK fails.
-pub const VALUE_END: i64 = 4;
+pub(super) const VALUE_END: i64 = 4;
 
 /// The table; each story has rows of its own slot.
-pub const TABLE: &str = "CREATE TABLE item (slot int, id int, v int NOT NULL CHECK (v < 4), u int,
+pub(super) const TABLE: &str =
+    "CREATE TABLE item (slot int, id int, v int NOT NULL CHECK (v < 4), u int,
     PRIMARY KEY (slot, id), UNIQUE (slot, u))";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(super) struct Row {
     pub v: i64,
     pub u: Option<i64>,
 }
 
 /// The rows of one slot, by id.
-pub type Rows = BTreeMap<i64, Row>;
+pub(super) type Rows = BTreeMap<i64, Row>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lock {
+pub(super) enum Lock {
     None,
     Update,
     Share,
@@ -33,7 +34,7 @@ pub enum Lock {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Statement {
+pub(super) enum Statement {
     Get(i64, Lock),
     Range(i64, i64),
     ByUnique(i64),
@@ -53,14 +54,14 @@ pub enum Statement {
 
 /// What the server said, as far as the model knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub(super) enum Answer {
     Rows(Vec<(i64, Row)>),
     Count(u64),
     Error(String),
 }
 
 impl Statement {
-    pub fn random(random: &mut Random) -> Statement {
+    pub(super) fn random(random: &mut Random) -> Statement {
         let id = random.below(IDS) as i64;
         let to = id + random.below(3) as i64;
         let v = random.below(VALUE_END as u64) as i64;
@@ -95,7 +96,7 @@ impl Statement {
         }
     }
 
-    pub fn sql(&self, slot: u64) -> String {
+    pub(super) fn sql(&self, slot: u64) -> String {
         let value = |u: Option<i64>| u.map_or("NULL".to_owned(), |u| u.to_string());
         let at = |from: i64, to: i64| {
             if from == to {
@@ -155,7 +156,7 @@ impl Statement {
     }
 
     /// The one id that the statement locks if it finds it.
-    pub fn locked_id(&self) -> Option<i64> {
+    pub(super) fn locked_id(&self) -> Option<i64> {
         match self {
             Statement::Get(id, Lock::Update | Lock::Share | Lock::NoWait | Lock::Skip)
             | Statement::IncrementReturning(id)
@@ -168,12 +169,12 @@ impl Statement {
     }
 
     /// Whether it only marks a place, or goes back to one.
-    pub fn is_mark(&self) -> bool {
+    pub(super) fn is_mark(&self) -> bool {
         matches!(self, Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::Release(_))
     }
 
     /// Whether it may take locks, now or at COMMIT.
-    pub fn locks(&self) -> bool {
+    pub(super) fn locks(&self) -> bool {
         !matches!(
             self,
             Statement::Get(_, Lock::None)
@@ -185,7 +186,7 @@ impl Statement {
 
     /// Whether the answer is what the statement gives on those rows, which it changes. Of several
     /// errors that apply each will do.
-    pub fn fits(&self, rows: &mut Rows, answer: &Answer) -> bool {
+    pub(super) fn fits(&self, rows: &mut Rows, answer: &Answer) -> bool {
         let pick = |rows: &Rows, wanted: &dyn Fn(i64, &Row) -> bool| -> Vec<(i64, Row)> {
             rows.iter().filter(|(id, row)| wanted(**id, row)).map(|(id, row)| (*id, *row)).collect()
         };

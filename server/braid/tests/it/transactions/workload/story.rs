@@ -15,7 +15,7 @@ const SESSIONS_MAX: usize = 3;
 
 /// What has happened, so that a test can see that something did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub(super) struct Counts {
     pub seeds: u64,
     pub statements: u64,
     pub committed: u64,
@@ -28,7 +28,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn add(&mut self, other: &Counts) {
+    pub(super) fn add(&mut self, other: &Counts) {
         self.seeds += other.seeds;
         self.statements += other.statements;
         self.committed += other.committed;
@@ -42,7 +42,7 @@ impl Counts {
 }
 
 /// Connections that tell one story after the other.
-pub struct Stage {
+pub(super) struct Stage {
     runtime: Runtime,
     sessions: Vec<Session>,
     pub counts: Counts,
@@ -60,7 +60,7 @@ struct Story<'a> {
 }
 
 impl Stage {
-    pub fn new(url: &str) -> Stage {
+    pub(super) fn new(url: &str) -> Stage {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let sessions = runtime.block_on(async {
@@ -75,7 +75,7 @@ impl Stage {
         Stage { runtime, sessions, counts: Counts::default() }
     }
 
-    pub fn make_table(&self) {
+    pub(super) fn make_table(&self) {
         let made = self.runtime.block_on(self.sessions[0].client.batch_execute(TABLE));
         made.expect("the table");
     }
@@ -84,7 +84,7 @@ impl Stage {
     ///
     /// # Panics
     /// If an answer fits no order; the message has the seed and all that was said.
-    pub fn tell(&mut self, seed: u64) {
+    pub(super) fn tell(&mut self, seed: u64) {
         let mut random = Random::new(seed);
         let count = *random.pick(&[1, 2, 2, 3, 3]);
         let first: Rows = (0..4).map(|id| (id, Row { v: 0, u: Some(id) })).collect();

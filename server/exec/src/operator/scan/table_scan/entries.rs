@@ -23,7 +23,7 @@ pub(super) enum Entries {
 impl Entries {
     /// The entries of spans, of which the first one is the last. With `alone` a reader may stop
     /// early.
-    pub fn new(
+    pub(super) fn new(
         reading: Reading,
         spans: Vec<Span>,
         bounds: &KeyBounds,
@@ -42,7 +42,7 @@ impl Entries {
     }
 
     /// The next batch, never an empty one; `None` at the end.
-    pub async fn next<R>(
+    pub(super) async fn next<R>(
         &mut self,
         run: &ExecutionState,
         options: ReadOptions<'_, R>,
@@ -58,7 +58,7 @@ impl Entries {
     }
 
     /// Whether the next batch is there already.
-    pub fn has_ready(&self) -> bool {
+    pub(super) fn has_ready(&self) -> bool {
         match self {
             Entries::InOrder(scan) => scan.has_ready(),
             Entries::Merged(_) | Entries::FirstOfEach(_) => false,

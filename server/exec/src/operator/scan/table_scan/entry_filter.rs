@@ -25,7 +25,7 @@ pub(super) struct EntryFilter {
 
 impl EntryFilter {
     /// The conditions of a scan that reads rows by a secondary index.
-    pub fn new(scan: &Scan) -> braid_types::Result<Self> {
+    pub(super) fn new(scan: &Scan) -> braid_types::Result<Self> {
         let rows = index_rows(scan)?;
         let (mut conditions, mut needed, mut decides) = (Vec::new(), Vec::new(), true);
         for condition in &scan.filter {
@@ -49,7 +49,7 @@ impl EntryFilter {
 
     /// Whether the row of an entry may pass the filter. Where a condition fails, the scan meets the
     /// failure again when it looks at the row.
-    pub fn passes(&self, (key, value): (&[u8], &[u8]), evaluator: &Evaluator) -> bool {
+    pub(super) fn passes(&self, (key, value): (&[u8], &[u8]), evaluator: &Evaluator) -> bool {
         if self.conditions.is_empty() {
             return true;
         }

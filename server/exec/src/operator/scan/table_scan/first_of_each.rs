@@ -38,7 +38,7 @@ pub(super) struct FirstOfEachScan {
 
 impl FirstOfEachScan {
     /// A scan of these spans, the first one last. Entries with the same `parts` are a group.
-    pub fn new(waiting: Vec<Span>, parts: KeyParts, reverse: bool) -> Self {
+    pub(super) fn new(waiting: Vec<Span>, parts: KeyParts, reverse: bool) -> Self {
         Self { waiting, parts, reverse, page: PAGE_FIRST, given: None }
     }
 
@@ -47,7 +47,7 @@ impl FirstOfEachScan {
     }
 
     /// The next batch, never an empty one; `None` at the end.
-    pub async fn next<R>(
+    pub(super) async fn next<R>(
         &mut self,
         run: &ExecutionState,
         options: &ReadOptions<'_, R>,

@@ -13,13 +13,13 @@ pub(super) struct KeyParts {
 
 impl KeyParts {
     /// The first of the columns that bounds are about.
-    pub fn new(bounds: &KeyBounds, columns: usize) -> Self {
+    pub(super) fn new(bounds: &KeyBounds, columns: usize) -> Self {
         let columns = bounds.columns.iter().take(columns).cloned().collect();
         Self { prefix_bytes: bounds.prefix.len(), columns }
     }
 
     /// Where they end in a key.
-    pub fn end(&self, key: &[u8]) -> Result<usize> {
+    pub(super) fn end(&self, key: &[u8]) -> Result<usize> {
         columns_end(key, self.prefix_bytes, &self.columns)
     }
 }

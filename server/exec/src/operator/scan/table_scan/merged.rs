@@ -78,13 +78,13 @@ fn is_before(streams: &[Stream], reverse: bool) -> impl Fn(usize, usize) -> bool
 
 impl MergedScan {
     /// A scan of these spans, the first one last. Each has one value of each of `parts`.
-    pub fn new(waiting: Vec<Span>, parts: KeyParts, reverse: bool) -> Self {
+    pub(super) fn new(waiting: Vec<Span>, parts: KeyParts, reverse: bool) -> Self {
         let (streams, heap, rows) = (Vec::new(), Heap::default(), BATCH_ROWS / 16);
         Self { waiting, streams, heap, exhausted: None, parts, reverse, rows }
     }
 
     /// The next batch, never an empty one; `None` at the end.
-    pub async fn next(
+    pub(super) async fn next(
         &mut self,
         run: &ExecutionState,
         request: &impl Fn(Span) -> ScanRequest,

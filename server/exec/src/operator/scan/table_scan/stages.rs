@@ -45,7 +45,7 @@ pub(crate) struct Stages {
 
 impl Stages {
     /// For conditions, and a test that reads columns at these places.
-    pub fn new(layout: &Layout, filter: &[Expr], tested: &[usize]) -> Self {
+    pub(super) fn new(layout: &Layout, filter: &[Expr], tested: &[usize]) -> Self {
         let mut rest = Decoder::of(layout);
         let mut known = Vec::new();
         let mut stages: Vec<Stage> = Vec::new();
@@ -69,7 +69,7 @@ impl Stages {
 
     /// Leaves the rows of a batch on which the conditions hold, up to the first row on which one
     /// fails. `columns` has the columns of the conditions then.
-    pub fn narrow(
+    pub(super) fn narrow(
         &mut self,
         batch: &ScanBatch,
         columns: &mut Columns,
@@ -92,7 +92,7 @@ impl Stages {
     }
 
     /// Leaves the rows that a test wants.
-    pub fn test(
+    pub(super) fn test(
         &mut self,
         batch: &ScanBatch,
         columns: &mut Columns,
@@ -109,12 +109,12 @@ impl Stages {
     }
 
     /// Decodes the columns of the rows that are left which no condition and no test has read.
-    pub fn complete(&self, batch: &ScanBatch, columns: &mut Columns) -> Result<()> {
+    pub(super) fn complete(&self, batch: &ScanBatch, columns: &mut Columns) -> Result<()> {
         read(&self.rest, batch, self.left.as_deref(), columns)
     }
 
     /// The entries of a batch that are left.
-    pub fn left<'b>(
+    pub(super) fn left<'b>(
         &'b self,
         batch: &'b ScanBatch,
     ) -> impl Iterator<Item = (&'b [u8], &'b [u8])> + Clone + 'b {

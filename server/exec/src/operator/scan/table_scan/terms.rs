@@ -47,7 +47,7 @@ pub(super) struct InvertedIndex {
 
 impl InvertedIndex {
     /// The index that a scan reads, if it is inverted.
-    pub fn new(scan: &Scan) -> Result<Option<Self>> {
+    pub(super) fn new(scan: &Scan) -> Result<Option<Self>> {
         let (table, index) = (&scan.table, index_of(scan)?);
         if !index.is_inverted() {
             return Ok(None);
@@ -79,14 +79,18 @@ pub(super) struct TermScan<'a> {
 
 impl<'a> TermScan<'a> {
     /// Nothing is read yet.
-    pub fn new(inverted: &'a InvertedIndex, evaluator: &'a Evaluator, record: Record) -> Self {
+    pub(super) fn new(
+        inverted: &'a InvertedIndex,
+        evaluator: &'a Evaluator,
+        record: Record,
+    ) -> Self {
         let held = MemoryReservation::new(&evaluator.run);
         Self { inverted, evaluator, record, held, entries: 0 }
     }
 
     /// The rows that may satisfy the conditions, in the order of their primary keys. `None` if all
     /// rows have to be read, or if that costs less.
-    pub async fn find(&mut self) -> Result<Option<Rows>> {
+    pub(super) async fn find(&mut self) -> Result<Option<Rows>> {
         let query = self.query(&self.inverted.search.bound).await?;
         self.rows(query).await
     }

@@ -11,7 +11,7 @@ use crate::operator::sort::rows::Directions;
 use crate::operator::window::partition::range::{Reach, check_offset};
 
 /// A row with what places it.
-pub struct Entry {
+pub(super) struct Entry {
     /// The values of PARTITION BY.
     pub partition: Row,
     /// The values of ORDER BY.
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// The rows of one partition and where equal ones begin and end.
-pub struct Partition<'a> {
+pub(super) struct Partition<'a> {
     rows: &'a [Entry],
     /// Whether the first key descends.
     descending: bool,
@@ -32,7 +32,7 @@ pub struct Partition<'a> {
 
 impl<'a> Partition<'a> {
     /// The rows, which are sorted.
-    pub fn new(rows: &'a [Entry], order: &Directions) -> Self {
+    pub(super) fn new(rows: &'a [Entry], order: &Directions) -> Self {
         let mut group_of = Vec::with_capacity(rows.len());
         let mut groups = Vec::new();
         let mut start = 0;
@@ -45,17 +45,17 @@ impl<'a> Partition<'a> {
     }
 
     /// How many rows there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// A row.
-    pub fn row(&self, at: usize) -> &'a [Datum] {
+    pub(super) fn row(&self, at: usize) -> &'a [Datum] {
         &self.rows[at].row
     }
 
     /// The rows that are equal to a row in the order.
-    pub fn peers(&self, at: usize) -> Range<usize> {
+    pub(super) fn peers(&self, at: usize) -> Range<usize> {
         self.groups[self.group_of[at]].clone()
     }
 
@@ -68,7 +68,7 @@ impl<'a> Partition<'a> {
 /// The rows of a frame: at most three ranges in order, which do not touch each other. The unused
 /// ones are `0..0`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FrameRows([Range<usize>; 3]);
+pub(super) struct FrameRows([Range<usize>; 3]);
 
 impl FrameRows {
     /// These ranges, which are in order. Empty ones are dropped, and neighbours become one.
@@ -88,17 +88,17 @@ impl FrameRows {
     }
 
     /// The places of the rows, in order.
-    pub fn places(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + use<> {
         self.0.clone().into_iter().flatten()
     }
 
     /// How many rows there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.iter().map(ExactSizeIterator::len).sum()
     }
 
     /// The place of the row of this number, counted from 0.
-    pub fn nth(&self, mut number: usize) -> Option<usize> {
+    pub(super) fn nth(&self, mut number: usize) -> Option<usize> {
         for range in &self.0 {
             if number < range.len() {
                 return Some(range.start + number);
@@ -119,7 +119,7 @@ impl FrameRows {
 
     /// What has to be added to get from these rows to `new`: rows after all of them, or before
     /// them if `backward`. `None` if `new` has not all of these rows, or others between them.
-    pub fn added(&self, new: &Self, backward: bool) -> Option<Self> {
+    pub(super) fn added(&self, new: &Self, backward: bool) -> Option<Self> {
         let ranges = self.0.iter().filter(|range| !range.is_empty());
         let edge = match backward {
             true => ranges.map(|range| range.start).min().unwrap_or(usize::MAX),
@@ -130,7 +130,7 @@ impl FrameRows {
 }
 
 /// The frames of a partition's rows.
-pub struct Frames {
+pub(super) struct Frames {
     units: FrameUnits,
     exclusion: Option<FrameExclusion>,
     start: End,
@@ -153,7 +153,7 @@ enum End {
 
 impl Frames {
     /// Computes the offsets. 22004 for NULL, 22013 for a negative one.
-    pub async fn new(
+    pub(super) async fn new(
         frame: &Frame,
         partition: &Partition<'_>,
         evaluator: &Evaluator,
@@ -170,12 +170,12 @@ impl Frames {
     }
 
     /// Whether each frame begins after the partition's start and reaches to its end.
-    pub fn reach_the_end(&self) -> bool {
+    pub(super) fn reach_the_end(&self) -> bool {
         matches!(self.end, End::Unbounded) && !matches!(self.start, End::Unbounded)
     }
 
     /// The frame of a row.
-    pub fn of(&self, at: usize, partition: &Partition<'_>) -> FrameRows {
+    pub(super) fn of(&self, at: usize, partition: &Partition<'_>) -> FrameRows {
         let frame = self.range(at, partition);
         let hole = match self.exclusion {
             None => return FrameRows::new([frame, 0..0, 0..0]),

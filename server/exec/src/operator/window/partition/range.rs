@@ -12,7 +12,7 @@ use braid_types::text::FormatSettings;
 use braid_types::{Datum, Error, Interval, Result, SqlState};
 
 /// The end of a frame among the values of its key.
-pub enum Reach {
+pub(super) enum Reach {
     /// Every key is inside of this end: the current key and the offset are infinite. NaN, which is
     /// greater than all others, is above it.
     Everything,
@@ -25,7 +25,7 @@ pub enum Reach {
 }
 
 /// 22013 if an offset is negative.
-pub fn check_offset(offset: &Datum, key: &Datum) -> Result<()> {
+pub(super) fn check_offset(offset: &Datum, key: &Datum) -> Result<()> {
     let negative = match (offset, key) {
         (Datum::Int(n), _) => *n < 0,
         // NaN is refused, too.
@@ -45,7 +45,12 @@ pub fn check_offset(offset: &Datum, key: &Datum) -> Result<()> {
 
 impl Reach {
     /// `key + offset`, or `key - offset` without `up`. 22008 if no date is that far away.
-    pub fn new(key: &Datum, offset: &Datum, up: bool, settings: &FormatSettings) -> Result<Self> {
+    pub(super) fn new(
+        key: &Datum,
+        offset: &Datum,
+        up: bool,
+        settings: &FormatSettings,
+    ) -> Result<Self> {
         let interval =
             |interval: &Interval| if up { Ok(*interval) } else { interval.checked_neg() };
         Ok(match (key, offset) {
@@ -95,7 +100,7 @@ impl Reach {
     }
 
     /// Whether a key is at this end of the frame or beyond it in the direction `side`.
-    pub fn admits(&self, key: &Datum, side: Ordering) -> bool {
+    pub(super) fn admits(&self, key: &Datum, side: Ordering) -> bool {
         let order = match self {
             Self::Everything => return side.is_gt() || !is_nan(key),
             Self::Below => Ordering::Greater,
