@@ -19,9 +19,9 @@
 //! - changes of one lock by one gateway follow each other: what was given up after it was asked
 //!   for is given back after it was granted.
 //!
-//! Limits: who waits looks again after at most 200 ms (`LOOK_EVERY`), unless the lock is given back here.
-//! Who has waited for a second looks again after at most a second (`LOOK_LATE`). A circle of waits is found
-//! after some seconds, whether or not it goes through locks of rows (`deadlocks`).
+//! Limits: who waits looks again after at most 200 ms (`LOOK_EVERY`), unless the lock is given back
+//! here. Who has waited for a second looks again after at most a second (`LOOK_LATE`). A circle of
+//! waits is found after some seconds, whether or not it goes through locks of rows (`deadlocks`).
 
 mod deadlocks;
 mod record;

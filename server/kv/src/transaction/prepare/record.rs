@@ -6,7 +6,8 @@
 //!             a write is a key and a part that begins with 1 (a value follows) or is empty
 //! ```
 //!
-//! Integers are big-endian. The whole is stored in several pairs, each key with the number of its pair.
+//! Integers are big-endian. The whole is stored in several pairs, each key with the number of its
+//! pair.
 
 use crate::{Error, Key, Result, Span, SpanSet, Value, Write};
 use std::sync::Arc;
