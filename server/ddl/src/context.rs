@@ -8,7 +8,7 @@ use braid_catalog::{
 use braid_dml::has_left_on;
 use braid_exec::{ExecContext, from_kv};
 use braid_kv::{Seq, Transaction};
-use braid_plan::{PlanContext, PlannedStatement, plan};
+use braid_plan::{PlanContext, PlannedStatement, Variables, plan};
 use braid_sql::ast::Statement;
 use braid_system_views::CatalogLookup;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -25,6 +25,8 @@ pub struct DdlContext<'a> {
     pub param_types: &'a [SqlType],
     /// Its parameters: only the query of CREATE TABLE AS has any.
     pub params: &'a Arc<Vec<Datum>>,
+    /// What names mean in that query, if a routine's body has the statement.
+    pub variables: Option<&'a Variables>,
     /// The catalogs of this process.
     pub cache: &'a Arc<CatalogCache>,
     /// The transaction's private catalog; opened by its first DDL statement.
@@ -66,6 +68,7 @@ impl DdlContext<'_> {
             text: self.text,
             param_types: self.param_types,
             params: self.params,
+            variables: self.variables,
             cache: self.cache,
             draft,
             implicit: self.implicit,
@@ -137,12 +140,13 @@ impl DdlContext<'_> {
 
     /// Calls `f` with what binding an expression needs.
     pub(crate) fn plan<T>(&self, f: impl FnOnce(&PlanContext<'_>) -> Result<T>) -> Result<T> {
-        self.plan_typed(&[], f)
+        self.plan_typed((&[], None), f)
     }
 
     /// The same for a query that may have the statement's parameters.
     pub(crate) fn plan_query(&self, query: &Statement) -> Result<PlannedStatement> {
-        self.plan_typed(self.param_types, |context| plan(query, context))
+        let given = (self.param_types, self.variables);
+        self.plan_typed(given, |context| plan(query, context))
     }
 
     /// The same for a statement of our own, whose text is not the client's.
@@ -152,7 +156,7 @@ impl DdlContext<'_> {
 
     fn plan_typed<T>(
         &self,
-        param_types: &[SqlType],
+        (param_types, variables): (&[SqlType], Option<&Variables>),
         f: impl FnOnce(&PlanContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let catalog = self.catalog();
@@ -164,7 +168,7 @@ impl DdlContext<'_> {
             env: &env,
             text: self.text,
             param_types,
-            variables: None,
+            variables,
         };
         f(&context)
     }

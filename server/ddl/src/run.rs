@@ -10,6 +10,7 @@ use braid_sql::ast::{
 use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
+use crate::names::in_use::refuse_in_use;
 use crate::names::temporary::is_of_temporary;
 use crate::online::move_index;
 use crate::partitions::attach::attach_index;
@@ -66,6 +67,7 @@ pub(crate) async fn run_in_transaction(
     if result.is_ok()
         && let (Some(before), Some(after)) = (&before, &*cx.draft)
         && let Err(error) = refuse_while_moving(before.catalog(), after.catalog())
+            .and_then(|()| refuse_in_use(cx, statement, before.catalog(), after.catalog()))
     {
         result = Err(error);
     }

@@ -1,18 +1,20 @@
 //! What one execution of a statement can use.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, Id, Routine, SearchPath, Sequences};
 use braid_kv::{Error as Kv, Seq, SharedSnapshot, Snapshot, Transaction};
+use braid_plan::PlannedStatement;
 use braid_system_views::{RelationCounts, RuntimeInfo};
 use braid_types::work;
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::{
-    AdvisoryLocks, Cancel, ConstraintModes, Memory, RoutineCursors, RoutineRows, TempSpace,
-    TriggerCall, errors,
+    AdvisoryLocks, Cancel, ConstraintModes, Memory, PlansAround, RoutineCommand, RoutineCursors,
+    RoutineRows, SessionSettings, TempSpace, TransactionDraft, TriggerCall, errors,
 };
 
 /// What one execution of a statement can use.
@@ -23,6 +25,12 @@ pub struct ExecContext {
     pub seq: Seq,
     /// The catalog that the plan was made with.
     pub catalog: Arc<Catalog>,
+    /// What the transaction has made of the catalog, also since the plan was made.
+    pub draft: Arc<TransactionDraft>,
+    /// The plan, once it runs.
+    pub plan: OnceLock<Arc<PlannedStatement>>,
+    /// The plans of the statements that have called the routines around it.
+    pub around: Option<Arc<PlansAround>>,
     /// A snapshot that is not newer than the catalog's: since then the tables of the plan must not
     /// have changed when the transaction commits.
     pub catalog_since: Option<Arc<dyn Snapshot>>,
@@ -30,6 +38,8 @@ pub struct ExecContext {
     pub path: Arc<SearchPath>,
     /// The session as functions see it.
     pub env: Arc<dyn Environment>,
+    /// The settings that `env` and `path` follow; `None` for a routine that has its own.
+    pub settings: Option<SessionSettings>,
     /// Sequences, outside of the transaction.
     pub sequences: Arc<Sequences>,
     /// What the catalog views of the running server show.
@@ -103,9 +113,13 @@ impl ExecContext {
             txn: self.txn.clone(),
             seq,
             catalog: self.catalog.clone(),
+            draft: self.draft.clone(),
+            plan: self.plan.clone(),
+            around: self.around.clone(),
             catalog_since: self.catalog_since.clone(),
             path: self.path.clone(),
             env: self.env.clone(),
+            settings: self.settings,
             sequences: self.sequences.clone(),
             runtime: self.runtime.clone(),
             services: self.services.clone(),
@@ -121,16 +135,20 @@ impl ExecContext {
         }
     }
 
-    /// The same session in another transaction.
+    /// The same session in another transaction, in which routines may define nothing.
     #[must_use]
     pub fn in_transaction(&self, txn: Arc<Transaction>, seq: Seq) -> Self {
         Self {
             txn,
             seq,
             catalog: self.catalog.clone(),
+            draft: Arc::new(TransactionDraft::closed()),
+            plan: OnceLock::new(),
+            around: None,
             catalog_since: self.catalog_since.clone(),
             path: self.path.clone(),
             env: self.env.clone(),
+            settings: self.settings,
             sequences: self.sequences.clone(),
             runtime: self.runtime.clone(),
             services: self.services.clone(),
@@ -172,6 +190,19 @@ pub trait SessionServices: Send + Sync {
         routine: &'a Arc<Routine>,
         args: Vec<Datum>,
     ) -> BoxFuture<'a, Result<RoutineRows>>;
+    /// Carries out a definition, SET or RESET for a routine inside of a statement; false for any
+    /// other command.
+    fn command<'a>(
+        &'a self,
+        cx: &'a ExecContext,
+        command: RoutineCommand<'a>,
+    ) -> BoxFuture<'a, Result<bool>>;
+    /// A position in the changes of the session's settings.
+    fn mark_settings(&self) -> Box<dyn Any + Send + Sync>;
+    /// Takes back the changes of settings after a position.
+    fn take_settings_back(&self, mark: &(dyn Any + Send + Sync));
+    /// The same context over another catalog, with the session's settings as they are now.
+    fn renewed(&self, cx: &ExecContext, catalog: Arc<Catalog>) -> ExecContext;
     /// The cursors that functions of users have opened.
     fn cursors(&self) -> &RoutineCursors;
     /// Calls the function of a trigger; the row that it gives, by the table's columns.

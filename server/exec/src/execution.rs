@@ -55,6 +55,8 @@ impl Execution {
                 None => terms.require_unchanged(key),
             }
         }
+        // A context that has run another plan before keeps that one: its tables are used as well.
+        let _ = cx.plan.set(plan.clone());
         cx.memory.charge(&cx.cancel);
         let predicted = predict::prediction(&plan, &params, &cx);
         let run = ExecutionState::new(cx, params).changing_rows(new_changes);

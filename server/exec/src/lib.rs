@@ -56,6 +56,9 @@ pub use operator::scan::reader::{KeyBounds, Reader};
 pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};
 pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
-pub use routines::{CursorSource, CursorStep, RoutineCursor, RoutineCursors, RoutineRows};
+pub use routines::{
+    CursorSource, CursorStep, LentDraft, PlansAround, RoutineCommand, RoutineCursor,
+    RoutineCursors, RoutineRows, SessionSettings, TransactionDraft,
+};
 pub use spill::{RowPages, RowStore, StoreCursor, TempFolder, TempSpace};
 pub use triggers::TriggerCall;

@@ -23,7 +23,8 @@ pub fn call_function<'a>(
 ) -> BoxFuture<'a, Result<Datum>> {
     Box::pin(Deep::new(Box::pin(async move {
         let mut host = nested(cx, routine)?;
-        run_body(cache, cx, (routine, args), &mut host, None).await
+        let cx = host.current().await?;
+        run_body(cache, &cx, (routine, args), &mut host, None).await
     })))
 }
 
@@ -48,6 +49,7 @@ pub fn call_set_function<'a>(
     Box::pin(Deep::new(Box::pin(async move {
         let mut host = nested(cx, routine)?;
         let mut rows = RoutineRows::new(cx.memory.clone());
+        let cx = &host.current().await?;
         let call = (&**routine, args);
         if routine.returns_set {
             run_body(cache, cx, call, &mut host, Some(&mut rows)).await?;

@@ -1,11 +1,12 @@
 //! What a running body asks of what is around it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use braid_exec::{ExecContext, NewKeys, NoticeLevel};
+use braid_catalog::Draft;
+use braid_exec::{ExecContext, NewKeys, NoticeLevel, RoutineCommand};
 use braid_kv::{SavepointId, Seq};
-use braid_sql::ast::Statement;
 use braid_types::{Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
@@ -21,11 +22,7 @@ pub trait Host: Send {
     fn current(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>>;
 
     /// Carries out a statement that is no query and changes no rows.
-    fn command<'a>(
-        &'a mut self,
-        statement: &'a Statement,
-        text: &'a str,
-    ) -> BoxFuture<'a, Result<()>>;
+    fn command<'a>(&'a mut self, command: RoutineCommand<'a>) -> BoxFuture<'a, Result<()>>;
 
     /// A position to come back to.
     fn savepoint(&mut self) -> Result<Mark>;
@@ -43,45 +40,91 @@ pub trait Host: Send {
     fn is_volatile(&self) -> bool;
 }
 
-/// The cause of 0A000: a body inside of a statement has a command that only the session runs.
+/// The cause of 0A000: a body inside of a statement has a command that only the session runs, such
+/// as SET CONSTRAINTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DefinitionRefused;
+pub struct CommandRefused;
 
-impl fmt::Display for DefinitionRefused {
+impl fmt::Display for CommandRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a command that only the session runs")
     }
 }
 
-impl std::error::Error for DefinitionRefused {}
+impl std::error::Error for CommandRefused {}
 
 /// A body inside of a statement.
 pub(crate) struct Nested {
     /// The statement that calls it.
     caller: Arc<ExecContext>,
+    /// The same with the catalog and the settings that commands have left, as far as the body has
+    /// got.
+    newest: Arc<ExecContext>,
     is_volatile: bool,
-    marks: Vec<SavepointId>,
+    marks: Vec<Position>,
+}
+
+/// A position in the transaction of the caller.
+struct Position {
+    kv: SavepointId,
+    draft: Option<Draft>,
+    settings: Box<dyn Any + Send + Sync>,
 }
 
 impl Nested {
     /// A routine that a statement calls. 54001 if too many run inside each other.
     pub(crate) fn new(caller: &Arc<ExecContext>, is_volatile: bool) -> Result<Self> {
+        Self::with_triggers(caller, is_volatile, 0)
+    }
+
+    /// The function of a trigger that a statement fires.
+    pub(crate) fn of_trigger(caller: &Arc<ExecContext>, is_volatile: bool) -> Result<Self> {
+        Self::with_triggers(caller, is_volatile, 1)
+    }
+
+    fn with_triggers(caller: &ExecContext, is_volatile: bool, triggers: usize) -> Result<Self> {
         let mut inner = caller.renumbered(caller.seq, caller.cancel.clone());
         inner.new_keys = NewKeys::Now;
         inner.routine_depth += 1;
+        inner.trigger_depth += triggers;
+        inner.enter_routine();
         check_depth(inner.routine_depth)?;
-        Ok(Self { caller: Arc::new(inner), is_volatile, marks: Vec::new() })
-    }
-}
-
-impl Nested {
-    /// The function of a trigger that a statement fires.
-    pub(crate) fn of_trigger(caller: &Arc<ExecContext>, is_volatile: bool) -> Result<Self> {
-        let mut nested = Self::new(caller, is_volatile)?;
-        if let Some(inner) = Arc::get_mut(&mut nested.caller) {
-            inner.trigger_depth += 1;
-        }
+        let caller = Arc::new(inner);
+        let newest = caller.clone();
+        let mut nested = Self { caller, newest, is_volatile, marks: Vec::new() };
+        nested.catch_up();
         Ok(nested)
+    }
+
+    /// Looks at what has been defined and set since the statement began.
+    fn catch_up(&mut self) -> &Arc<ExecContext> {
+        if self.newest.is_outdated() {
+            self.start_over();
+        }
+        &self.newest
+    }
+
+    fn start_over(&mut self) {
+        self.newest = match self.caller.renewed() {
+            Some(newest) => Arc::new(newest),
+            None => self.caller.clone(),
+        };
+    }
+
+    async fn run_command(&mut self, command: RoutineCommand<'_>) -> Result<()> {
+        let text = command.text;
+        if !self.is_volatile {
+            let word = command_words(text);
+            let message = format!("{word} is not allowed in a non-volatile function");
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        let cx = self.next().await?;
+        if cx.services.command(&cx, command).await? {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!("{} in a function", command_words(text)))
+            .hint("DO, procedures that CALL runs, and SELECT of one call may run this command.")
+            .caused_by(CommandRefused))
     }
 }
 
@@ -95,6 +138,25 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
         .detail(format!("Functions may call each other up to {MAX} levels deep.")))
 }
 
+/// The words by which messages name a statement.
+fn command_words(text: &str) -> String {
+    let mut words = text.split_whitespace().map(str::to_uppercase);
+    let first = words.next().unwrap_or_default();
+    let is_kind = |word: &String| {
+        let before =
+            ["OR", "REPLACE", "TEMP", "TEMPORARY", "GLOBAL", "LOCAL", "UNLOGGED", "UNIQUE"];
+        !before.contains(&word.as_str())
+    };
+    match first.as_str() {
+        "CREATE" | "ALTER" | "DROP" => match words.find(is_kind) {
+            Some(kind) => format!("{first} {kind}"),
+            None => first,
+        },
+        "TRUNCATE" => "TRUNCATE TABLE".to_owned(),
+        _ => first,
+    }
+}
+
 /// The context of another statement number.
 pub(crate) fn numbered(cx: &ExecContext, seq: Seq) -> Arc<ExecContext> {
     Arc::new(cx.renumbered(seq, cx.cancel.clone()))
@@ -103,33 +165,40 @@ pub(crate) fn numbered(cx: &ExecContext, seq: Seq) -> Arc<ExecContext> {
 impl Host for Nested {
     fn next(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>> {
         let cx = match self.is_volatile {
-            true => numbered(&self.caller, self.caller.txn.next_statement()),
-            false => self.caller.clone(),
+            true => {
+                let newest = self.catch_up();
+                numbered(newest, newest.txn.next_statement())
+            }
+            false => self.newest.clone(),
         };
         Box::pin(std::future::ready(Ok(cx)))
     }
 
     fn current(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>> {
-        Box::pin(std::future::ready(Ok(self.caller.clone())))
+        if self.is_volatile {
+            self.catch_up();
+        }
+        Box::pin(std::future::ready(Ok(self.newest.clone())))
     }
 
-    fn command<'a>(&'a mut self, _: &'a Statement, text: &'a str) -> BoxFuture<'a, Result<()>> {
-        let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
-        let error = Error::unsupported(format!("{word} in a function"))
-            .hint("DO, procedures that CALL runs, and SELECT of one call may define objects.")
-            .caused_by(DefinitionRefused);
-        Box::pin(std::future::ready(Err(error)))
+    fn command<'a>(&'a mut self, command: RoutineCommand<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.run_command(command))
     }
 
     fn savepoint(&mut self) -> Result<Mark> {
-        self.marks.push(self.caller.txn.savepoint());
+        let caller = &self.caller;
+        let (kv, draft) = (caller.txn.savepoint(), caller.draft.get());
+        self.marks.push(Position { kv, draft, settings: caller.services.mark_settings() });
         Ok(self.marks.len() - 1)
     }
 
     fn rollback_to(&mut self, mark: Mark) -> Result<()> {
         match self.marks.get(mark) {
-            Some(savepoint) => {
-                self.caller.txn.rollback_to(*savepoint);
+            Some(position) => {
+                self.caller.txn.rollback_to(position.kv);
+                self.caller.draft.set(position.draft.clone());
+                self.caller.services.take_settings_back(&*position.settings);
+                self.start_over();
                 Ok(())
             }
             None => Err(Error::internal("a savepoint of a block is missing")),

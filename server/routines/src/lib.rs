@@ -37,6 +37,6 @@ mod values;
 
 pub use cache::RoutineCache;
 pub use call::{call_function, call_set_function, run_block, run_procedure};
-pub use host::{DefinitionRefused, Host, Mark};
+pub use host::{CommandRefused, Host, Mark};
 pub use sql_body::check_sql_body;
 pub use trigger::{call_trigger, check_trigger_body};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use braid_catalog::Routine;
-use braid_exec::{ExecContext, Execution};
+use braid_exec::{ExecContext, Execution, RoutineCommand};
 use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
-use braid_sql::ast::{Expr as Ast, ShowTarget, Statement};
+use braid_sql::ast::{Expr as Ast, ParsedStatement, ShowTarget, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
@@ -34,6 +34,7 @@ struct KeptPlan {
 }
 
 /// The parameters of a statement with their types.
+#[derive(Clone)]
 pub(crate) struct Given<'a> {
     pub(crate) values: Vec<Datum>,
     pub(crate) types: Vec<SqlType>,
@@ -56,6 +57,14 @@ impl BodyStatement {
         }
     }
 
+    /// Every statement of a text.
+    pub(crate) fn parse_all(text: &Arc<str>) -> Result<Vec<Self>> {
+        let parsed = braid_sql::parse(text)?;
+        let one =
+            |found: ParsedStatement| Self::of(text.clone(), found.statement, found.parameters);
+        Ok(parsed.into_iter().map(one).collect())
+    }
+
     /// A statement that has been parsed.
     pub(crate) fn of(text: Arc<str>, statement: Statement, parameters: usize) -> Self {
         let is_utility = matches!(statement, Statement::Explain(_) | Statement::Show(_));
@@ -66,6 +75,9 @@ impl BodyStatement {
 
     /// The same in the reach of transition tables.
     pub(crate) fn with_tables(self, tables: Vec<TransitionTable>) -> Self {
+        if tables.is_empty() {
+            return self;
+        }
         let variables = Variables { tables, ..Variables::default() };
         Self { variables: Some(variables), ..self }
     }
@@ -93,6 +105,17 @@ impl BodyStatement {
     /// Whether it is EXPLAIN or SHOW.
     pub(crate) fn is_utility(&self) -> bool {
         self.is_utility
+    }
+
+    /// The statement as the host carries it out, which makes no plan.
+    pub(crate) fn command<'a>(&'a self, given: Given<'a>) -> RoutineCommand<'a> {
+        RoutineCommand {
+            statement: &self.statement,
+            text: &self.text,
+            types: given.types,
+            values: Arc::new(given.values),
+            variables: given.variables.or(self.variables.as_ref()),
+        }
     }
 
     /// Its plan for these parameters.

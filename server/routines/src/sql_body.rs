@@ -234,7 +234,7 @@ async fn run_statement(
         return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
     }
     if !statement.is_planned() {
-        host.command(statement.statement(), statement.text()).await?;
+        host.command(statement.command(body.given(args))).await?;
         return Ok(Datum::Null);
     }
     let given = body.given(args);

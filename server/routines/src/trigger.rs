@@ -18,7 +18,7 @@ use crate::body::Code;
 use crate::built_in_trigger::call_built_in;
 use crate::cache::{Compiled, Key, RoutineCache};
 use crate::deep::Deep;
-use crate::host::Nested;
+use crate::host::{Host, Nested};
 use crate::interpret::run_code;
 use crate::plpgsql::{ResultKind, TriggerNames, parse_trigger};
 
@@ -108,12 +108,12 @@ pub fn call_trigger<'a>(
         if call.function.language == Language::Internal {
             return call_built_in(call);
         }
-        let code = compiled(cache, cx, &call)?;
+        let is_volatile = call.function.volatility == braid_catalog::RoutineVolatility::Volatile;
+        let mut host = Nested::of_trigger(cx, is_volatile)?;
+        let code = compiled(cache, &*host.current().await?, &call)?;
         let args = arguments(cx, &call);
         // Of a trigger before DELETE the row only says that it may go.
         let base = call.new.as_ref().or(call.old.as_ref());
-        let is_volatile = call.function.volatility == braid_catalog::RoutineVolatility::Volatile;
-        let mut host = Nested::of_trigger(cx, is_volatile)?;
         let result = run_code(code, args, &mut host, None).await?;
         let (Some(base), Datum::Record(fields)) = (base, result) else { return Ok(None) };
         let mut row = base.clone();

@@ -45,11 +45,14 @@ async fn with_context(
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let exec = exec_context(session, seq, catalog, env);
+    // Functions that it calls define nothing meanwhile.
+    let _lent = exec.draft.lend();
     let mut cx = DdlContext {
         exec: &exec,
         text: "",
         param_types: &[],
         params: &Arc::default(),
+        variables: None,
         cache: &session.engine.catalog,
         draft: &mut None,
         implicit: true,

@@ -380,6 +380,7 @@ states! {
     AmbiguousParameter = "42P08",
     AmbiguousAlias = "42P09",
     InvalidColumnReference = "42P10",
+    InvalidCursorDefinition = "42P11",
     InvalidFunctionDefinition = "42P13",
     InvalidTableDefinition = "42P16",
     InvalidSchemaDefinition = "42P15",

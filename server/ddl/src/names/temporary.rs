@@ -60,8 +60,14 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
     let creates = |temporary: bool, name: &ObjectName| {
         temporary || catalog.names().creates_temporary(cx.path(), &parts(name))
     };
+    // `DROP TABLE IF EXISTS pg_temp.t` of a table that is not there concerns nobody else, either.
+    let is_qualified = |name: &ObjectName| {
+        let parts = parts(name);
+        parts.len() > 1 && catalog.names().creates_temporary(cx.path(), &parts)
+    };
     let all = |names: &[ObjectName]| {
-        !names.is_empty() && names.iter().all(|name| names_temporary(cx, name))
+        let is_temporary = |name: &ObjectName| names_temporary(cx, name) || is_qualified(name);
+        !names.is_empty() && names.iter().all(is_temporary)
     };
     match statement {
         Statement::CreateTable(create) => creates(create.temporary, &create.name),

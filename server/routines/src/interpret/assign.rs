@@ -6,6 +6,7 @@ use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{CallExpr, Expr};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
+use super::sql::catch_up;
 use super::state::Run;
 use crate::plpgsql::{Slot, Sql, Step, Subscript, Target};
 use crate::query::{Given, finish, plain_value, start};
@@ -34,6 +35,7 @@ impl Run<'_> {
             return Ok((self.frame.values[slot].clone(), self.frame.types[slot].clone()));
         }
         let statement = self.code.statement(sql)?;
+        catch_up(self).await?;
         let given = self.given(sql);
         let plan = statement.plan(&self.cx, &given)?;
         let [column] = plan.columns.as_slice() else {

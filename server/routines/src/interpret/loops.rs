@@ -1,7 +1,7 @@
 //! Loops: endless, conditional, over numbers, rows and elements.
 
-use braid_exec::CursorStep;
-use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
+use braid_exec::{CursorStep, ExecContext, Execution, RoutineRows};
+use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
 use super::cursors::{open_for_loop, rows_statement};
 use super::state::{Flow, Run};
@@ -124,9 +124,18 @@ pub(super) async fn for_rows(
     let plan = statement.plan(&cx, &given).map_err(failed)?;
     let fields = fields(&plan);
     let mut execution = start(&cx, &plan, given.values, run.host.is_volatile()).map_err(failed)?;
+    // A change runs to its end, however early the loop is left, and before the body changes what
+    // it works with.
+    let mut changed = match plan.is_write {
+        true => Some(all_rows(&mut execution, &cx).await.map_err(failed)?),
+        false => None,
+    };
     let mut found = false;
     loop {
-        let batch = execution.next(BATCH_ROWS).await.map_err(failed)?;
+        let batch = match &mut changed {
+            Some(rows) => next_rows(rows),
+            None => execution.next(BATCH_ROWS).await.map_err(failed)?,
+        };
         if batch.is_empty() {
             break;
         }
@@ -152,6 +161,31 @@ pub(super) async fn for_rows(
     }
     run.done_with(&cx);
     leave_loop(run, found, Flow::Next)
+}
+
+/// Every row of a statement.
+async fn all_rows(execution: &mut Execution, cx: &ExecContext) -> Result<RoutineRows> {
+    let mut rows = RoutineRows::new(cx.memory.clone());
+    loop {
+        cx.breathe().await?;
+        let batch = execution.next(BATCH_ROWS).await?;
+        if batch.is_empty() {
+            return Ok(rows);
+        }
+        for row in batch {
+            rows.push(Datum::Record(row.into()))?;
+        }
+    }
+}
+
+/// The next of these rows, as many as a batch has.
+fn next_rows(rows: &mut RoutineRows) -> Vec<Row> {
+    let values = std::iter::from_fn(|| rows.pop()).take(BATCH_ROWS);
+    let fields = |value| match value {
+        Datum::Record(fields) => Some(fields.to_vec()),
+        _ => None,
+    };
+    values.filter_map(fields).collect()
 }
 
 /// `FOR row IN cursor`

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_exec::ExecContext;
 use braid_plan::{StatementKind, TransitionTable};
-use braid_sql::ast::{Set, SetScope, SetValue, Statement};
+use braid_sql::ast::Statement;
 use braid_sql::{fold, quote_literal};
 use braid_types::{Datum, Error, Result, SqlState, text};
 
@@ -74,47 +74,41 @@ impl Run<'_> {
         using: &[Sql],
         into: Option<&Into>,
     ) -> Result<()> {
-        let (statement, given) = self.dynamic(sql, using).await?;
-        if !statement.is_planned() {
-            return self.command(&statement, given, into).await;
+        let (text, given, tables) = computed(self, sql, using).await?;
+        let parsed = BodyStatement::parse_all(&text);
+        let parsed = parsed.map_err(|error| in_statement(error.without_position(), &text))?;
+        let last = parsed.len().saturating_sub(1);
+        for (number, statement) in parsed.into_iter().enumerate() {
+            let statement = statement.with_tables(tables.clone());
+            let (given, into) = (given.clone(), into.filter(|_| number == last));
+            if !statement.is_planned() {
+                self.command(&statement, given, into).await?;
+                continue;
+            }
+            let rows = into.map_or(Rows::Discard, Rows::Into);
+            let result = self.planned(&statement, given, rows).await;
+            result.map_err(|error| in_statement(error, statement.text()))?;
         }
-        let rows = into.map_or(Rows::Discard, Rows::Into);
-        let result = self.planned(&statement, given, rows).await;
-        result.map_err(|error| in_statement(error, statement.text()))
+        Ok(())
     }
 
-    /// The statement of a text that is computed, and its parameters.
+    /// The only statement of a text that is computed, and its parameters.
     pub(super) async fn dynamic(
         &mut self,
         sql: &Sql,
         using: &[Sql],
     ) -> Result<(BodyStatement, Given<'static>)> {
-        let (query, ty) = self.value(sql).await?;
-        if query.is_null() {
-            let message = "query string argument of EXECUTE is null";
-            return Err(Error::new(SqlState::NullValueNotAllowed, message));
+        let (text, given, tables) = computed(self, sql, using).await?;
+        let parsed = BodyStatement::parse_all(&text);
+        let mut parsed = parsed.map_err(|error| in_statement(error.without_position(), &text))?;
+        match (parsed.pop(), parsed.is_empty()) {
+            (Some(only), true) => Ok((only.with_tables(tables), given)),
+            (Some(_), false) => {
+                let message = "cannot open multi-query plan as cursor";
+                Err(Error::new(SqlState::InvalidCursorDefinition, message))
+            }
+            (None, _) => Err(Error::new(SqlState::SyntaxError, "missing statement")),
         }
-        let query = text::to_string(&ty, &query, self.cx.env.settings());
-        let (mut values, mut types) = (Vec::new(), Vec::new());
-        for parameter in using {
-            let (value, ty) = self.value(parameter).await?;
-            values.push(value);
-            types.push(ty);
-        }
-        let parsed = BodyStatement::parse(&Arc::from(query.as_str()));
-        let mut statement =
-            parsed.map_err(|error| in_statement(error.without_position(), &query))?;
-        let numbered = types.len();
-        let mut tables = Vec::new();
-        for table in &self.code.body.tables {
-            tables.push(TransitionTable { name: table.name.clone(), param: values.len() });
-            values.push(self.frame.values[table.param].clone());
-            types.push(self.frame.types[table.param].clone());
-        }
-        if !tables.is_empty() {
-            statement = statement.with_tables(tables);
-        }
-        Ok((statement, Given { values, types, numbered, variables: None }))
     }
 
     /// Runs a statement that reads or changes rows.
@@ -183,9 +177,9 @@ impl Run<'_> {
             let message = "INTO used with a command that cannot return data";
             return Err(Error::new(SqlState::SyntaxError, message));
         }
-        if let Some((word, query)) = as_query(statement.statement())? {
+        if let Some(query) = as_query(statement.statement())? {
             if !self.host.is_volatile() {
-                let message = format!("{word} is not allowed in a non-volatile function");
+                let message = "NOTIFY is not allowed in a non-volatile function";
                 return Err(Error::new(SqlState::FeatureNotSupported, message));
             }
             let query = statement.with(query, 0);
@@ -217,42 +211,56 @@ impl Run<'_> {
             }
             _ => {}
         }
-        let result = self.host.command(statement.statement(), statement.text()).await;
+        let result = self.host.command(statement.command(given)).await;
         result.map_err(|error| in_statement(error.without_position(), statement.text()))?;
         self.cx = self.host.current().await?;
         Ok(())
     }
 }
 
-/// A command that a call of a function carries out as well, with its name; `None` for others.
-fn as_query(statement: &Statement) -> Result<Option<(&'static str, Statement)>> {
-    if let Statement::Notify { channel, payload } = statement {
-        let channel = quote_literal(&fold(channel));
-        let payload = quote_literal(payload.as_deref().unwrap_or(""));
-        let text = format!("SELECT pg_catalog.pg_notify({channel}, {payload})");
-        return Ok(Some(("NOTIFY", Statement::Query(braid_sql::parse_query(&text)?))));
+/// Expressions see what statements of this body and of others have defined and set.
+pub(super) async fn catch_up(run: &mut Run<'_>) -> Result<()> {
+    if run.cx.is_outdated() {
+        run.cx = run.host.current().await?;
     }
-    Ok(plain_setting(statement)?.map(|query| ("SET", query)))
+    Ok(())
 }
 
-/// SET of a setting that no running statement has taken its own copy of, as a call of
-/// `set_config`; `None` for any other statement.
-fn plain_setting(statement: &Statement) -> Result<Option<Statement>> {
-    let Statement::Set(Set { scope, name, value, .. }) = statement else { return Ok(None) };
-    let is_plain = name.contains('.') || name.starts_with("enable_") || {
-        let known = ["lock_timeout", "statement_timeout", "work_mem", "application_name"];
-        known.contains(&name.as_str()) || name == "client_min_messages"
-    };
-    let value = match value {
-        SetValue::Default => "NULL".to_owned(),
-        SetValue::Values(values) => quote_literal(&values.join(", ")),
-    };
-    if !is_plain {
-        return Ok(None);
+/// A text of SQL that is computed, its parameters, and the transition tables that it may name.
+async fn computed(
+    run: &mut Run<'_>,
+    sql: &Sql,
+    using: &[Sql],
+) -> Result<(Arc<str>, Given<'static>, Vec<TransitionTable>)> {
+    let (query, ty) = run.value(sql).await?;
+    if query.is_null() {
+        let message = "query string argument of EXECUTE is null";
+        return Err(Error::new(SqlState::NullValueNotAllowed, message));
     }
-    let (name, is_local) = (quote_literal(name), *scope == SetScope::Local);
-    let text = format!("SELECT pg_catalog.set_config({name}, {value}, {is_local})");
-    braid_sql::parse_query(&text).map(|query| Some(Statement::Query(query)))
+    let query = text::to_string(&ty, &query, run.cx.env.settings());
+    let (mut values, mut types) = (Vec::new(), Vec::new());
+    for parameter in using {
+        let (value, ty) = run.value(parameter).await?;
+        values.push(value);
+        types.push(ty);
+    }
+    let numbered = types.len();
+    let mut tables = Vec::new();
+    for table in &run.code.body.tables {
+        tables.push(TransitionTable { name: table.name.clone(), param: values.len() });
+        values.push(run.frame.values[table.param].clone());
+        types.push(run.frame.types[table.param].clone());
+    }
+    Ok((Arc::from(query), Given { values, types, numbered, variables: None }, tables))
+}
+
+/// NOTIFY as a call of the function that carries it out as well; `None` for other commands.
+fn as_query(statement: &Statement) -> Result<Option<Statement>> {
+    let Statement::Notify { channel, payload } = statement else { return Ok(None) };
+    let channel = quote_literal(&fold(channel));
+    let payload = quote_literal(payload.as_deref().unwrap_or(""));
+    let text = format!("SELECT pg_catalog.pg_notify({channel}, {payload})");
+    Ok(Some(Statement::Query(braid_sql::parse_query(&text)?)))
 }
 
 /// Runs to the end and counts the rows.

@@ -30,7 +30,7 @@ pub(super) fn can_run_again(session: &Session, error: &Error) -> bool {
         && !steps.list.is_empty()
         && session.shared.advisory.may_run_again(None, error)
         && session.block_state.savepoints.is_empty()
-        && session.open.as_ref().is_none_or(|open| open.draft.is_none())
+        && session.open.as_ref().is_none_or(|open| !open.draft.is_open())
 }
 
 /// Begins the transaction again and runs its statements in order.

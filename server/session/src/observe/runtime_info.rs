@@ -14,7 +14,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::entry::SessionEntry;
 use crate::options::ANALYZER;
-use crate::settings::{Access, Kind, real_text, settings};
+use crate::settings::{described, settings};
 use crate::shared::Shared;
 
 impl RuntimeInfo for Shared {
@@ -61,31 +61,9 @@ impl RuntimeInfo for Shared {
         settings()
             .iter()
             .map(|setting| {
-                let (vartype, unit, min, max, values) = describe_kind(&setting.kind);
                 let value = self.setting(setting.name).unwrap_or_default();
                 let reset = self.state.lock().settings.reset_value(setting);
-                let source = if value == reset { "default" } else { "session" };
-                SettingInfo {
-                    name: setting.name.to_owned(),
-                    value: in_unit(&setting.kind, &value),
-                    unit,
-                    category: crate::settings::category(setting.name).to_owned(),
-                    description: setting.description.to_owned(),
-                    context: match setting.access {
-                        Access::User | Access::Transaction | Access::Identity => "user",
-                        Access::Superuser => "superuser",
-                        Access::Fixed => "internal",
-                        Access::Start => "postmaster",
-                    }
-                    .to_owned(),
-                    vartype: vartype.to_owned(),
-                    source: source.to_owned(),
-                    min,
-                    max,
-                    values,
-                    boot: Some(in_unit(&setting.kind, setting.default)),
-                    reset: Some(in_unit(&setting.kind, &reset)),
-                }
+                described(setting, &value, &reset)
             })
             .collect()
     }
@@ -116,50 +94,5 @@ impl RuntimeInfo for Shared {
 
     fn statements(&self) -> StatementsInfo {
         self.engine.statistics.statements.all()
-    }
-}
-
-/// A value as a plain number in the variable's unit; others as they are.
-fn in_unit(kind: &Kind, value: &str) -> String {
-    match kind {
-        Kind::Int { unit: Some(unit), .. } => match crate::settings::in_unit(value, *unit) {
-            Some(number) => number.to_string(),
-            None => value.to_owned(),
-        },
-        _ => value.to_owned(),
-    }
-}
-
-type KindFacts =
-    (&'static str, Option<String>, Option<String>, Option<String>, Option<Vec<String>>);
-
-fn describe_kind(kind: &Kind) -> KindFacts {
-    match kind {
-        Kind::Bool => ("bool", None, None, None, None),
-        Kind::Int { min, max, unit } => (
-            "integer",
-            unit.map(|unit| unit.as_str().to_owned()),
-            Some(min.to_string()),
-            Some(max.to_string()),
-            None,
-        ),
-        Kind::Real { min, max, unit } => (
-            "real",
-            unit.map(|unit| unit.as_str().to_owned()),
-            Some(real_text(*min)),
-            Some(real_text(*max)),
-            None,
-        ),
-        Kind::Enum(words) => {
-            let words = words.iter().map(|word| (*word).to_owned()).collect();
-            ("enum", None, None, None, Some(words))
-        }
-        Kind::Text
-        | Kind::Names
-        | Kind::TimeZone
-        | Kind::DateStyle
-        | Kind::Encoding
-        | Kind::Uuid
-        | Kind::TraceParent => ("string", None, None, None, None),
     }
 }

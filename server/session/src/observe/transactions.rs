@@ -17,7 +17,7 @@ pub(crate) fn begin_transaction(session: &mut Session) {
 
 /// Whether a transaction has something to write, definitions included.
 pub(crate) fn has_written(open: &Open) -> bool {
-    open.draft.is_some() || open.txn.writes().is_any()
+    open.draft.is_open() || open.txn.writes().is_any()
 }
 
 /// Counts a transaction that has ended.

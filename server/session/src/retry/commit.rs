@@ -150,7 +150,7 @@ async fn commit_work(session: &mut Session, ending: &Ending) -> Result<()> {
         Ok(()) => {
             end_transaction(session, written, true);
             if let Some(open) = &open {
-                session.temporary.keep(open.draft.as_ref(), &session.engine.catalog);
+                session.temporary.keep(open.draft.get().as_ref(), &session.engine.catalog);
             }
             session.shared.state.lock().settings.commit();
             transaction_ended(session);

@@ -1,20 +1,23 @@
-//! `SELECT f(…)` where the function defines objects: it runs in the session, as CALL does.
+//! `SELECT f(…)` where the function has a command of the session, such as SET CONSTRAINTS: it runs
+//! in the session, as CALL does.
 //!
-//! A statement that reads or changes rows has a fixed catalog, so no definition can run inside of
-//! it. When a function refuses one, what the statement has done is taken back. If the statement is
-//! the call alone, the body then runs again in the session itself.
+//! A statement that reads or changes rows cannot reach the session, so no such command can run
+//! inside of it. When a function refuses one, what the statement has done is taken back. If the
+//! statement is the call alone, the body then runs again in the session itself.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_catalog::Draft;
 use braid_kv::{SavepointId, Transaction};
-use braid_routines::{DefinitionRefused, run_procedure};
+use braid_routines::{CommandRefused, run_procedure};
 use braid_sql::ast::{Expr, Query, SelectItem, SetExpr, Statement};
 use braid_types::{Datum, Error, Result};
 
 use super::host::SessionHost;
 use crate::client::{Client, Mark};
 use crate::session::Session;
+use crate::settings::SettingsMark;
 use crate::statement::context::exec_context;
 use crate::statement::plans::planning::{Bound, bind_plan};
 use crate::statement::portal::{Portal, Run, Running, Source, Wanted};
@@ -24,6 +27,8 @@ use crate::transaction::open::ensure_open;
 pub(crate) struct BeforeCall {
     txn: Arc<Transaction>,
     savepoint: SavepointId,
+    draft: Option<Draft>,
+    settings: SettingsMark,
 }
 
 impl BeforeCall {
@@ -31,9 +36,12 @@ impl BeforeCall {
     pub(crate) fn of(session: &mut Session, portal: &Portal) -> Option<Self> {
         let Some(Statement::Query(query)) = portal.prepared.statement() else { return None };
         select_item(query)?;
-        let txn = ensure_open(session).txn.clone();
+        let open = ensure_open(session);
+        let txn = open.txn.clone();
         let savepoint = txn.savepoint();
-        Some(Self { txn, savepoint })
+        let draft = open.draft.get();
+        let settings = session.shared.state.lock().settings.mark();
+        Some(Self { txn, savepoint, draft, settings })
     }
 }
 
@@ -48,13 +56,15 @@ pub(crate) async fn run_defining(
 ) -> Result<()> {
     let Some(before) = before else { return Err(error) };
     let is_same = Arc::ptr_eq(&before.txn, &ensure_open(session).txn);
-    if error.cause::<DefinitionRefused>().is_none() || !is_same || !client.rewind(start) {
+    if error.cause::<CommandRefused>().is_none() || !is_same || !client.rewind(start) {
         return Err(error);
     }
     let prepared = portal.prepared.clone();
     let Some(Statement::Query(query)) = prepared.statement() else { return Err(error) };
     let Some(call) = only_call(query) else { return Err(error) };
     before.txn.rollback_to(before.savepoint);
+    ensure_open(session).draft.set(before.draft);
+    session.shared.state.lock().settings.rollback_to(&before.settings);
     session.shared.raised.lock().clear();
     let seq = before.txn.next_statement();
     let (bound, _) = bind_plan(session, &prepared, &portal.params, seq).await?;

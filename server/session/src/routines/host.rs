@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use braid_catalog::{Draft, Routine};
-use braid_ddl::is_ddl;
-use braid_exec::{ExecContext, NoticeLevel, SessionServices};
+use braid_exec::{ExecContext, NoticeLevel, RoutineCommand, SessionServices};
 use braid_kv::SavepointId;
 use braid_routines::{Host, Mark};
 use braid_sql::ast::Statement;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result};
 use futures_util::future::BoxFuture;
 
 use crate::session::Session;
 use crate::settings::SettingsMark;
-use crate::statement::commands::ddl::{Written, attempt, check_stored_setting};
-use crate::statement::commands::settings::{apply_set, run_reset};
+use crate::statement::commands::settings::apply_set;
 use crate::statement::commands::transaction_control::set_running_modes;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::transaction::deferred_constraints::set_constraints;
@@ -53,25 +51,19 @@ impl<'s> SessionHost<'s> {
         Ok(own.unwrap_or_else(|| Arc::new(cx)))
     }
 
-    async fn run_command(&mut self, statement: &Statement, text: &str) -> Result<()> {
-        let session = &mut *self.session;
-        if is_ddl(statement) {
-            if session.shared.modes().read_only {
-                let message = "cannot execute DDL in a read-only transaction";
-                return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
-            }
-            check_stored_setting(session, statement)?;
-            let params = Arc::new(Vec::new());
-            let written = Written { statement, text, types: &[], params: &params };
-            return Box::pin(attempt(session, written, false)).await.map(drop);
+    async fn run_command(&mut self, command: RoutineCommand<'_>) -> Result<()> {
+        let (statement, text) = (command.statement, command.text);
+        let cx = self.context().await?;
+        if cx.services.command(&cx, command).await? {
+            return Ok(());
         }
+        let session = &mut *self.session;
         match statement {
             Statement::Set(set) => apply_set(session, set).await,
             Statement::SetConstraints { names, deferred } => {
                 set_constraints(session, names.as_deref(), *deferred).await
             }
             Statement::SetTransaction(modes) => set_running_modes(session, modes),
-            Statement::Reset(reset) => run_reset(session, reset).await,
             _ => {
                 let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
                 Err(Error::unsupported(format!("{word} in a routine")))
@@ -89,18 +81,14 @@ impl Host for SessionHost<'_> {
         Box::pin(self.context())
     }
 
-    fn command<'a>(
-        &'a mut self,
-        statement: &'a Statement,
-        text: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.run_command(statement, text))
+    fn command<'a>(&'a mut self, command: RoutineCommand<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.run_command(command))
     }
 
     fn savepoint(&mut self) -> Result<Mark> {
         let settings = self.session.shared.state.lock().settings.mark();
         let open = ensure_open(self.session);
-        let position = Position { kv: open.txn.savepoint(), draft: open.draft.clone(), settings };
+        let position = Position { kv: open.txn.savepoint(), draft: open.draft.get(), settings };
         self.marks.push(position);
         Ok(self.marks.len() - 1)
     }
@@ -111,7 +99,7 @@ impl Host for SessionHost<'_> {
         };
         let open = ensure_open(self.session);
         open.txn.rollback_to(position.kv);
-        open.draft.clone_from(&position.draft);
+        open.draft.set(position.draft.clone());
         self.session.shared.state.lock().settings.rollback_to(&position.settings);
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! What a routine with SECURITY DEFINER or SET has around it: another user, other settings.
 //!
 //! The settings of the session do not change: the routine sees another environment. So an error
-//! leaves nothing to take back.
+//! leaves nothing to take back. After a definition or SET a routine has another environment as
+//! well: one that looks names up in the new catalog, or has the new settings.
 
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
-use braid_catalog::{Routine, SearchPath};
-use braid_exec::ExecContext;
+use braid_catalog::{Catalog, Routine, SearchPath};
+use braid_exec::{ExecContext, SessionSettings};
 use braid_system_views::CatalogLookup;
 use braid_types::{FormatSettings, Result};
 
@@ -18,7 +19,7 @@ struct RoutineEnvironment {
     outer: Arc<dyn Environment>,
     user: String,
     /// Formats, if the routine's settings change them.
-    active: Option<Active>,
+    active: Option<Arc<Active>>,
     lookup: Arc<CatalogLookup>,
     settings: Vec<(String, String)>,
 }
@@ -39,7 +40,7 @@ pub(crate) fn surroundings(
     };
     let active = match routine.settings.is_empty() {
         true => None,
-        false => Some(active_with(&routine.settings)?),
+        false => Some(Arc::new(active_with(&routine.settings)?)),
     };
     let sets_path = routine.settings.iter().any(|(name, _)| name == "search_path");
     let schemas = match &active {
@@ -51,6 +52,13 @@ pub(crate) fn surroundings(
     let mut inner = cx.renumbered(cx.seq, cx.cancel.clone());
     inner.memory = cx.memory.clone();
     inner.path = path.clone();
+    inner.settings = match &mut inner.settings {
+        Some(seen) if routine.settings.is_empty() => {
+            let has_own_user = seen.has_own_user || routine.security_definer;
+            Some(SessionSettings { has_own_user, ..*seen })
+        }
+        _ => None,
+    };
     inner.env = Arc::new(RoutineEnvironment {
         outer: cx.env.clone(),
         user,
@@ -59,6 +67,40 @@ pub(crate) fn surroundings(
         settings: routine.settings.clone(),
     });
     Ok(Some(Arc::new(inner)))
+}
+
+/// The same context over another catalog, with the session's settings as they are now: `now` gives
+/// these, and the session's user.
+pub(super) fn renewed(
+    cx: &ExecContext,
+    catalog: Arc<Catalog>,
+    now: impl FnOnce() -> (Arc<Active>, String),
+) -> ExecContext {
+    let mut inner = cx.renumbered(cx.seq, cx.cancel.clone());
+    inner.memory = cx.memory.clone();
+    let mut user = cx.env.current_user().to_owned();
+    let mut active = None;
+    let changes = cx.services.settings_changes();
+    if let Some(seen) = cx.settings.filter(|seen| seen.changes != changes) {
+        let (current, current_user) = now();
+        if !seen.has_own_user {
+            user = current_user;
+        }
+        let (schemas, user) = (current.search_path.clone(), user.clone());
+        inner.path = Arc::new(SearchPath { schemas, user, ..SearchPath::clone(&cx.path) });
+        inner.settings = Some(SessionSettings { changes, ..seen });
+        (inner.implicit_locks, inner.range_delete) = (current.implicit_locks, current.range_delete);
+        active = Some(current);
+    }
+    inner.env = Arc::new(RoutineEnvironment {
+        outer: cx.env.clone(),
+        user,
+        active,
+        lookup: Arc::new(CatalogLookup::new(catalog.clone(), inner.path.clone())),
+        settings: Vec::new(),
+    });
+    inner.catalog = catalog;
+    inner
 }
 
 impl Environment for RoutineEnvironment {

@@ -10,6 +10,7 @@
 mod accepted;
 mod active;
 mod categories;
+mod described;
 mod formats;
 mod isolation;
 mod setting;
@@ -19,6 +20,7 @@ mod values;
 
 pub use active::Active;
 pub(crate) use categories::category;
+pub(crate) use described::described;
 pub(crate) use formats::real_text;
 pub(crate) use isolation::{isolation_of, isolation_text};
 pub use setting::{Access, Kind, Setting};

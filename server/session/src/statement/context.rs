@@ -1,10 +1,10 @@
 //! What a running statement may use: its clock and cancel switch, the session's settings, memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use braid_catalog::Catalog;
-use braid_exec::{ExecContext, Memory, NewKeys};
-use braid_kv::{Seq, Transaction};
+use braid_exec::{ExecContext, Memory, NewKeys, SessionServices, SessionSettings};
+use braid_kv::Seq;
 use braid_system_views::CatalogLookup;
 
 use crate::client::{Client, Severity};
@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::statement::environment::StatementEnvironment;
 use crate::statement::timer::StatementTimer;
 use crate::transaction::open::ensure_open;
+use crate::transaction::state::Open;
 
 /// While it lives, the statement can be cancelled and its timeout runs.
 pub(crate) struct StatementGuard {
@@ -89,8 +90,9 @@ pub(crate) fn exec_context(
     catalog: Arc<Catalog>,
     env: StatementEnvironment,
 ) -> ExecContext {
-    let txn = ensure_open(session).txn.clone();
-    context_in(session, txn, seq, catalog, env)
+    ensure_open(session);
+    let open = session.open.as_ref().expect("was opened above");
+    context_in(session, open, seq, catalog, env)
 }
 
 /// An empty account for a statement of this session.
@@ -99,27 +101,32 @@ pub(crate) fn statement_memory(session: &Session, limit_bytes: u64) -> Arc<Memor
     Arc::new(Memory::new(limit_bytes, session.engine.memory.clone(), stop))
 }
 
-/// The same in a transaction at hand.
+/// The same in a transaction that is open, be it the session's no longer.
 pub(crate) fn context_in(
     session: &Session,
-    txn: Arc<Transaction>,
+    open: &Open,
     seq: Seq,
     catalog: Arc<Catalog>,
     env: StatementEnvironment,
 ) -> ExecContext {
     let active = env.active.clone();
-    txn.locks().set_timeout(active.lock_timeout);
+    open.txn.locks().set_timeout(active.lock_timeout);
     session.shared.temp.set_limit(active.temp_file_bytes_max);
     let path = env.lookup.path.clone();
-    let own = session.open.as_ref().filter(|open| Arc::ptr_eq(&open.txn, &txn));
-    let catalog_since = own.and_then(|open| open.catalog_since.clone());
     ExecContext {
-        txn,
+        txn: open.txn.clone(),
         seq,
         catalog,
-        catalog_since,
+        draft: open.draft.clone(),
+        plan: OnceLock::new(),
+        around: None,
+        catalog_since: open.catalog_since.clone(),
         path,
         env: Arc::new(env),
+        settings: Some(SessionSettings {
+            changes: session.shared.settings_changes(),
+            has_own_user: false,
+        }),
         sequences: session.engine.sequences.clone(),
         runtime: session.shared.clone(),
         services: session.shared.clone(),

@@ -24,9 +24,10 @@ use crate::notices::send_warnings;
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
-use crate::retry::reason::{is_closed, is_restart};
-use crate::routines::{BeforeCall, run_defining};
+use crate::retry::reason::{is_closed, is_restart, is_schema_changed};
+use crate::routines::{BeforeCall, lock_catalog, run_defining};
 use crate::session::Session;
+use crate::settings::SettingsMark;
 use crate::statement::commands::explain::{explained_execute, start_explained};
 use crate::statement::context::exec_context;
 use crate::statement::kinds::returns_rows;
@@ -129,7 +130,11 @@ pub(crate) async fn run_planned(
     let open = ensure_open(session);
     open.statements += 1;
     let seq = open.txn.next_statement();
-    match run_until_done(&mut Planned { session, portal, seq, wanted, start, client }).await {
+    let settings = session.shared.state.lock().settings.mark();
+    let locks_first = false;
+    let mut planned =
+        Planned { session, portal, seq, wanted, start, client, locks_first, settings };
+    match run_until_done(&mut planned).await {
         Err(error) => {
             let run = run_defining(session, portal, (before, start), (wanted, client), error);
             Box::pin(run).await?;
@@ -148,6 +153,10 @@ struct Planned<'a> {
     /// Where its output begins.
     start: Mark,
     client: &'a mut dyn Client,
+    /// It locks the catalog before it looks at it: a routine of it has changed an older one.
+    locks_first: bool,
+    /// The settings before it, which its routines may change.
+    settings: SettingsMark,
 }
 
 impl Repeat for Planned<'_> {
@@ -155,6 +164,11 @@ impl Repeat for Planned<'_> {
     const LIMITS: Limits = Limits::STATEMENT;
 
     async fn attempt(&mut self) -> Result<Ended> {
+        if self.locks_first {
+            let txn = ensure_open(self.session).txn.clone();
+            lock_catalog(&txn).await?;
+            self.seq = txn.next_statement();
+        }
         let Planned { session, portal, seq, wanted, client, .. } = self;
         let result = attempt_statement(session, portal, *seq, *wanted, *client).await;
         match result {
@@ -172,6 +186,9 @@ impl Repeat for Planned<'_> {
         if !self.client.rewind(self.start) {
             return Err(error);
         }
+        let has_defined = ensure_open(self.session).draft.is_locked();
+        self.locks_first |= has_defined && is_schema_changed(&error);
+        self.session.shared.state.lock().settings.rollback_to(&self.settings);
         self.seq = Box::pin(prepare_again(self.session, self.seq, error, attempt)).await?;
         Ok(())
     }

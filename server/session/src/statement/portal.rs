@@ -156,7 +156,9 @@ impl Source {
         to: &[ResultColumn],
     ) -> Result<()> {
         let Source::Execution(execution, _) = self else { return Ok(()) };
-        let env = &*execution.run().cx.env;
+        let cx = &execution.run().cx;
+        let newest = cx.renewed();
+        let env = newest.as_ref().map_or(&*cx.env, |newest| &*newest.env);
         for row in rows {
             for (datum, (from, to)) in row.iter_mut().zip(from.iter().zip(to)) {
                 if from.ty != to.ty {

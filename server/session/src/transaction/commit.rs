@@ -66,7 +66,7 @@ pub(crate) async fn commit_kv(
     check_deferred(session, open).await?;
     end_temporary(session, open).await?;
     let mut pending: Option<PendingChange> = None;
-    if let Some(draft) = &open.draft {
+    if let Some(draft) = open.draft.get() {
         let seq = open.txn.next_statement();
         pending = draft.flush(&session.engine.catalog, &open.txn, seq).await.map_err(from_kv)?;
     }

@@ -24,14 +24,14 @@ use crate::transaction::open::{catalog_at, catalog_of, ensure_open};
 use crate::transaction::state::Open;
 
 /// Makes every check that is still owed; the error is the transaction's.
-pub(crate) async fn check_deferred(session: &mut Session, open: &mut Open) -> Result<()> {
+pub(crate) async fn check_deferred(session: &mut Session, open: &Open) -> Result<()> {
     if !has_left_checks(&open.txn) {
         return Ok(());
     }
     let catalog = catalog_of(session, open).await?;
     let seq = open.txn.next_statement();
     let env = statement_environment(session, &catalog);
-    let cx = context_in(session, open.txn.clone(), seq, catalog, env);
+    let cx = context_in(session, open, seq, catalog, env);
     let Err(error) = check_left(Arc::new(cx), |_| true).await else { return Ok(()) };
     // A key that was to be looked at by the commit comes before a missing parent.
     let existing = open.txn.writes().check_new_keys().await.map_err(from_kv)?;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Catalog;
+use braid_catalog::{Catalog, Draft};
 use braid_exec::from_kv;
 use braid_kv::{Isolation, Seq, TxnOptions};
 use braid_sql::ast::IsolationLevel;
@@ -69,9 +69,8 @@ fn begin_kv(session: &mut Session) -> Open {
     Open {
         txn,
         start,
-        draft: None,
+        draft: Arc::default(),
         catalog_since: None,
-        catalog_version: None,
         micros,
         statements,
         doomed: false,
@@ -94,9 +93,7 @@ pub(crate) async fn catalog_at(session: &mut Session, seq: Seq) -> Result<Arc<Ca
     let (server, entry) = (session.engine.clone(), session.shared.entry.clone());
     let deadline = deadline_of(session);
     let open = ensure_open(session);
-    if let Some(draft) = &open.draft
-        && draft.is_locked()
-    {
+    if let Some(draft) = open.draft.get().filter(Draft::is_locked) {
         return Ok(draft.catalog().clone());
     }
     let before = open.txn.commit_terms().snapshot();
@@ -122,7 +119,7 @@ pub(crate) async fn catalog_at(session: &mut Session, seq: Seq) -> Result<Arc<Ca
         Isolation::ReadCommitted => after,
         Isolation::RepeatableRead | Isolation::Serializable => before.or(after),
     };
-    open.catalog_version = Some(shared.version());
+    open.draft.note_seen(shared.version(), open.statements <= 1);
     Ok(over_shared(session, shared))
 }
 
@@ -139,29 +136,21 @@ pub(crate) fn require_block(session: &Session, command: &str) -> Result<()> {
 
 /// The catalog as a statement of the transaction sees it, made of the shared one.
 fn over_shared(session: &mut Session, base: Arc<Catalog>) -> Arc<Catalog> {
-    match session.open.as_mut().and_then(|open| open.draft.as_mut()) {
-        Some(draft) => {
-            draft.rebase(&base);
-            draft.catalog().clone()
-        }
+    match session.open.as_ref().and_then(|open| open.draft.rebased(&base)) {
+        Some(catalog) => catalog,
         None => session.temporary.over(base),
     }
 }
 
 /// The same for a transaction that is not, or no longer, the session's open one.
-pub(crate) async fn catalog_of(session: &mut Session, open: &mut Open) -> Result<Arc<Catalog>> {
-    if let Some(draft) = &open.draft
-        && draft.is_locked()
-    {
+pub(crate) async fn catalog_of(session: &mut Session, open: &Open) -> Result<Arc<Catalog>> {
+    if let Some(draft) = open.draft.get().filter(Draft::is_locked) {
         return Ok(draft.catalog().clone());
     }
     let seq = open.txn.next_statement();
     let base = session.engine.catalog.at(&open.txn, seq).await.map_err(from_kv)?;
-    Ok(match &mut open.draft {
-        Some(draft) => {
-            draft.rebase(&base);
-            draft.catalog().clone()
-        }
+    Ok(match open.draft.rebased(&base) {
+        Some(catalog) => catalog,
         None => session.temporary.over(base),
     })
 }

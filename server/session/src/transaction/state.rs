@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Draft};
-use braid_exec::ConstraintModes;
+use braid_exec::{ConstraintModes, TransactionDraft};
 use braid_kv::{SavepointId, SharedSnapshot, Snapshot, Transaction};
 
 use crate::settings::SettingsMark;
@@ -16,11 +16,10 @@ pub(crate) struct Open {
     pub txn: Arc<Transaction>,
     /// The position before its first statement.
     pub start: SavepointId,
-    pub draft: Option<Draft>,
+    /// What it has defined; its running statements reach it as well.
+    pub draft: Arc<TransactionDraft>,
     /// A snapshot that is not newer than the catalog of the newest statement.
     pub catalog_since: Option<Arc<dyn Snapshot>>,
-    /// The version of the stored catalog that its newest statement has seen; none before the first.
-    pub catalog_version: Option<u64>,
     /// Its timestamp: microseconds since 2000-01-01.
     pub micros: i64,
     /// Statements run in it.

@@ -126,7 +126,7 @@ const STATE_READERS: [(&str, &str); 10] = [
     ("server/server/src/check_tables.rs", "reports the state"),
     ("server/session/src/groups/report.rs", "reports the state"),
     ("server/session/src/observe/finish.rs", "logs the state"),
-    ("server/session/src/statement/commands/ddl.rs", "the class of a notice is its severity"),
+    ("server/session/src/routines/definitions.rs", "the class of a notice is its severity"),
     ("server/wire/src/connection.rs", "logs what is a bug"),
     ("server/wire/src/listener.rs", "logs the state"),
 ];

@@ -1,7 +1,7 @@
 //! Tables and what belongs to them: foreign keys, indexes, interleaving, changes beside writers.
 
 mod check_table;
-mod definitions_in_blocks;
+mod definitions;
 mod drop_database;
 mod expression_index;
 mod foreign_keys;

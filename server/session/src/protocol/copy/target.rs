@@ -105,7 +105,7 @@ pub(super) fn check_freeze(session: &Session, target: &Target) -> Result<()> {
         let message = "cannot perform COPY FREEZE because of prior transaction activity";
         return Err(Error::new(SqlState::InvalidTransactionState, message));
     }
-    let draft = session.open.as_ref().and_then(|open| open.draft.as_ref());
+    let draft = session.open.as_ref().and_then(|open| open.draft.get());
     let is_new = draft.is_some_and(|draft| draft.is_emptied(target.id));
     let before = session.block_state.savepoints.last().and_then(|savepoint| savepoint.draft());
     if is_new && before.is_none_or(|draft| !draft.is_emptied(target.id)) {

@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Draft, version_key};
-use braid_ddl as ddl;
-use braid_ddl::DdlContext;
-use braid_exec::from_kv;
-use braid_kv::{LockRequest, RetryReason};
-use braid_sql::ast::{
-    CreateTable, Execute, RoutineOption, Set, SetValue, SettingChange, Statement,
-};
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_exec::{NoticeLevel, RoutineCommand};
+use braid_sql::ast::{CreateTable, Execute, Statement};
+use braid_types::{Datum, Error, Result, SqlState};
 
 use crate::client::{Formats, Severity};
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
 use crate::retry::reason::is_schema_changed;
+use crate::routines::{carry_out, check_definition, lock_catalog, schema_changed};
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
@@ -30,13 +25,7 @@ pub(crate) async fn run_ddl(
     statement: &Statement,
     params: &Arc<Vec<Datum>>,
 ) -> Result<String> {
-    if session.shared.modes().read_only {
-        return Err(Error::new(
-            SqlState::ReadOnlySqlTransaction,
-            "cannot execute DDL in a read-only transaction",
-        ));
-    }
-    check_stored_setting(session, statement)?;
+    check_definition(&session.shared, statement)?;
     if let Statement::CreateTable(create) = statement
         && let Some(execute) = &create.as_execute
     {
@@ -110,8 +99,7 @@ impl Repeat for Definition<'_> {
         self.is_first = open.statements == 1;
         if self.locks_first {
             let txn = open.txn.clone();
-            let request = LockRequest::keys(vec![version_key()]);
-            txn.lock(txn.next_statement(), request).await.map_err(from_kv)?;
+            lock_catalog(&txn).await?;
         }
         attempt_ddl(self.session, self.prepared, self.statement, self.params, self.implicit).await
     }
@@ -129,36 +117,7 @@ impl Repeat for Definition<'_> {
     }
 }
 
-/// Whether the setting that a statement keeps for later sessions is one, and its value fits.
-pub(crate) fn check_stored_setting(session: &Session, statement: &Statement) -> Result<()> {
-    let sets: Vec<&Set> = match statement {
-        Statement::AlterUser(alter) => alter.set.iter().collect(),
-        Statement::AlterDatabase(alter) => match &alter.change {
-            SettingChange::Set(set) => vec![set],
-            SettingChange::Reset(_) | SettingChange::Options(_) => Vec::new(),
-        },
-        Statement::CreateRoutine(create) => sets_of(&create.options),
-        Statement::AlterRoutine(alter) => sets_of(&alter.options),
-        _ => Vec::new(),
-    };
-    let state = session.shared.state.lock();
-    sets.into_iter().try_for_each(|set| match &set.value {
-        SetValue::Values(values) => state.settings.check_stored(&set.name, values),
-        SetValue::Default => Ok(()),
-    })
-}
-
-/// The settings of a routine.
-fn sets_of(options: &[RoutineOption]) -> Vec<&Set> {
-    let mut sets = Vec::new();
-    for option in options {
-        if let RoutineOption::Set(set) = option {
-            sets.push(set);
-        }
-    }
-    sets
-}
-
+/// Carries out a definition of the client once.
 async fn attempt_ddl(
     session: &mut Session,
     prepared: &Prepared,
@@ -166,68 +125,23 @@ async fn attempt_ddl(
     params: &Arc<Vec<Datum>>,
     implicit: bool,
 ) -> Result<String> {
-    let text = prepared.parsed.text.clone();
-    let types = &prepared.params;
-    attempt(session, Written { statement, text: &text, types, params }, implicit).await
-}
-
-/// A definition with its text and its parameters.
-pub(crate) struct Written<'a> {
-    pub statement: &'a Statement,
-    pub text: &'a str,
-    pub types: &'a [SqlType],
-    pub params: &'a Arc<Vec<Datum>>,
-}
-
-/// Carries out a definition once.
-pub(crate) async fn attempt(
-    session: &mut Session,
-    written: Written<'_>,
-    implicit: bool,
-) -> Result<String> {
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let exec = exec_context(session, seq, catalog, env);
-    let mut draft = session.open.as_mut().and_then(|open| open.draft.take());
-    let mut notices = Vec::new();
-    let result = {
-        let mut cx = DdlContext {
-            exec: &exec,
-            text: written.text,
-            param_types: written.types,
-            params: written.params,
-            cache: &session.engine.catalog,
-            draft: &mut draft,
-            implicit,
-            notices: &mut notices,
-            scattered: Vec::new(),
+    let (types, values) = (prepared.params.clone(), params.clone());
+    let text = &prepared.parsed.text;
+    let definition = RoutineCommand { statement, text, types, values, variables: None };
+    let done = carry_out(&session.shared, &exec, &definition, implicit).await?;
+    for (level, fields) in done.notices {
+        let severity = match level {
+            NoticeLevel::Warning => Severity::Warning,
+            _ => Severity::Notice,
         };
-        ddl::run(written.statement, &mut cx).await
-    };
-    if let Some(open) = &mut session.open {
-        let is_newer = |draft: &Draft| {
-            draft.is_locked()
-                && open.catalog_version.is_some_and(|seen| seen != draft.base().version())
-        };
-        let is_stale = !implicit && open.statements <= 1 && draft.as_ref().is_some_and(is_newer);
-        open.draft = draft;
-        // What the transaction reads is older than the catalog that it has locked: its commit
-        // would fail, when the client cannot be spared any more.
-        if is_stale && result.is_ok() {
-            let changed = braid_kv::Error::retry(RetryReason::SchemaChanged, Some(version_key()));
-            return Err(from_kv(changed));
-        }
+        session.notices.add(severity, fields);
     }
-    let severity = |fields: &Error| match fields.state() {
-        SqlState::Warning
-        | SqlState::PrivilegeNotGranted
-        | SqlState::PrivilegeNotRevoked
-        | SqlState::InvalidGrantOperation => Severity::Warning,
-        _ => Severity::Notice,
-    };
-    for fields in notices {
-        session.notices.add(severity(&fields), fields);
+    if done.is_stale && !implicit && done.result.is_ok() {
+        return Err(schema_changed());
     }
-    result
+    done.result
 }

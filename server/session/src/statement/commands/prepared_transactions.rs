@@ -8,7 +8,7 @@
 //! Rule: the steps that change the store run in tasks that nobody drops, because the list of
 //! prepared transactions has to know how they end.
 
-use braid_catalog::{Draft, Id};
+use braid_catalog::Id;
 use braid_cluster::{ClaimRefusal, PreparedInfo};
 use braid_exec::{from_kv, pending_notifications};
 use braid_kv::Error as Kv;
@@ -69,12 +69,12 @@ async fn check_preparable(session: &Session, gid: &str) -> Result<PreparedInfo> 
         return Err(refused("holds advisory locks"));
     }
     if let Some(open) = &session.open {
-        if open.draft.as_ref().is_some_and(Draft::is_locked) {
+        if open.draft.is_locked() {
             let hint = "Commit the definitions before the transaction begins.";
             return Err(refused("has changed definitions").hint(hint));
         }
         // A draft without the catalog's lock has temporary objects only.
-        if open.draft.is_some() || open.txn.writes().has_local() {
+        if open.draft.is_open() || open.txn.writes().has_local() {
             return Err(refused("has operated on temporary objects"));
         }
         if pending_notifications(&open.txn).is_some() {

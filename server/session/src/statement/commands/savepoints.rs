@@ -35,7 +35,7 @@ pub(crate) fn set_savepoint(session: &mut Session, name: String) -> Result<()> {
     session.block_state.savepoints.push(Savepoint {
         name,
         kv: open.filter(|open| open.statements > 0).map(|open| open.txn.savepoint()),
-        draft: open.and_then(|open| open.draft.clone()),
+        draft: open.and_then(|open| open.draft.get()),
         settings,
         constraints: session.block_state.constraints.clone(),
         read_only: session.shared.modes().read_only,
@@ -125,7 +125,7 @@ pub(crate) async fn rollback_to(session: &mut Session, name: &str) -> Result<()>
         Some(savepoint) => {
             if let Some(open) = &mut session.open {
                 open.txn.rollback_to(savepoint);
-                open.draft = draft;
+                open.draft.set(draft);
             }
         }
     }
@@ -150,7 +150,7 @@ async fn restart_transaction(session: &mut Session) {
         return;
     }
     open.start = open.txn.savepoint();
-    open.draft = None;
+    open.draft.set(None);
     open.statements = 0;
     open.doomed = false;
     open.unchecked = None;
@@ -165,6 +165,6 @@ async fn undo_all(session: &mut Session, doomed: bool) {
     }
     if let Some(open) = &mut session.open {
         open.txn.rollback_to(open.start);
-        open.draft = None;
+        open.draft.set(None);
     }
 }

@@ -47,7 +47,7 @@ fn newest_catalog(session: &Session) -> Option<Standing> {
     if !session.temporary.is_empty() {
         return None;
     }
-    let is_first = |open: &Open| open.statements <= 1 && open.draft.is_none();
+    let is_first = |open: &Open| open.statements <= 1 && !open.draft.is_open();
     let is_first = session.block == Block::None && session.open.as_ref().is_none_or(is_first);
     is_first.then(|| session.engine.catalog.standing()).flatten()
 }
