@@ -52,6 +52,11 @@ impl TransactionDraft {
         Self(Mutex::new(State { is_lent: true, ..State::default() }))
     }
 
+    /// A draft that a definition has in its hands, for the query that it runs.
+    pub fn of_definition(draft: Option<Draft>) -> Self {
+        Self(Mutex::new(State { draft, ..State::default() }))
+    }
+
     /// The draft as it is now.
     pub fn get(&self) -> Option<Draft> {
         self.0.lock().draft.clone()

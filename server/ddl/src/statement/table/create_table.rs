@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{ColumnId, DefaultKind, OnCommit, Table, is_temporary};
-use braid_exec::NewKeys;
+use braid_exec::{NewKeys, TransactionDraft};
 use braid_sql::ast::{
     self, CheckClause, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query,
     Returning, Statement, TableConstraintKind, UniqueRules,
@@ -320,7 +320,7 @@ async fn create_as(
 }
 
 /// Runs `INSERT INTO table query` with the transaction's own catalog.
-async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> Result<u64> {
+async fn insert_query(cx: &mut DdlContext<'_>, table: ObjectName, query: &Query) -> Result<u64> {
     let insert = Insert {
         with: None,
         upsert: false,
@@ -336,10 +336,14 @@ async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> 
     let planned = cx.plan_query(&statement)?;
     let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
     own.catalog = cx.catalog();
+    // The functions of the query may define something.
+    let draft = Arc::new(TransactionDraft::of_definition(cx.draft.clone()));
+    (own.draft, own.around) = (draft.clone(), cx.exec.around.clone());
     // The table is new, and each row gets a number of its own: no key is taken.
     own.new_keys = NewKeys::AtCommit;
     let mut execution = braid_dml::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
+    *cx.draft = draft.get();
     let tag = execution.tag();
     let count = tag.rsplit(' ').next().and_then(|count| count.parse().ok());
     count.ok_or_else(|| Error::broken(format!("command tag \"{tag}\" has no number of rows")))
