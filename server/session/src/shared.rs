@@ -2,20 +2,15 @@
 //!
 //! Rule: its lock is held for moments only, never across a wait.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use braid_catalog::{Catalog, Id, Routine, SequenceValues};
-use braid_cluster::{GatewayInfo, PreparedInfo as PreparedTransactionInfo, Token};
+use braid_cluster::Token;
 use braid_exec::{AdvisoryLocks, ExecContext, RoutineCursors, TempSpace};
-use braid_kv::TxnId;
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
-use braid_system_views::{
-    CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
-    SessionInfo, SettingInfo, StatementsInfo,
-};
+use braid_system_views::{CursorInfo, PreparedInfo, RuntimeInfo};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 
@@ -23,9 +18,8 @@ use crate::client::Notice;
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
-use crate::options::ANALYZER;
 use crate::routines::surroundings;
-use crate::settings::{Active, Settings, active_with, described, isolation_text, settings};
+use crate::settings::{Active, Settings, active_with, isolation_text};
 use crate::transaction::exported_snapshots::Exports;
 
 /// The modes of the current transaction.
