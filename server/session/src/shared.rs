@@ -10,7 +10,7 @@ use braid_cluster::Token;
 use braid_exec::{AdvisoryLocks, ExecContext, RoutineCursors, TempSpace};
 use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
-use braid_system_views::{CursorInfo, PreparedInfo, RuntimeInfo};
+use braid_system_views::{CursorInfo, PreparedInfo};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 

@@ -119,6 +119,8 @@ pub struct Scanner {
     request: ScanRequest,
     open: Option<(Arc<dyn Snapshot>, Box<dyn Cursor>)>,
     rows: usize,
+    /// What is left of the request's first rows.
+    first_left: usize,
     left: Option<ScanBatch>,
     done: bool,
 }
@@ -131,7 +133,8 @@ impl Scanner {
             (0, first) => first.min(ROWS_MAX),
             (limit, _) => limit,
         };
-        Scanner { txn, seq, request, open: None, rows, left: None, done }
+        let first_left = request.first_rows.min(ROWS_MAX);
+        Scanner { txn, seq, request, open: None, rows, first_left, left: None, done }
     }
 
     /// The next entries; `None` at the end. A batch may be empty although more follows.
@@ -164,7 +167,7 @@ impl Scanner {
             }
         };
         let batch = txn.core.round_trip(cursor.next_batch(self.rows, bytes)).await?;
-        self.grow();
+        self.grow(batch.len());
         let examined = self.examined(&batch);
         match (&self.request.matching, self.request.record) {
             (Some(matching), Record::Always { tag }) => {
@@ -196,15 +199,18 @@ impl Scanner {
             rows: self.rows,
             bytes,
         });
-        self.grow();
+        self.grow(batch.len());
         let examined = self.examined(&batch);
         self.lay_own_over(batch, &examined)
     }
 
-    /// The batches of a scan without a limit grow.
-    fn grow(&mut self) {
+    /// The batches of a scan without a limit grow. But a store may give fewer rows than it was
+    /// asked for: what is left of the first rows is asked for before more.
+    fn grow(&mut self, given: usize) {
+        let missing = self.first_left.saturating_sub(given);
+        self.first_left = missing;
         if self.request.limit_rows == 0 {
-            self.rows = (self.rows * 4).min(ROWS_MAX);
+            self.rows = if missing > 0 { missing } else { (self.rows * 4).min(ROWS_MAX) };
         }
     }
 

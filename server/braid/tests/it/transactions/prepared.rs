@@ -51,6 +51,33 @@ fn over_tikv_they_are_refused_with_the_reason() {
 }
 
 #[test]
+fn their_number_is_limited_and_none_is_a_limit_too() {
+    if is_tikv() {
+        return;
+    }
+    run(async {
+        for max in [0, 1] {
+            let arg = format!("--max-prepared-transactions={max}");
+            let server = Server::start(Config::new().arg(arg));
+            let client = connect(server.sql_url(), None).await;
+            execute(&client, "CREATE TABLE t (a INT)").await;
+            for i in 0..2 {
+                execute(&client, "BEGIN; INSERT INTO t VALUES (1)").await;
+                let prepare = format!("PREPARE TRANSACTION 'number {i}'");
+                match (max, i) {
+                    (1, 0) => execute(&client, &prepare).await,
+                    (0, _) => assert_eq!(failure(&client, &prepare).await, "55000"),
+                    _ => assert_eq!(failure(&client, &prepare).await, "53200"),
+                }
+            }
+            assert_eq!(number(&client, "SELECT count(*) FROM t").await, 0);
+            let show = client.query_one("SHOW max_prepared_transactions", &[]).await;
+            assert_eq!(show.expect("a setting").get::<_, String>(0), max.to_string());
+        }
+    });
+}
+
+#[test]
 fn a_prepared_transaction_survives_a_kill_with_its_locks() {
     if is_tikv() {
         return;
