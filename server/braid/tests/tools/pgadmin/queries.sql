@@ -322,7 +322,7 @@ SELECT count(*) >= 0 AS some FROM pg_locks l LEFT JOIN pg_class c ON c.oid = rel
   pg_database d ON d.oid = database;
 
 -- == prepared transactions
-SELECT count(*) AS found FROM pg_prepared_xacts;
+SELECT count(*) AS found FROM pg_prepared_xacts WHERE database = current_database();
 
 -- == dashboard
 SELECT (SELECT count(*) FROM pg_stat_activity WHERE state = 'active') > 0 AS active,

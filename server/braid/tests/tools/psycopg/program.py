@@ -344,13 +344,22 @@ def limits():
         say(own.info.transaction_status.name, own.info.parameter_status("TimeZone") is not None)
 
 
-@step("two phases, which the server refuses")
+@step("two phases")
 def two_phases():
-    with psycopg.connect(URL) as own:
-        own.tpc_begin(own.xid(1, "a", "b"))
-        own.execute("SELECT 1")
+    own = psycopg.connect(URL)
+    own.tpc_begin(own.xid(1, "tools_psycopg", "b"))
+    own.execute("SELECT 1")
+    own.tpc_prepare()
+    own.close()
+    with psycopg.connect(URL) as other:
+        waiting = [xid for xid in other.tpc_recover() if xid.gtrid == "tools_psycopg"]
+        other.rollback()
+        for xid in waiting:
+            say(xid.format_id, xid.gtrid, xid.bqual)
+            other.tpc_commit(xid)
         with fails():
-            own.tpc_prepare()
+            other.tpc_commit(waiting[0])
+
 
 
 conn.close()
