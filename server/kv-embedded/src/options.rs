@@ -54,7 +54,7 @@ impl Default for EmbeddedOptions {
         EmbeddedOptions {
             cache_bytes: 128 << 20,
             range_cache_bytes: 256 << 20,
-            range_cache_scan_bytes_min: 96 << 10,
+            range_cache_scan_bytes_min: 64 << 10,
             empty_span_deletes_min: 16,
             recent_bytes_max: 16 << 20,
             locks_max: 2_000_000,
