@@ -1,7 +1,7 @@
 //! Prepared transactions: those of `PREPARE TRANSACTION`, which wait for their second step.
 //!
 //! ```text
-//! reserve ─▶ Reservation ─ prepare ─▶ prepared ─ claim ─▶ Claim ─ commit or roll_back ─▶ gone
+//! reserve ─▶ Reservation ─ prepare ─▶ prepared ─ claim ─▶ Claim ─ end ─▶ gone
 //!    dropped: gone                     ▲  └────────── dropped ──┘
 //!                                      └── load, after a restart
 //! ```
@@ -13,7 +13,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use braid_kv::{Database as Kv, Preparation, PreparedTransaction, Result as KvResult, TxnId};
+use braid_kv::{
+    Database as Kv, Error, Preparation, PreparedTransaction, Result as KvResult, TxnId,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -169,29 +171,17 @@ impl Drop for Reservation {
 }
 
 impl Claim {
-    /// Commits the transaction. It has to run to its end. After an error it is prepared as before.
-    pub async fn commit(mut self) -> KvResult<()> {
-        match &self.transaction {
-            Some(transaction) => transaction.commit().await?,
-            None => return Ok(()),
+    /// Commits the transaction, or rolls it back. It has to run to its end. After an error it is
+    /// prepared as before.
+    pub async fn end(mut self, commits: bool) -> KvResult<()> {
+        let Some(transaction) = &self.transaction else { return Err(Error::Finished) };
+        match commits {
+            true => transaction.commit().await?,
+            false => transaction.rollback().await?,
         }
-        self.forget();
-        Ok(())
-    }
-
-    /// Rolls the transaction back, likewise.
-    pub async fn roll_back(mut self) -> KvResult<()> {
-        match &self.transaction {
-            Some(transaction) => transaction.rollback().await?,
-            None => return Ok(()),
-        }
-        self.forget();
-        Ok(())
-    }
-
-    fn forget(&mut self) {
         self.transaction = None;
         self.all.entries.lock().remove(&self.info.gid);
+        Ok(())
     }
 }
 

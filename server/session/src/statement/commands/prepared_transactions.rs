@@ -118,12 +118,7 @@ pub(crate) async fn finish_prepared(
             Error::new(SqlState::ObjectNotInPrerequisiteState, message)
         }
     })?;
-    let task = tokio::spawn(async move {
-        match commit {
-            true => claim.commit().await,
-            false => claim.roll_back().await,
-        }
-    });
+    let task = tokio::spawn(claim.end(commit));
     task.await.unwrap_or(Err(Kv::Unknown)).map_err(from_kv)?;
     Ok(tag)
 }
