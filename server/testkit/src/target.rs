@@ -172,7 +172,8 @@ pub async fn try_connect_listening(
 /// # Panics
 /// If the query fails.
 pub async fn first_column(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let messages =
+        client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     let rows = messages.into_iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,

@@ -50,7 +50,7 @@ async fn answer(client: &Client, sql: &str) -> Result<String, String> {
 }
 
 async fn sure(client: &Client, sql: &str) -> String {
-    answer(client, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    answer(client, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
 }
 
 /// The same on both sides; whether it was an error.

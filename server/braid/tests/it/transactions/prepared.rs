@@ -16,7 +16,7 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 async fn execute(client: &Client, sql: &str) {
-    client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
 
 /// The SQLSTATE of a statement that fails.
@@ -26,7 +26,7 @@ async fn failure(client: &Client, sql: &str) -> String {
 }
 
 async fn number(client: &Client, sql: &str) -> i64 {
-    client.query_one(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error}")).get(0)
+    client.query_one(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}")).get(0)
 }
 
 async fn prepared(client: &Client) -> Vec<String> {
