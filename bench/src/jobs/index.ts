@@ -48,7 +48,7 @@ export interface JobsCell {
 /** Milliseconds between two jobs of the latency part. */
 const PAUSE_MS = 20;
 
-/** Milliseconds for what must come, before the run counts as failed. */
+/** Milliseconds without a job that must come, before the run counts as failed. */
 const PATIENCE_MS = 60_000;
 
 /** Jobs that have run, each once. */
@@ -75,6 +75,14 @@ class Seen {
     while (this.count < count && performance.now() < endMs) {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       await Promise.race([woken, sleep(50)]);
+    }
+  }
+
+  /** Waits for a number of jobs, as long as some still come. */
+  async all(count: number): Promise<void> {
+    for (let before = -1; this.count < count && this.count > before; ) {
+      before = this.count;
+      await this.until(count, performance.now() + PATIENCE_MS);
     }
   }
 }
@@ -136,7 +144,7 @@ async function oneRun(queue: OpenedQueue, workers: number, plan: JobsPlan): Prom
   const first = seen.count;
   await seen.until(plan.queued, startMs + plan.seconds * 1000);
   const jobsPerSecond = ((seen.count - first) * 1000) / (performance.now() - startMs);
-  await seen.until(plan.queued, performance.now() + PATIENCE_MS);
+  await seen.all(plan.queued);
   if (seen.count !== plan.queued) throw new Error(`only ${seen.count} of ${plan.queued} have run`);
   const waits = await latencies(queue, seen, plan);
   return {

@@ -399,6 +399,14 @@ fn in_list(value: &Datum, list: &[Expr], row: &[Datum], cx: &EvalContext<'_>) ->
     Ok(if unknown && !list.is_empty() { Datum::Null } else { Datum::Bool(false) })
 }
 
+/// Whether it is `left = ANY (array)` of values that are compared as they are.
+pub(crate) fn is_plain_any(q: &QuantifiedExpr) -> bool {
+    let is_side = |e: &Expr, place| matches!(e, Expr::Input(at, _) if *at == place);
+    !q.all
+        && matches!(&q.compare, Expr::Compare(CompareOp::Eq, a, b)
+            if is_side(a, 0) && is_side(b, 1))
+}
+
 /// `left op ANY (array)` or `ALL`, both sides evaluated.
 pub fn quantified_array(
     q: &QuantifiedExpr,
@@ -407,6 +415,11 @@ pub fn quantified_array(
     cx: &EvalContext<'_>,
 ) -> Result<Datum> {
     let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    if is_plain_any(q)
+        && let Some(members) = array.members()?
+    {
+        return Ok(in_set(&left, members, members.contains(&Datum::Null)));
+    }
     let mut pair = [left, Datum::Null];
     let mut unknown = false;
     for item in &array.items {

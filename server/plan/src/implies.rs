@@ -9,7 +9,8 @@
 
 use braid_types::Datum;
 
-use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, conjuncts};
+use crate::eval::is_plain_any;
+use crate::tree::expr::{CompareOp, Expr, conjuncts};
 
 /// Longer lists of IN are not compared value by value.
 const LIST_MAX: usize = 100;
@@ -81,14 +82,6 @@ fn equalities(e: &Expr) -> Option<Vec<Expr>> {
         },
         _ => None,
     }
-}
-
-/// `left = ANY (array)`
-fn is_plain_any(q: &QuantifiedExpr) -> bool {
-    let is_side = |e: &Expr, place| matches!(e, Expr::Input(at, _) if *at == place);
-    !q.all
-        && matches!(&q.compare, Expr::Compare(CompareOp::Eq, a, b)
-            if is_side(a, 0) && is_side(b, 1))
 }
 
 /// Whether a condition is not true wherever `subject` is NULL.

@@ -380,7 +380,8 @@ fn initial_state(engine: &Engine, mut start: BTreeMap<String, String>, login: &L
     start.entry("is_superuser".to_owned()).or_insert_with(|| superuser.to_owned());
     let settings = Settings::new(start);
     let modes = default_modes(settings.active());
-    State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 }
+    let (prepared, cursors) = Default::default();
+    State { settings, modes, prepared, cursors, round_trips: 0 }
 }
 
 /// The settings that planning reads: a plan is shared by sessions in which they are equal.

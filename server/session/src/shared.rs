@@ -2,6 +2,7 @@
 //!
 //! Rule: its lock is held for moments only, never across a wait.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
@@ -43,8 +44,10 @@ pub(crate) fn default_modes(active: &Active) -> Modes {
 pub(crate) struct State {
     pub settings: Settings,
     pub modes: Modes,
-    pub prepared: Vec<PreparedInfo>,
-    pub cursors: Vec<CursorInfo>,
+    /// The prepared statements that have a name, by it.
+    pub prepared: BTreeMap<String, PreparedInfo>,
+    /// The open cursors by their names.
+    pub cursors: BTreeMap<String, CursorInfo>,
     pub round_trips: u64,
 }
 

@@ -11,9 +11,10 @@
 //! - `char(n)` ignores trailing blanks; only the type shows this: see [`Datum::compare_typed`].
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::array::Dimension;
 use crate::floats::{compare_floats, hash_float};
@@ -79,6 +80,18 @@ pub struct Array {
     pub items: Vec<Datum>,
     /// The dimensions after the first one; most arrays have none.
     pub inner: Vec<Dimension>,
+    /// Its elements as a set. Code that changes the elements in place empties it.
+    pub members: Members,
+}
+
+/// The set of an array's elements, once somebody has asked for it. A copy of the array has none.
+#[derive(Debug, Default)]
+pub struct Members(pub(crate) OnceLock<HashSet<Datum>>);
+
+impl Clone for Members {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// A range. `Unbounded` is what SQL calls an infinite bound.

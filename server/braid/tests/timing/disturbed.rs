@@ -1,6 +1,7 @@
-//! Histories of two gateways on a cluster whose stores are killed and started again, whose leaders
-//! move and forget locks, and whose regions split and merge, while the gateways are killed and
-//! stopped too: checked for strict serializability as in `histories.rs`, whose workers these are.
+//! Histories of two and three gateways on a cluster whose stores are killed and started again,
+//! whose leaders move and forget locks, and whose regions split and merge, while the gateways are
+//! killed and stopped too: checked for strict serializability as in `histories.rs`, whose workers
+//! these are.
 //!
 //! The cluster is a real one if `TIKV_BIN` names a folder with `pd-server` and `tikv-server`, else
 //! the stand-in. `BRAID_TEST_SIZE` says how long, `BRAID_TEST_SEED` repeats choices, not timing.
@@ -90,14 +91,24 @@ fn plan(seed: u64, transactions: usize, kills: usize) -> Plan {
 
 #[test]
 fn a_disturbed_cluster_has_a_strictly_serializable_history() {
-    let (transactions, kills) = Size::from_env().pick((800, 2), (2_000, 3), (40_000, 20));
+    check_disturbed(2);
+}
+
+#[test]
+fn a_disturbed_cluster_with_three_gateways_has_one_too() {
+    check_disturbed(3);
+}
+
+fn check_disturbed(gateways: usize) {
+    let (transactions, kills) = Size::from_env().pick((400, 2), (1_000, 3), (40_000, 20));
     let seed = seed();
     let mut cluster = Cluster::start(tikv::Plan::forgetful(), seed);
     println!("{}, seed {seed}: rerun with BRAID_TEST_SEED={seed}", cluster.name());
     let config = Config::new().store(cluster.url());
     let mut done = Done::default();
     let since = Instant::now();
-    let history = record_beside(config, plan(seed, transactions, kills), |shared| {
+    let plan = Plan { gateways, ..plan(seed, transactions, kills) };
+    let history = record_beside(config, plan, |shared| {
         done = disturb(&mut cluster, shared, &mut Random::new(seed));
     });
     let report = check(&history);

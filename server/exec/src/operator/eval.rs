@@ -358,20 +358,18 @@ impl Evaluator {
             }
             SubqueryKind::Array(element) => {
                 let cached = self.rows(subquery, outer, usize::MAX).await?;
-                let mut items = cached.rows.iter().filter_map(|row| row.first().cloned());
-                let SqlType::Array(inner) = element else {
-                    return Ok(Datum::array(element.clone(), items.collect()));
-                };
-                let mut all = ArrayOfArrays::new((**inner).clone());
-                items.try_for_each(|item| all.add(&item))?;
-                let empty = || Array::new((**inner).clone(), Vec::new());
-                Ok(all.to_array().unwrap_or_else(empty).into())
+                if let Some(array) = cached.array.get() {
+                    return Ok(array.clone());
+                }
+                let array = array_of(&cached.rows, element)?;
+                Ok(cached.array.get_or_init(|| array).clone())
             }
             SubqueryKind::Quantified { all, left, compare, hashable } => {
                 let cached = self.rows(subquery, outer, usize::MAX).await?;
                 let mut pair = self.eval_all(left, true, row).await?;
-                if let (true, Some((set, has_null))) = (*hashable, &cached.set) {
-                    return Ok(in_set(&pair[0], set, *has_null));
+                if *hashable {
+                    let set = cached.set()?;
+                    return Ok(in_set(&pair[0], &set.values, set.has_null));
                 }
                 let width = pair.len();
                 let mut unknown = false;
@@ -416,13 +414,7 @@ impl Evaluator {
             }
             rows.extend(batch);
         }
-        let hash = matches!(subquery.kind, SubqueryKind::Quantified { hashable: true, .. });
-        let set = hash.then(|| {
-            let values = rows.iter().filter_map(|row: &Row| row.first());
-            let has_null = values.clone().any(Datum::is_null);
-            (values.filter(|value| !value.is_null()).cloned().collect(), has_null)
-        });
-        let result = Arc::new(CachedSubquery { rows, set });
+        let result = Arc::new(CachedSubquery::new(rows));
         if keep {
             self.run.subqueries.lock().insert(subquery.id, result.clone());
         }
@@ -447,6 +439,18 @@ impl Evaluator {
             _ => Ok(None),
         }
     }
+}
+
+/// The values of the only column as an array: of arrays one with another dimension.
+fn array_of(rows: &[Row], element: &SqlType) -> Result<Datum> {
+    let mut items = rows.iter().filter_map(|row| row.first().cloned());
+    let SqlType::Array(inner) = element else {
+        return Ok(Datum::array(element.clone(), items.collect()));
+    };
+    let mut all = ArrayOfArrays::new((**inner).clone());
+    items.try_for_each(|item| all.add(&item))?;
+    let empty = || Array::new((**inner).clone(), Vec::new());
+    Ok(all.to_array().unwrap_or_else(empty).into())
 }
 
 fn one_row(rows: &[Row]) -> Result<()> {

@@ -244,7 +244,7 @@ fn read_array(rest: &mut &[u8], names: &Dictionary) -> Result<Datum> {
         inner.push(Dimension { lower, length: read_count(rest)? });
     }
     let items = read_row(rest, names)?;
-    Ok(Datum::Array(Arc::new(Array { element, lower, items, inner })))
+    Ok(Datum::Array(Arc::new(Array { inner, ..Array::from_lower(element, lower, items) })))
 }
 
 fn put_bytes(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {

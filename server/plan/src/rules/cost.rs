@@ -16,6 +16,8 @@ use super::{choose_index, estimate, partial_indexes};
 const BUILD: f64 = 3.0;
 /// A row that is looked for in a hash table.
 const PROBE: f64 = 2.0;
+/// A row that is kept without a hash table.
+const KEEP: f64 = 1.0;
 /// A pair of rows whose condition is checked.
 const PAIR: f64 = 0.5;
 /// A row that a join gives.
@@ -54,9 +56,9 @@ pub(crate) fn may_build_left<'e>(kind: JoinKind, on: impl IntoIterator<Item = &'
         && on.into_iter().all(|e| !e.waits() && !e.is_volatile())
 }
 
-/// A join that looks at every pair.
+/// A join that looks at every pair. The rows of the right side are kept.
 pub(crate) fn pairs(left: f64, right: f64) -> f64 {
-    left + right + left * right * PAIR
+    left + right * (1.0 + KEEP) + left * right * PAIR
 }
 
 /// The rows that a join gives.

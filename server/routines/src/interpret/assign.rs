@@ -91,9 +91,19 @@ impl Run<'_> {
                 if let Some(KnownStep::Field(field)) = known.first() {
                     self.field(*slot, field)?;
                 }
-                let (ty, held) = (&self.frame.types[*slot], &self.frame.values[*slot]);
-                let value = with_part(&self.cx, (ty, held), &known, value, from)?;
                 let domain = self.code.domains.get(*slot).copied().flatten();
+                let (mut value, mut from) = (value, from.clone());
+                if let (Some(at), None) = (only_place(&known), domain)
+                    && let Some(element) = self.frame.types[*slot].element().cloned()
+                {
+                    let item = assign(&self.cx, value, &from, &element)?;
+                    let Some(item) = self.frame.set_element(*slot, at, item)? else {
+                        return Ok(());
+                    };
+                    (value, from) = (item, element);
+                }
+                let (ty, held) = (&self.frame.types[*slot], &self.frame.values[*slot]);
+                let value = with_part(&self.cx, (ty, held), &known, value, &from)?;
                 self.frame.set(*slot, check_domain(&self.cx, value, domain)?)
             }
         }
@@ -220,6 +230,17 @@ impl Run<'_> {
             self.assign(target, value, &from).await?;
         }
         Ok(())
+    }
+}
+
+/// The subscript of an assignment to one element of an array of one dimension.
+fn only_place(steps: &[KnownStep<'_>]) -> Option<i64> {
+    match steps {
+        [KnownStep::Places(places)] => match places.as_slice() {
+            [Place::At(place)] => Some(*place),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

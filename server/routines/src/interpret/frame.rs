@@ -63,6 +63,28 @@ impl Frame {
         self.values[slot] = value;
         Ok(())
     }
+
+    /// Gives an element of an array its value without a copy of the array. The value comes back if
+    /// somebody else has the array as well, or if it has no such element.
+    pub(super) fn set_element(
+        &mut self,
+        slot: Slot,
+        subscript: i64,
+        value: Datum,
+    ) -> Result<Option<Datum>> {
+        let Datum::Array(array) = &mut self.values[slot] else { return Ok(Some(value)) };
+        let Some(array) = Arc::get_mut(array) else { return Ok(Some(value)) };
+        let after = value.size_bytes();
+        match array.set_item(subscript, value) {
+            Err(value) => Ok(Some(value)),
+            Ok(old) => {
+                let grown = after.saturating_sub(old.size_bytes());
+                self.counted += grown;
+                self.memory.take(grown)?;
+                Ok(None)
+            }
+        }
+    }
 }
 
 /// The type of a record that has no columns yet.

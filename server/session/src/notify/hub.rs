@@ -1,5 +1,6 @@
 //! Who listens to what in this process, and the order in which notifications reach them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -205,33 +206,33 @@ impl Listeners {
         if changes.is_empty() {
             return;
         }
-        let before = inbox.channels();
-        let mut channels = before.clone();
-        for change in changes {
-            match change {
-                Listening::Start(name) if !channels.contains(&name) => channels.push(name),
-                Listening::Start(_) => {}
-                Listening::Stop(name) => channels.retain(|channel| *channel != name),
-                Listening::StopAll => channels.clear(),
-            }
-        }
         let database = self.databases.entry(inbox.database).or_default();
-        for gone in before.iter().filter(|channel| !channels.contains(channel)) {
-            if let Some(at) = database.get_mut(gone) {
-                at.retain(|listener| !Arc::ptr_eq(&listener.inbox, inbox));
+        let mut gone = Vec::new();
+        for (channel, listens) in outcome(inbox, changes) {
+            match (inbox.listens_to(&channel), listens) {
+                (false, true) => {
+                    let listener = Listener { inbox: inbox.clone(), after };
+                    database.entry(channel.clone()).or_default().push(listener);
+                    inbox.add_channel(channel);
+                    // What was dispatched since `after` is read again, for this listener.
+                    self.position = Some(self.position.unwrap_or(after).min(after));
+                }
+                (true, false) => {
+                    if let Some(at) = database.get_mut(&channel) {
+                        at.retain(|listener| !Arc::ptr_eq(&listener.inbox, inbox));
+                        if at.is_empty() {
+                            database.remove(&channel);
+                        }
+                    }
+                    gone.push(channel);
+                }
+                (true, true) | (false, false) => {}
             }
         }
-        for new in channels.iter().filter(|channel| !before.contains(channel)) {
-            let listener = Listener { inbox: inbox.clone(), after };
-            database.entry(new.clone()).or_default().push(listener);
-            // What was dispatched since `after` is read again, for this listener.
-            self.position = Some(self.position.unwrap_or(after).min(after));
-        }
-        database.retain(|_, at| !at.is_empty());
+        inbox.remove_channels(&gone);
         if database.is_empty() {
             self.databases.remove(&inbox.database);
         }
-        inbox.set_channels(channels);
     }
 
     fn note_delivered(&mut self, database: u32, channels: &[String], number: u64) {
@@ -239,6 +240,42 @@ impl Listeners {
         for channel in channels {
             for listener in database.get_mut(channel).into_iter().flatten() {
                 listener.after = listener.after.max(number);
+            }
+        }
+    }
+}
+
+/// The channels that changes name, in the order in which they do, each with whether the session
+/// listens to it afterwards.
+fn outcome(inbox: &Inbox, changes: Vec<Listening>) -> Vec<(String, bool)> {
+    let mut outcome = Outcome::default();
+    for change in changes {
+        match change {
+            Listening::Start(channel) => outcome.note(channel, true),
+            Listening::Stop(channel) => outcome.note(channel, false),
+            Listening::StopAll => {
+                outcome.channels.iter_mut().for_each(|(_, listens)| *listens = false);
+                inbox.channels().into_iter().for_each(|channel| outcome.note(channel, false));
+            }
+        }
+    }
+    outcome.channels
+}
+
+#[derive(Default)]
+struct Outcome {
+    channels: Vec<(String, bool)>,
+    /// Where in `channels` each of them is.
+    places: HashMap<String, usize>,
+}
+
+impl Outcome {
+    fn note(&mut self, channel: String, listens: bool) {
+        match self.places.entry(channel) {
+            Entry::Occupied(place) => self.channels[*place.get()].1 = listens,
+            Entry::Vacant(place) => {
+                self.channels.push((place.key().clone(), listens));
+                place.insert(self.channels.len() - 1);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Notifications that wait for one session.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use braid_exec::Notification;
@@ -32,8 +32,10 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct State {
-    /// In the order of LISTENs.
-    channels: Vec<String>,
+    /// Each with its place in the order of LISTENs.
+    channels: HashMap<String, u64>,
+    /// The place of the next one.
+    next_place: u64,
     queue: VecDeque<Delivery>,
     bytes: usize,
     /// The session is to end: it has lost notifications.
@@ -55,7 +57,14 @@ impl Inbox {
 
     /// The channels that the session listens to.
     pub(crate) fn channels(&self) -> Vec<String> {
-        self.state.lock().channels.clone()
+        let mut channels: Vec<_> = self.state.lock().channels.clone().into_iter().collect();
+        channels.sort_unstable_by_key(|(_, place)| *place);
+        channels.into_iter().map(|(channel, _)| channel).collect()
+    }
+
+    /// Whether the session listens to a channel.
+    pub(super) fn listens_to(&self, channel: &str) -> bool {
+        self.state.lock().channels.contains_key(channel)
     }
 
     /// Bytes that wait.
@@ -63,12 +72,26 @@ impl Inbox {
         self.state.lock().bytes
     }
 
-    pub(super) fn set_channels(&self, channels: Vec<String>) {
+    /// Adds a channel.
+    pub(super) fn add_channel(&self, channel: String) {
         let mut state = self.state.lock();
-        state.channels = channels;
+        let place = state.next_place;
+        state.next_place += 1;
+        state.channels.insert(channel, place);
+    }
+
+    /// Removes channels, and the notifications that wait for them.
+    pub(super) fn remove_channels(&self, gone: &[String]) {
+        if gone.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
         let State { channels, queue, bytes, .. } = &mut *state;
+        for channel in gone {
+            channels.remove(channel);
+        }
         queue.retain(|delivery| {
-            let stays = channels.contains(&delivery.notification.channel);
+            let stays = channels.contains_key(&delivery.notification.channel);
             *bytes -= if stays { 0 } else { delivery.notification.bytes() };
             stays
         });

@@ -69,7 +69,7 @@ impl RuntimeInfo for Shared {
     }
 
     fn prepared_statements(&self) -> Vec<PreparedInfo> {
-        self.state.lock().prepared.clone()
+        self.state.lock().prepared.values().cloned().collect()
     }
 
     fn prepared_transactions(&self) -> Vec<(TxnId, PreparedTransactionInfo)> {
@@ -77,7 +77,7 @@ impl RuntimeInfo for Shared {
     }
 
     fn cursors(&self) -> Vec<CursorInfo> {
-        self.state.lock().cursors.clone()
+        self.state.lock().cursors.values().cloned().collect()
     }
 
     fn gateways(&self) -> Vec<GatewayInfo> {

@@ -14,7 +14,9 @@ use braid_types::{Datum, Error, Result, Row, SqlState};
 use crate::client::{Client, Formats, ResultColumn};
 use crate::clock::now_micros;
 use crate::session::Session;
-use crate::statement::cursor_rows::{Rows, cursor_columns, note_cursors, plain_state};
+use crate::statement::cursor_rows::{
+    Rows, cursor_columns, forget_cursor, forget_cursors, note_cursor, plain_state,
+};
 use crate::statement::describe::describe_prepared;
 use crate::statement::execute::{deliver, start_statement};
 use crate::statement::plans::current_of::with_row_key;
@@ -72,8 +74,8 @@ pub(crate) async fn declare_cursor(
         at_end: false,
         row_key,
     }));
-    session.portals.insert(name, portal);
-    note_cursors(session);
+    session.portals.insert(name.clone(), portal);
+    note_cursor(session, &name);
     session.replay.blocked = true;
     Ok(())
 }
@@ -234,6 +236,7 @@ pub(crate) fn close_cursor(session: &mut Session, target: &CursorTarget) -> Resu
         CursorTarget::All => {
             session.portals.retain(|_, portal| portal.cursor.is_none());
             session.shared.cursors.close_all();
+            forget_cursors(session);
             "CLOSE CURSOR ALL"
         }
         CursorTarget::Name(name) => {
@@ -242,12 +245,12 @@ pub(crate) fn close_cursor(session: &mut Session, target: &CursorTarget) -> Resu
                 true => session.shared.cursors.close(&name)?,
                 false => {
                     session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
+                    forget_cursor(session, &name);
                 }
             }
             "CLOSE CURSOR"
         }
     };
-    note_cursors(session);
     Ok(tag.to_owned())
 }
 

@@ -22,10 +22,10 @@ use crate::retry::replay::{execute_again, remember_step};
 use crate::session::Session;
 use crate::statement::binding::{current_params, reg_parameter};
 use crate::statement::context::{guard_statement, send_notices};
-use crate::statement::cursor_rows::note_cursors;
+use crate::statement::cursor_rows::forget_cursor;
 use crate::statement::kinds::{ends_failure, runs_in_any_block};
 use crate::statement::portal::{Ended, Portal, Run, Wanted};
-use crate::statement::prepare::{keep_prepared, note_prepared, prepare_text};
+use crate::statement::prepare::{drop_prepared, keep_prepared, prepare_text};
 use crate::statement::prepared::unknown_statement;
 use crate::statement::runner::run_portal;
 use crate::transaction::machine::Block;
@@ -168,14 +168,11 @@ impl Session {
     pub fn close_object(&mut self, target: Target<'_>) {
         match target {
             Target::Statement(name) => {
-                if self.prepared.remove(name).is_some() {
-                    note_prepared(self);
-                }
+                drop_prepared(self, name);
             }
             Target::Portal(name) => {
-                if self.portals.remove(name).is_some() {
-                    note_cursors(self);
-                }
+                self.portals.remove(name);
+                forget_cursor(self, name);
             }
         }
     }

@@ -138,27 +138,30 @@ impl Rows<'_> {
     }
 }
 
-/// Publishes the open cursors for the catalog views.
-pub(crate) fn note_cursors(session: &Session) {
-    let known = session.shared.state.lock().cursors.len();
-    if known == 0 && session.portals.values().all(|portal| portal.cursor.is_none()) {
-        return;
-    }
-    let mut list: Vec<CursorInfo> = Vec::new();
-    for (name, portal) in &session.portals {
-        if let Some(cursor) = &portal.cursor {
-            list.push(CursorInfo {
-                name: name.clone(),
-                statement: cursor.text.clone(),
-                is_holdable: cursor.hold,
-                is_binary: cursor.binary,
-                is_scrollable: cursor.scroll != Some(false),
-                creation_time: cursor.time,
-            });
-        }
-    }
-    list.sort_by(|a, b| a.name.cmp(&b.name));
-    session.shared.state.lock().cursors = list;
+/// Shows a cursor that was opened in the catalog views.
+pub(crate) fn note_cursor(session: &Session, name: &str) {
+    let portal = session.portals.get(name);
+    let Some(cursor) = portal.and_then(|portal| portal.cursor.as_ref()) else { return };
+    let info = CursorInfo {
+        name: name.to_owned(),
+        statement: cursor.text.clone(),
+        is_holdable: cursor.hold,
+        is_binary: cursor.binary,
+        is_scrollable: cursor.scroll != Some(false),
+        creation_time: cursor.time,
+    };
+    session.shared.state.lock().cursors.insert(name.to_owned(), info);
+}
+
+/// The catalog views show a cursor that was closed no longer.
+pub(crate) fn forget_cursor(session: &Session, name: &str) {
+    session.shared.state.lock().cursors.remove(name);
+}
+
+/// The same of all cursors that are not open any more.
+pub(crate) fn forget_cursors(session: &Session) {
+    let is_open = |name: &String| session.portals.get(name).is_some_and(|p| p.cursor.is_some());
+    session.shared.state.lock().cursors.retain(|name, _| is_open(name));
 }
 
 pub(crate) fn plain_state(temp: &Arc<TempSpace>) -> CursorState {

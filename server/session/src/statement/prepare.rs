@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_plan::TypeNames;
 use braid_sql::ast::{DataType, Prepare};
+use braid_system_views::PreparedInfo;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::client::Severity;
@@ -58,12 +59,11 @@ pub(crate) fn deallocate(
     session.replay.blocked = true;
     let Some(name) = name else {
         session.prepared.retain(|name, _| name.is_empty());
-        note_prepared(session);
+        session.shared.state.lock().prepared.clear();
         return Ok("DEALLOCATE ALL".to_owned());
     };
     let name = braid_sql::fold(name);
-    session.prepared.remove(&name).ok_or_else(|| unknown_statement(&name))?;
-    note_prepared(session);
+    drop_prepared(session, &name).ok_or_else(|| unknown_statement(&name))?;
     Ok("DEALLOCATE".to_owned())
 }
 
@@ -117,26 +117,30 @@ async fn types_by_oid(session: &mut Session, oids: &[u32]) -> Result<Vec<SqlType
     Ok(types.concat())
 }
 
-/// Keeps a prepared statement by its name.
+/// Keeps a prepared statement by its name. The catalog views show those that have one.
 pub(crate) fn keep_prepared(session: &mut Session, prepared: Arc<Prepared>) {
-    session.prepared.insert(prepared.name.clone(), prepared);
-    note_prepared(session);
-}
-
-/// Publishes the prepared statements for the catalog views.
-pub(crate) fn note_prepared(session: &Session) {
-    let mut list: Vec<_> = session
-        .prepared
-        .values()
-        .filter(|prepared| !prepared.name.is_empty())
-        .map(|prepared| braid_system_views::PreparedInfo {
-            name: prepared.name.clone(),
+    let name = prepared.name.clone();
+    if !name.is_empty() {
+        let info = PreparedInfo {
+            name: name.clone(),
             statement: prepared.source.as_deref().unwrap_or_else(|| prepared.text()).to_owned(),
             prepare_time: prepared.time,
             parameter_types: prepared.params.iter().map(SqlType::oid).collect(),
             from_sql: prepared.from_sql,
-        })
-        .collect();
-    list.sort_by(|a, b| a.name.cmp(&b.name));
-    session.shared.state.lock().prepared = list;
+        };
+        session.shared.state.lock().prepared.insert(name.clone(), info);
+    }
+    session.prepared.insert(name, prepared);
+}
+
+/// Takes a prepared statement away; `None` if no statement has that name.
+pub(crate) fn drop_prepared(session: &mut Session, name: &str) -> Option<Arc<Prepared>> {
+    session.shared.state.lock().prepared.remove(name);
+    session.prepared.remove(name)
+}
+
+/// Takes all prepared statements away, that without a name as well.
+pub(crate) fn discard_prepared(session: &mut Session) {
+    session.shared.state.lock().prepared.clear();
+    session.prepared.clear();
 }

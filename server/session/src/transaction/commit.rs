@@ -16,7 +16,7 @@ use crate::notify::commit::{announce, announced};
 use crate::observe::transactions::{end_transaction, has_written};
 use crate::retry::deadline::{commit_lock_timeout, late_commit};
 use crate::session::Session;
-use crate::statement::cursor_rows::{Rows, note_cursors};
+use crate::statement::cursor_rows::{Rows, forget_cursors};
 use crate::transaction::deferred_constraints::{check_changed, check_deferred};
 use crate::transaction::machine::Event;
 use crate::transaction::prepare::prepare_kv;
@@ -133,7 +133,7 @@ pub(crate) fn transaction_ended(session: &mut Session) {
     session.block_state.snapshot = None;
     session.portals.retain(|_, portal| portal.is_held());
     session.shared.sequences.lock().retain_temporary(session.temporary.sequences());
-    note_cursors(session);
+    forget_cursors(session);
     session.end_group();
     session.block_state.constraints = Arc::default();
     session.shared.reset_modes();

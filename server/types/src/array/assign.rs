@@ -2,7 +2,7 @@
 //! fills gaps with NULL, one of several dimensions keeps its bounds.
 
 use super::subscript::places;
-use super::{Array, Dimension, check_dimensions, too_many_items};
+use super::{Array, Dimension, ITEMS_MAX, Members, check_dimensions, too_many_items};
 use crate::{Datum, Error, Result, SqlState};
 
 fn subscript_error(message: &str) -> Error {
@@ -45,6 +45,26 @@ impl Array {
         let mut changed = self.clone();
         changed.items[place] = value;
         Ok(changed)
+    }
+
+    /// Gives an element of an array of one dimension a value in place, or adds it behind the last
+    /// one; what was there before. The value comes back where that is not possible.
+    pub fn set_item(&mut self, subscript: i64, value: Datum) -> std::result::Result<Datum, Datum> {
+        let place = subscript.checked_sub(i64::from(self.lower));
+        let Some(place) = place.and_then(|place| usize::try_from(place).ok()) else {
+            return Err(value);
+        };
+        if !self.inner.is_empty() || self.items.is_empty() {
+            return Err(value);
+        }
+        if place == self.items.len() && place < ITEMS_MAX {
+            self.members = Members::default();
+            self.items.push(value);
+            return Ok(Datum::Null);
+        }
+        let Some(item) = self.items.get_mut(place) else { return Err(value) };
+        self.members = Members::default();
+        Ok(std::mem::replace(item, value))
     }
 
     /// The array with another slice, taken from the first items of `source`. A bound that is

@@ -14,10 +14,11 @@
 mod assign;
 mod collect;
 mod dimensions;
+mod members;
 mod subscript;
 mod value;
 
-pub use crate::datum::Array;
+pub use crate::datum::{Array, Members};
 pub use collect::{ArrayOfArrays, UnlikeArrays};
 pub use dimensions::{
     DIMENSIONS_MAX, Dimension, ITEMS_MAX, check_dimensions, too_many_dimensions, too_many_items,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::Dimension;
+use super::{Dimension, Members};
 use crate::{Array, Datum, SqlType, work};
 
 impl Array {
@@ -13,7 +13,7 @@ impl Array {
 
     /// An array of one dimension.
     pub fn from_lower(element: SqlType, lower: i32, items: Vec<Datum>) -> Self {
-        Array { element, lower, items, inner: Vec::new() }
+        Array { element, lower, items, inner: Vec::new(), members: Members::default() }
     }
 
     /// An array of these dimensions, which hold as many items. Without items it has none.
@@ -24,7 +24,7 @@ impl Array {
                     dimensions.iter().map(|d| d.length).product::<usize>(),
                     items.len()
                 );
-                Array { element, lower: first.lower, items, inner: inner.to_vec() }
+                Array { inner: inner.to_vec(), ..Array::from_lower(element, first.lower, items) }
             }
             _ => Array::new(element, Vec::new()),
         }
@@ -34,7 +34,7 @@ impl Array {
     #[must_use]
     pub fn with_items(&self, element: SqlType, items: Vec<Datum>) -> Self {
         debug_assert_eq!(items.len(), self.items.len());
-        Array { element, lower: self.lower, items, inner: self.inner.clone() }
+        Array { inner: self.inner.clone(), ..Array::from_lower(element, self.lower, items) }
     }
 
     /// The number of elements below one subscript of the first dimension.

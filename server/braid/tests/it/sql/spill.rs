@@ -25,6 +25,7 @@ fn tables(parts: usize) -> String {
            FROM generate_series(1, {other}) AS i;
          CREATE TABLE one_key (id int PRIMARY KEY, k int, note text);
          INSERT INTO one_key SELECT i, 42, repeat('y', 200) FROM generate_series(1, {one_key}) AS i;
+         CREATE VIEW large AS SELECT id, repeat(note, 100) AS note FROM one_key WHERE id <= 100;
          ANALYZE wide; ANALYZE other; ANALYZE one_key"
     )
 }
@@ -89,6 +90,21 @@ const QUERIES: &[(&str, bool)] = &[
       ON a.k + 0 = b.k + 0 AND a.id = 5 AND b.id % 500 = 1 AND a.note = b.note", false),
     ("SELECT count(a.id), count(b.id) FROM (SELECT * FROM one_key WHERE id < 40) a
       FULL JOIN one_key b ON a.k + 0 = b.k + 0 AND a.id = 5 AND a.note = b.note AND b.id < 9", false),
+    // Joins without keys.
+    ("SELECT a.id, b.id, right(b.note, 2) FROM large a JOIN large b ON a.id > b.id + 50
+      AND a.note = b.note", false),
+    ("SELECT a.id, b.id, right(b.note, 2) FROM large a LEFT JOIN large b ON a.id > b.id + 50
+      AND a.note = b.note", false),
+    ("SELECT a.id, b.id, right(b.note, 2) FROM large a RIGHT JOIN large b ON a.id > b.id + 50
+      AND a.note || '!' <> b.note", false),
+    ("SELECT a.id, b.id, right(b.note, 2) FROM large a FULL JOIN large b ON a.id = 7 AND b.id = 9
+      AND a.note || '!' <> b.note", false),
+    ("SELECT a.id FROM large a WHERE EXISTS
+      (SELECT FROM large b WHERE a.id > b.id + 50 AND a.note || '!' <> b.note)", false),
+    ("SELECT a.id FROM large a WHERE NOT EXISTS
+      (SELECT FROM large b WHERE a.id > b.id + 50 AND a.note || '!' <> b.note)", false),
+    ("SELECT count(*), sum(a.id), sum(b.id) FROM (SELECT * FROM one_key WHERE id < 4) a
+      CROSS JOIN one_key b WHERE a.note || b.id <> b.note", false),
     // Windows.
     ("SELECT id, note, rank() OVER (PARTITION BY k ORDER BY id), sum(id) OVER (PARTITION BY k ORDER BY id)
       FROM wide", false),

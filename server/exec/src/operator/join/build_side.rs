@@ -4,6 +4,7 @@
 //! A side with a hash table that does not fit into memory is written into partitions of its keys,
 //! and so is the other side: the join is carried out over each pair of partitions. A partition that
 //! cannot be divided further is read in blocks that fit, and the other side once for each block.
+//! A side without keys is one partition: to every row it gives the empty key.
 
 use std::sync::Arc;
 
@@ -80,6 +81,12 @@ struct Hash {
     key: Row,
 }
 
+impl Hash {
+    fn new(keys: Arc<KeyExprs>) -> Self {
+        Self { table: keys.table(), keys, chain: Vec::new(), key: Row::new() }
+    }
+}
+
 impl Keys<'_> {
     /// The keys, compiled.
     pub(crate) fn compile(&self) -> Arc<KeyExprs> {
@@ -123,8 +130,6 @@ impl BuildSide {
         input: BoxedOperator,
         evaluator: &Evaluator,
     ) -> Self {
-        let hash =
-            keys.map(|keys| Hash { table: keys.table(), keys, chain: Vec::new(), key: Row::new() });
         Self {
             input: Some(input),
             is_loaded: false,
@@ -132,7 +137,7 @@ impl BuildSide {
             rows: Vec::new(),
             matched: Vec::new(),
             hashed: 0,
-            hash,
+            hash: keys.map(Hash::new),
             held: MemoryReservation::new(&evaluator.run),
         }
     }
@@ -170,6 +175,7 @@ impl BuildSide {
             if !fits {
                 self.input = Some(input);
                 if !self.in_blocks {
+                    self.hash.get_or_insert_with(|| Hash::new(KeyExprs::new(vec![], vec![])));
                     return Ok(false);
                 }
             }
@@ -184,12 +190,9 @@ impl BuildSide {
 
     /// Counts rows; false if there is no room for more.
     fn count(&mut self, batch: &[Row]) -> Result<bool> {
-        if self.hash.is_none() {
-            self.held.take_rows(batch)?;
-            return Ok(true);
-        }
         let bytes: usize = batch.iter().map(|row| row_bytes(row)).sum();
-        self.held.try_take(bytes + batch.len() * ENTRY_BYTES)
+        let entries = if self.is_hashed() { batch.len() * ENTRY_BYTES } else { 0 };
+        self.held.try_take(bytes + entries)
     }
 
     async fn fill_table(&mut self, evaluator: &Evaluator) -> Result<()> {
@@ -232,12 +235,13 @@ impl BuildSide {
         true
     }
 
-    /// Writes this side and the other one into partitions. `keeps` says of this side and of the
-    /// other one whether rows that match nothing are needed.
+    /// Writes this side and the other one into partitions: of the other one the rows that have been
+    /// read, and those that its input still gives. `keeps` says of this side and of the other one
+    /// whether rows that match nothing are needed.
     pub(crate) async fn divide(
         &mut self,
         evaluator: &Evaluator,
-        other: &mut BoxedOperator,
+        (read, other): (Vec<Row>, &mut BoxedOperator),
         keeps: (bool, bool),
         overflow: &mut Overflow,
     ) -> Result<Divided> {
@@ -256,6 +260,7 @@ impl BuildSide {
         }
         let build = build.finish()?;
         let mut probe = overflow.partitions(&evaluator.run, &mut self.held)?;
+        write(evaluator, &keys.probe, read, keeps.1, &mut probe).await?;
         while let Some(batch) = other.next().await? {
             write(evaluator, &keys.probe, batch, keeps.1, &mut probe).await?;
         }

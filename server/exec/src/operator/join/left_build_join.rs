@@ -156,7 +156,7 @@ impl LeftBuildJoinOperator {
         let keeps = (self.kind != JoinKind::Semi, false);
         let divided = self
             .left
-            .divide(&self.evaluator, self.right.input(), keeps, &mut self.overflow)
+            .divide(&self.evaluator, (Vec::new(), self.right.input()), keeps, &mut self.overflow)
             .await?;
         let total: u64 = divided.iter().map(|(left, _)| left.memory_bytes()).sum();
         let mut below = Queue::default();

@@ -4,10 +4,10 @@
 //! A row whose keys hold a NULL matches nothing. Output is made on demand, so that a join of many
 //! to many does not pile up: the operator stops in the middle of a left row's matches.
 //!
-//! If the right side of a hash join does not fit into memory, both sides are divided into
-//! partitions of their keys, and joins over these follow each other. A partition of one key is not
-//! divided again. One of its sides is read in blocks: that whose rows are also given without a
-//! match.
+//! If the right side does not fit into memory, both sides are divided into partitions of their
+//! keys, and joins over these follow each other. A partition of one key is not divided again, and
+//! without keys there is one partition. One of its sides is read in blocks: that whose rows are
+//! also given without a match.
 
 use std::sync::Arc;
 
@@ -150,13 +150,15 @@ impl JoinOperator {
         join
     }
 
-    /// Divides both sides into partitions, and makes the joins over these.
-    async fn divide(&mut self) -> Result<()> {
+    /// Divides both sides into partitions, and makes the joins over these. A left row may have been
+    /// taken already.
+    async fn divide(&mut self, taken: Option<Row>) -> Result<()> {
         let keeps_left = matches!(self.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti);
         let keeps = (self.keeps_right(), keeps_left);
         let Right::BuildSide(kept) = &mut self.right else { return Ok(()) };
+        let read = taken.into_iter().chain(self.left.take_rows()).collect();
         let (evaluator, overflow) = (&self.evaluator, &mut self.overflow);
-        let divided = kept.divide(evaluator, self.left.input(), keeps, overflow).await?;
+        let divided = kept.divide(evaluator, (read, self.left.input()), keeps, overflow).await?;
         let Some(keys) = kept.keys().cloned() else { return Ok(()) };
         let total: u64 = divided.iter().map(|(right, _)| right.memory_bytes()).sum();
         let mut below = Queue::default();
@@ -255,7 +257,7 @@ impl JoinOperator {
                 && (kept.is_hashed() || mark)
             {
                 if !kept.load(&self.evaluator, mark).await? {
-                    return self.divide().await;
+                    return self.divide(None).await;
                 }
                 if kept.rows.is_empty() && needs_match(self.kind) {
                     return Ok(());
@@ -287,6 +289,9 @@ impl JoinOperator {
             match self.left.next() {
                 Some(Passing::Row(row)) => {
                     self.start(row).await?;
+                    if self.below.is_some() {
+                        return Ok(true);
+                    }
                     continue;
                 }
                 Some(Passing::Place(place, at)) => {
@@ -314,10 +319,13 @@ impl JoinOperator {
         Ok(false)
     }
 
+    /// Begins with a left row. The first one loads the right side, or divides both.
     async fn start(&mut self, row: Row) -> Result<()> {
         let at = match &mut self.right {
             Right::BuildSide(kept) => {
-                kept.load(&self.evaluator, false).await?;
+                if !kept.load(&self.evaluator, false).await? {
+                    return self.divide(Some(row)).await;
+                }
                 if kept.rows.is_empty() && needs_match(self.kind) {
                     self.left.clear();
                     self.left_done = true;

@@ -64,6 +64,11 @@ impl ProbeSide {
         &mut self.input
     }
 
+    /// Takes the rows that have been read and not looked at.
+    pub(crate) fn take_rows(&mut self) -> impl Iterator<Item = Row> + use<> {
+        std::mem::take(&mut self.rows)
+    }
+
     /// Begins again with another input.
     pub(crate) fn restart(&mut self, input: BoxedOperator) {
         self.input = input;

@@ -3,6 +3,10 @@
 //! An index that has the order gives the first rows without reading the others. It costs the rows
 //! that are read until enough of them have passed the conditions. Rows that pass are assumed to be
 //! spread evenly, as PostgreSQL assumes.
+//!
+//! That is wrong for a queue: the rows whose state is `new` are behind all that are done. So an
+//! index that has all conditions in its bounds is preferred as long as it costs little more: it
+//! reads what it gives, however the rows are spread. This holds without ORDER BY, too.
 
 use braid_catalog::{Catalog, IndexState};
 use braid_types::Datum;
@@ -20,12 +24,56 @@ pub(crate) const PART_MAX: f64 = 0.5;
 /// What each span of several costs whose rows are merged, besides the rows that are given.
 const MERGED: f64 = 50.0;
 
+/// What may be lost by reading an index that has all conditions in its bounds, if the rows that
+/// pass them are spread evenly: as much as reading this many rows.
+const REGRET: f64 = 1000.0;
+
 /// Gives the scan below a sort with a limit its index, if one has the order and costs less; false
-/// if nothing was chosen.
+/// if nothing was chosen. The same for a scan below a limit alone.
 pub(crate) fn choose(limit: &mut Limit, catalog: &Catalog) -> bool {
     let Some(wanted) = wanted(limit) else { return false };
-    let Some(sort) = sort_below(&mut limit.input) else { return false };
-    take_order(sort, wanted, catalog)
+    match sort_below(&mut limit.input) {
+        Some(sort) => take_order(sort, wanted, catalog),
+        None => {
+            let mut more = Vec::new();
+            let scan = few_below(&mut limit.input, &mut more);
+            scan.is_some_and(|scan| take_few(scan, (wanted, &more), catalog))
+        }
+    }
+}
+
+/// Gives a scan of which few rows are wanted, in any order, an index that has all conditions in its
+/// bounds; false if there is none, or if the usual way is as sure.
+fn take_few(scan: &mut Scan, (wanted, more): (f64, &[Expr]), catalog: &Catalog) -> bool {
+    let mut usual = scan.clone();
+    choose_index::choose(&mut usual, more, catalog);
+    let given = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
+    if usual.filter.is_empty() || !usual.union.is_empty() {
+        return false;
+    }
+    let Some((_, candidate)) = cheapest(scan, (&[], more), wanted / given, catalog) else {
+        return false;
+    };
+    if !has_all_conditions(scan, &candidate) {
+        return false;
+    }
+    (scan.wants_literals, scan.wants_values) = (usual.wants_literals, usual.wants_values);
+    candidate::take(scan, candidate, catalog);
+    true
+}
+
+/// Whether the bounds of an index express every condition of a scan.
+fn has_all_conditions(scan: &Scan, candidate: &Candidate) -> bool {
+    (0..scan.filter.len()).all(|place| candidate.exact.contains(&place))
+}
+
+/// The scan whose rows reach the top of `node` one by one, in any order.
+fn few_below<'n>(node: &'n mut Node, more: &mut Vec<Expr>) -> Option<&'n mut Scan> {
+    match node {
+        Node::Project(project) => few_below(&mut project.input, more),
+        Node::LockRows(lock) => few_below(&mut lock.input, more),
+        other => scan_below(other, &mut [], more),
+    }
 }
 
 /// The rows that a limit lets through, those of OFFSET included.
@@ -60,8 +108,19 @@ pub(crate) fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> boo
     let mut usual = scan.clone();
     choose_index::choose(&mut usual, &more, catalog);
     if usual.union.is_empty() && order_read(&usual, &keys).is_some() {
-        // What has the fewest rows has the first ones soonest.
-        *scan = usual;
+        let surer = match usual.filter.is_empty() {
+            true => None,
+            false => cheapest(scan, (&keys, &more), wanted / given, catalog),
+        };
+        match surer.filter(|(_, candidate)| has_all_conditions(scan, candidate)) {
+            Some((_, candidate)) => {
+                (scan.wants_literals, scan.wants_values) =
+                    (usual.wants_literals, usual.wants_values);
+                candidate::take(scan, candidate, catalog);
+            }
+            // What has the fewest rows has the first ones soonest.
+            None => *scan = usual,
+        }
         return true;
     }
     let sorted = cost::read(&usual, catalog) + given;
@@ -117,7 +176,8 @@ pub(crate) fn append_below<'n>(node: &'n mut Node, keys: &mut [SortKey]) -> Opti
     }
 }
 
-/// The index with this order that costs least until this part of the rows has been read.
+/// The index with this order that costs least until this part of the rows has been read, or one
+/// that costs little more and has all conditions in its bounds.
 pub(crate) fn cheapest(
     scan: &Scan,
     (keys, more): (&[SortKey], &[Expr]),
@@ -127,6 +187,10 @@ pub(crate) fn cheapest(
     let conditions: Vec<Expr> = scan.filter.iter().chain(more).cloned().collect();
     let total = estimate::table_rows(&scan.table, catalog);
     let mut best: Option<(f64, Candidate)> = None;
+    let risk = |candidate: &Candidate| match has_all_conditions(scan, candidate) {
+        true => 0.0,
+        false => REGRET,
+    };
     for index in scan.table.all_indexes() {
         if index.state != IndexState::Public
             || !partial_indexes::is_implied(scan, index, &conditions)
@@ -146,8 +210,10 @@ pub(crate) fn cheapest(
         }
         // Of two that cost the same, the smaller one may be a partial index.
         let is_smaller = |known: &Candidate| candidate.part < known.part;
-        let is_better =
-            |(known, of): &(f64, Candidate)| cost < *known || cost == *known && is_smaller(of);
+        let is_better = |(known, of): &(f64, Candidate)| {
+            let (own, known) = (cost + risk(&candidate), known + risk(of));
+            own < known || own == known && is_smaller(of)
+        };
         if best.as_ref().is_none_or(is_better) {
             best = Some((cost, candidate));
         }

@@ -19,7 +19,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::retry::commit::commit_keeping_locks;
 use crate::retry::reason::is_retryable;
 use crate::session::Session;
-use crate::statement::cursor_rows::note_cursors;
+use crate::statement::cursor_rows::forget_cursors;
 use crate::transaction::machine::Event;
 use crate::transaction::savepoints::{drop_open, find_savepoint};
 use crate::transaction::state::{RESTART, Savepoint};
@@ -114,7 +114,7 @@ pub(crate) async fn rollback_to(session: &mut Session, name: &str) -> Result<()>
         let is_older = portal.cursor.as_ref().is_some_and(|cursor| cursor.savepoints <= place);
         portal.is_held() || (goes_on && is_older)
     });
-    note_cursors(session);
+    forget_cursors(session);
     match kv {
         _ if name == RESTART => restart_transaction(session).await,
         // Nothing was done before it, so a fresh transaction is the same, and can commit.

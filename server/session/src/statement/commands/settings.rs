@@ -10,8 +10,8 @@ use crate::session::Session;
 use crate::settings::{is_identity, isolation_of, isolation_text};
 use crate::statement::commands::show;
 use crate::statement::commands::transaction_control::{set_modes, warn_outside_block};
-use crate::statement::cursor_rows::note_cursors;
-use crate::statement::prepare::note_prepared;
+use crate::statement::cursor_rows::forget_cursors;
+use crate::statement::prepare::discard_prepared;
 use crate::transaction::machine::Block;
 use crate::transaction::open::{catalog_at, ensure_open};
 use crate::transaction::temporary_objects::discard_temporary;
@@ -171,10 +171,9 @@ pub(crate) async fn run_discard(session: &mut Session, kind: DiscardKind) -> Res
         ));
     }
     session.portals.clear();
-    note_cursors(session);
+    forget_cursors(session);
     discard_temporary(session).await?;
-    session.prepared.clear();
-    note_prepared(session);
+    discard_prepared(session);
     session.shared.sequences.lock().clear();
     session.shared.advisory.discard();
     session.engine.hub.leave(&session.shared.inbox);
