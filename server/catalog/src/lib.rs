@@ -63,7 +63,7 @@ pub use partitions::{
     Partitioning, RangeEnd,
 };
 pub use privileges::{
-    Acl, AclItem, Dependents, Object, Owned, PUBLIC, Privileges, Rights, TABLE_PRIVILEGES,
+    Acl, AclItem, Dependents, Object, Owned, Privileges, Rights, TABLE_PRIVILEGES,
 };
 pub use routines::{Routines, built_in_trigger_function};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
@@ -84,6 +84,8 @@ pub use virtual_table::{
     is_extension_type, type_schema, uses_extension,
 };
 
+/// The grantee that stands for everybody.
+pub const PUBLIC: Id = 0;
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;
 /// The predefined role whose one member is, in each database, the owner of that database.

@@ -5,6 +5,7 @@ mod identifier;
 mod index_keys;
 mod key_names;
 mod named;
+mod relation;
 mod resolve;
 mod row_types;
 mod sort_keys;
@@ -19,8 +20,9 @@ pub use identifier::{
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
 pub use named::Named;
+pub use relation::Relation;
 pub(crate) use resolve::searched;
-pub use resolve::{Names, Relation, SearchPath, undefined_relation};
+pub use resolve::{Names, SearchPath, undefined_relation};
 pub use row_types::RowTypes;
 pub use sort_keys::{SortedText, shown_column, shown_key_columns};
 pub use statistics::StatisticsObjects;

@@ -12,8 +12,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use super::rights::Rights;
-use super::{Object, PUBLIC, Privileges};
-use crate::{ColumnId, DATABASE_OWNER, DefaultKind, DefaultPrivileges, Grant, Id};
+use super::{Object, Privileges};
+use crate::{ColumnId, DATABASE_OWNER, DefaultKind, DefaultPrivileges, Grant, Id, PUBLIC};
 
 /// What one role granted to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

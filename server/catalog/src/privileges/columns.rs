@@ -1,7 +1,7 @@
 //! Privileges on single columns.
 
-use super::{Acl, Object, PUBLIC, Privileges, Rights};
-use crate::{ColumnId, DATABASE_OWNER, Grant, Id};
+use super::{Acl, Object, Privileges, Rights};
+use crate::{ColumnId, DATABASE_OWNER, Grant, Id, PUBLIC};
 
 impl<'a> Object<'a> {
     /// What is granted on one of its columns alone.

@@ -1,7 +1,7 @@
 //! For whom the policies of a table hold.
 
-use super::{Object, PUBLIC, Privileges};
-use crate::{Id, Policy, PolicyCommand, Table};
+use super::{Object, Privileges};
+use crate::{Id, PUBLIC, Policy, PolicyCommand, Table};
 
 impl Privileges<'_> {
     /// Whether the policies of no table hold for a role: it is a superuser or has BYPASSRLS.
