@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, Collations, SearchPath, is_virtual_schema};
 use braid_sql::ast::ObjectName;
 use braid_types::collation::{built_in_oid, icu_locale};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 /// A collation as expressions have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,12 @@ impl Collation {
     pub fn is_nondeterministic(&self) -> bool {
         self.icu.as_ref().is_some_and(|icu| !icu.is_deterministic)
     }
+}
+
+/// Whether values of a type have a collation.
+pub(crate) fn is_collatable(ty: &SqlType) -> bool {
+    let ty = ty.innermost();
+    ty.is_string() || *ty == SqlType::Citext
 }
 
 /// The collation that a column keeps under that name.

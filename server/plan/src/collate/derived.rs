@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::collation::{Collation, Icu};
-use super::is_collatable;
+use super::collation::{Collation, Icu, is_collatable};
 
 /// The collation of an expression and how strongly it has it.
 #[derive(Clone, Debug)]

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use braid_types::{Datum, Result, SqlType};
 
-use super::collation::stored_collation;
+use super::collation::{is_collatable, stored_collation};
 use super::derived::Derived;
 use super::functions::{check_comparison, check_function, check_routine, comparison, quoted_name};
 use super::nodes::settle_node;
-use super::{Settler, row_of};
+use super::rows::row_of;
+use super::settler::Settler;
 use crate::bind::in_set;
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 
@@ -186,7 +187,7 @@ impl Settler<'_, '_> {
         check_comparison(call.function.name, &list)?;
         let joined = list.into_iter().try_fold(Derived::None, Derived::join)?;
         if call.function.name == "pg_collation_for" {
-            if let Some(ty) = call.types.first().filter(|ty| super::is_collatable(ty)) {
+            if let Some(ty) = call.types.first().filter(|ty| is_collatable(ty)) {
                 let shown = quoted_name(joined.for_type(ty).collation());
                 *e = Expr::Const(shown, SqlType::Text);
             }

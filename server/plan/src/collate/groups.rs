@@ -3,9 +3,9 @@
 use braid_builtins::AggregateMeaning;
 use braid_types::{Result, SqlType};
 
-use super::Settler;
 use super::derived::Derived;
 use super::functions::{check_routine, refuse_nondeterministic};
+use super::settler::Settler;
 use crate::aggregate::AggregateKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{

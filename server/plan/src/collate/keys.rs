@@ -3,9 +3,9 @@
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlType};
 
-use super::Settler;
 use super::collation::Icu;
 use super::derived::Derived;
+use super::settler::Settler;
 use crate::bind::{call_function, coerce};
 use crate::tree::expr::{CaseExpr, Expr};
 use crate::tree::node::SortKey;

@@ -3,8 +3,7 @@
 use braid_sql::ast::ObjectName;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::collation::collation_named;
-use super::is_collatable;
+use super::collation::{collation_named, is_collatable};
 use crate::bind::Binder;
 use crate::tree::expr::{CallExpr, Expr};
 

@@ -5,7 +5,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::derived::Derived;
 use super::functions::{check_function, check_routine, refuse_nondeterministic};
 use super::groups::{settle_aggregate, settle_window};
-use super::{Settler, row_of};
+use super::rows::row_of;
+use super::settler::Settler;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
