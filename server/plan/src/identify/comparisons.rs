@@ -7,11 +7,11 @@ use super::exprs::{
     bound_type, boxed, identify_condition, identify_known, identify_value, unnested,
 };
 use super::functions::identify_call;
+use super::identifier::{Identifier, unstorable};
 use super::literals::cast;
 use super::operators::operand_types;
 use super::queries::identify_query;
 use super::rows::{identify_compare, identify_overlaps};
-use super::{Identifier, unstorable};
 use crate::bind::{common_type, op_name};
 
 pub(crate) fn identify_binary(

@@ -11,6 +11,7 @@ use super::comparisons::{
     custom, identify_binary, identify_distinct, identify_in_list, identify_like,
 };
 use super::functions::{identify_call, identify_function};
+use super::identifier::{Identifier, unstorable};
 use super::literals::{
     cast, identify_literal, identify_modified_literal, identify_number_literal, null,
 };
@@ -18,7 +19,6 @@ use super::operators::operand_types;
 use super::queries::{column, quoted, use_column};
 use super::rows::{identify_compare, identify_items};
 use super::syntax::identify_other;
-use super::{Identifier, unstorable};
 use crate::bind::{Reference, domain_of, sql_type_of, string_of, time_modifier_of};
 
 pub(super) fn boxed(e: Ast) -> Box<Ast> {

@@ -10,8 +10,8 @@ use braid_types::{Error, Result};
 
 use super::exprs::{identify_bare, identify_condition, identify_expr};
 use super::functions::{identify_routine, identify_routine_arguments, identify_typed_arguments};
+use super::identifier::{Identifier, unstorable};
 use super::queries::{identify_query, quoted, use_column};
-use super::{Identifier, unstorable};
 use crate::bind::ItemNote;
 
 pub(super) fn identify_joins(

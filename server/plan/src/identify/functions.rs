@@ -9,10 +9,10 @@ use braid_sql::ast::{
 use braid_types::{Result, SqlType};
 
 use super::exprs::{bound_type, identify_condition, identify_expr, identify_known, identify_value};
+use super::identifier::{Identifier, unstorable};
 use super::operators::operand_types;
 use super::queries::{identify_query, identify_sort_keys, identify_window, quoted};
 use super::rows::identify_items;
-use super::{Identifier, unstorable};
 use crate::bind::{RoutineNote, common_type, string_of};
 
 /// Arguments with the casts that the function needs.

@@ -7,7 +7,7 @@ use braid_types::sql_type::row_name;
 use braid_types::text::{FormatSettings, parse, parse_interval_typmod, to_string};
 use braid_types::{Result, SqlType};
 
-use super::{Identifier, unstorable};
+use super::identifier::{Identifier, unstorable};
 
 /// A number as it is written.
 pub(super) fn number(text: &str) -> Ast {

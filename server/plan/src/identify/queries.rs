@@ -14,8 +14,8 @@ use super::exprs::{
     bound_type, identify_access, identify_bare, identify_condition, identify_expr, identify_value,
 };
 use super::from::identify_joins;
+use super::identifier::{Identifier, unstorable};
 use super::literals::{number, take_limit};
-use super::{Identifier, unstorable};
 use crate::bind::{common_type, item_name, range_offset_type};
 
 /// An identifier in quotes.

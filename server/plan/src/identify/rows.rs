@@ -8,10 +8,10 @@ use braid_types::{Result, SqlType};
 use super::comparisons::{custom, custom_like};
 use super::exprs::{bound_type, boxed, identify_known, identify_value, unnested};
 use super::functions::identify_syntax_arguments;
+use super::identifier::{Identifier, unstorable};
 use super::literals::cast;
 use super::operators::operand_types;
 use super::queries::{column, identify_query, use_column};
-use super::{Identifier, unstorable};
 use crate::bind::StarColumn;
 
 /// An item of a row constructor.

@@ -6,8 +6,8 @@ use braid_sql::ast::{Expr as Ast, Value};
 use braid_types::{Result, SqlType};
 
 use super::exprs::{identify_condition, identify_known, identify_value, unnested};
+use super::identifier::{Identifier, unstorable};
 use super::literals::null;
-use super::{Identifier, unstorable};
 use crate::bind::{
     Binder, ConditionReads, TriggerRows, bind_policy_to_store, bind_to_store, check_policy,
     condition_reads, defining, stored_type,

@@ -7,9 +7,9 @@ use braid_types::{Result, SqlType};
 use super::comparisons::{custom_like, identify_quantified};
 use super::exprs::{boxed, identify_all, identify_known, identify_name, not, unnested};
 use super::functions::{identify_call, identify_syntax_arguments};
+use super::identifier::{Identifier, unstorable};
 use super::literals::{identify_literal, identify_modified_literal};
 use super::queries::identify_query;
-use super::{Identifier, unstorable};
 use crate::bind::{op_name, string_of};
 use crate::collate::collation_named;
 
