@@ -25,7 +25,7 @@ use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Distinct, Join, JoinKind, Node, Project, Scan};
 
 use super::push_filters::needs;
-use super::{estimate, prune_columns, walk};
+use super::{estimate, prune, walk};
 
 /// Values are made distinct if there is at most one for this many rows of the table that they
 /// lead to. Others are hashed at the same cost.
@@ -33,7 +33,7 @@ const ROWS_A_VALUE: f64 = 20.0;
 
 /// Makes semi joins of a plan inner ones.
 pub(crate) fn apply(node: Node, catalog: &Catalog) -> Node {
-    match prune_columns::changes_or_locks(&node) {
+    match prune::columns::changes_or_locks(&node) {
         true => with_same_columns(node, catalog),
         false => opened(node, false, catalog),
     }

@@ -10,11 +10,10 @@
 use std::collections::HashSet;
 
 use crate::Slot;
+use crate::rules::conditions::cannot_fail;
+use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{AggregateCall, Cte, LockRows, Node, Project, Recheck, SetOp, SetOpKind};
-
-use super::conditions::cannot_fail;
-use super::walk;
 
 /// The same before indexes are chosen, for queries that only read. What locks or changes rows reads
 /// them by rules of its own, which need every column until the end.

@@ -8,15 +8,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use braid_types::{Datum, Json, SqlType};
 
+use super::columns::changes_or_locks;
 use crate::Slot;
+use crate::rules::walk;
 use crate::tree::expr::{CallExpr, Expr};
 use crate::tree::node::Node;
 
-use super::{prune_columns, walk};
-
 /// Says to the scans of a plan which members are read.
 pub(crate) fn apply(root: &mut Node) {
-    if prune_columns::changes_or_locks(root) {
+    if changes_or_locks(root) {
         return;
     }
     let mut reads = Reads::default();

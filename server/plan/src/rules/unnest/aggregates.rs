@@ -23,7 +23,8 @@ use super::grouped::Grouped;
 use super::semi_joins;
 use crate::Slot;
 use crate::bind::Binder;
-use crate::rules::{choose, cost, estimate, prune_columns, push_filters, walk};
+use crate::rules::choices::choose;
+use crate::rules::{cost, estimate, prune, push_filters, walk};
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::tree::node::{Filter, Join, JoinKind, Limit, Node};
 
@@ -34,7 +35,7 @@ const LIMIT_DEFAULT: f64 = 100.0;
 
 /// Rewrites the subqueries of a plan, those inside of others first.
 pub(crate) fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
-    match prune_columns::changes_or_locks(&node) {
+    match prune::columns::changes_or_locks(&node) {
         true => node,
         false => within(node, f64::INFINITY, binder),
     }
