@@ -5,8 +5,14 @@
 
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
+use super::hypothetical::hypothetical;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
+
+/// Whether an aggregate needs WITHIN GROUP, as far as its name says.
+pub fn is_ordered_set(name: &str) -> bool {
+    matches!(name, "mode" | "percentile_cont" | "percentile_disc") || hypothetical(name).is_some()
+}
 
 /// The most frequent value; of several the first in order.
 struct Mode {
