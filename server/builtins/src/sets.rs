@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use braid_types::datetime::{timestamp_plus, timestamptz_plus};
 use braid_types::{Datum, Error, Interval, Numeric, Result, Row, SqlType};
+use jiff::tz::TimeZone;
 
-use crate::datetimes::add_to_timestamp;
 use crate::registry::call::invalid;
 use crate::registry::tables::Registry;
 use crate::scalars::arrays::subscripts;
@@ -118,6 +119,14 @@ fn timestamps(call: &Call<'_>, zoned: bool) -> Result<Rows> {
         let datum = if zoned { Datum::Timestamptz(value) } else { Datum::Timestamp(value) };
         Some(Ok(Row::from([datum])))
     })))
+}
+
+/// A timestamp and an interval later; with a zone the days and months move its local time.
+fn add_to_timestamp(micros: i64, step: &Interval, zone: Option<&TimeZone>) -> Result<i64> {
+    match zone {
+        Some(zone) => timestamptz_plus(micros, step, zone),
+        None => timestamp_plus(micros, step),
+    }
 }
 
 /// The elements of a value: those of an array, of all its dimensions; none of NULL.

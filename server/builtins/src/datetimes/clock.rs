@@ -10,7 +10,7 @@ use braid_types::datetime::{
 use braid_types::timetz::TimeTz;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
-use super::{local, micros};
+use super::arguments::{local, micros, zone};
 use crate::Call;
 use crate::registry::tables::Registry;
 use crate::system::clock_micros;
@@ -37,7 +37,7 @@ fn current_time(call: &Call<'_>) -> Result<Datum> {
 
 fn current_timetz(call: &Call<'_>) -> Result<Datum> {
     let clock = local_now(call).rem_euclid(DAY_MICROS);
-    let west = -offset_at(super::zone(call), call.env.transaction_micros());
+    let west = -offset_at(zone(call), call.env.transaction_micros());
     Ok(TimeTz { micros: rounded(clock, call)?, west }.to_datum())
 }
 
@@ -85,7 +85,7 @@ fn to_instant(call: &Call<'_>) -> Result<Datum> {
 
 /// The first and the last local time of the session's zone that may be an instant.
 fn local_ends(call: &Call<'_>) -> Result<(i64, i64)> {
-    Ok(local_range(super::zone(call), micros(call, 0)?))
+    Ok(local_range(zone(call), micros(call, 0)?))
 }
 
 pub(super) fn register(registry: &mut Registry) {

@@ -7,7 +7,7 @@ use braid_types::datetime::{
 use braid_types::{Datum, Result};
 use jiff::tz::TimeZone;
 
-use super::{date, micros, zone};
+use super::arguments::{date, micros, zone};
 use crate::Call;
 use crate::registry::tables::Registry;
 

@@ -5,7 +5,7 @@ use braid_types::datetime::{
 };
 use braid_types::{Datum, Result};
 
-use super::{micros, zone};
+use super::arguments::{micros, zone};
 use crate::Call;
 use crate::registry::call::text;
 use crate::registry::tables::Registry;

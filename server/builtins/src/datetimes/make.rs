@@ -8,7 +8,7 @@ use braid_types::datetime::{
 use braid_types::{Datum, Error, Interval, Result, SqlState};
 use jiff::tz::TimeZone;
 
-use super::{local, micros, zone};
+use super::arguments::{local, micros, zone};
 use crate::Call;
 use crate::registry::tables::Registry;
 

@@ -5,7 +5,7 @@ use braid_types::datetime::{
 };
 use braid_types::{Datum, Interval, Result};
 
-use super::{date, micros, time, zone};
+use super::arguments::{date, micros, time, zone};
 use crate::Call;
 use crate::registry::tables::Registry;
 

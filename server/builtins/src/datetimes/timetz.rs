@@ -4,8 +4,8 @@ use braid_types::datetime::{extract_clock, offset_at};
 use braid_types::timetz::TimeTz;
 use braid_types::{Datum, Error, Numeric, Result};
 
+use super::arguments::micros;
 use super::clock::zone_argument;
-use super::micros;
 use crate::Call;
 use crate::registry::tables::Registry;
 

@@ -4,7 +4,9 @@ use braid_types::geometry::arith::{eq, ge, gt, is_less, le, lt, max, min, mul, s
 use braid_types::geometry::{Corners, Line, Point, Segment, bounds};
 use braid_types::{Datum, Result};
 
-use super::{closest, corners, datum, line, number, point, segment, segments, truth};
+use super::arguments::{corners, line, point, segment};
+use super::results::{closest, datum, number, truth};
+use super::segments;
 use crate::Call;
 use crate::registry::tables::Registry;
 

@@ -6,7 +6,9 @@ use braid_types::geometry::arith::{add, div, eq, ge, gt, hypotenuse, le, lt, mul
 use braid_types::geometry::{Circle, Point};
 use braid_types::{Datum, Result};
 
-use super::{circle, datum, number, point, polygon, polygons, truth};
+use super::arguments::{circle, point, polygon};
+use super::polygons;
+use super::results::{datum, number, truth};
 use crate::Call;
 use crate::registry::tables::Registry;
 

@@ -4,7 +4,8 @@ use braid_types::geometry::arith::{add, div, eq, hypotenuse, is_same, is_zero, m
 use braid_types::geometry::{Line, Point};
 use braid_types::{Datum, Error, Result, SqlState};
 
-use super::{closest, datum, line, number, point, truth};
+use super::arguments::{line, point};
+use super::results::{closest, datum, number, truth};
 use crate::Call;
 use crate::registry::tables::Registry;
 

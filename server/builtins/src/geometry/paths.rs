@@ -6,8 +6,10 @@ use braid_types::geometry::arith::{add, eq, is_less, mul, sub};
 use braid_types::geometry::{Path, Point, Segment, bounds};
 use braid_types::{Datum, Result, work};
 
+use super::arguments::{bytes, path, point};
 use super::inside::contains_point;
-use super::{boxes, bytes, datum, number, path, point, segments, truth};
+use super::results::{datum, number, truth};
+use super::{boxes, segments};
 use crate::Call;
 use crate::registry::call::{count, may_return};
 use crate::registry::tables::Registry;

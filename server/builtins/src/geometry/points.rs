@@ -4,7 +4,8 @@ use braid_types::Datum;
 use braid_types::geometry::Point;
 use braid_types::geometry::arith::{eq, gt, lt};
 
-use super::{datum, number, point, truth};
+use super::arguments::point;
+use super::results::{datum, number, truth};
 use crate::registry::tables::Registry;
 
 pub(super) fn register(registry: &mut Registry) {

@@ -4,9 +4,11 @@ use braid_types::geometry::arith::is_less;
 use braid_types::geometry::{Corners, Point, Polygon, Segment};
 use braid_types::{Datum, Error, Result, SqlState, work};
 
+use super::arguments::{point, polygon};
 use super::inside::contains_point;
 use super::paths::{distance, edges};
-use super::{boxes, datum, number, point, polygon, segments, truth};
+use super::results::{datum, number, truth};
+use super::{boxes, segments};
 use crate::Call;
 use crate::registry::call::count;
 use crate::registry::tables::Registry;

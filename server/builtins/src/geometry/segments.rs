@@ -4,7 +4,9 @@ use braid_types::geometry::arith::{add, eq, ge, gt, is_less, le, lt};
 use braid_types::geometry::{Line, Point, Segment};
 use braid_types::{Datum, Result};
 
-use super::{closest, datum, line, lines, number, point, segment, truth};
+use super::arguments::{line, point, segment};
+use super::lines;
+use super::results::{closest, datum, number, truth};
 use crate::Call;
 use crate::registry::tables::Registry;
 
