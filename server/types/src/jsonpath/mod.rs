@@ -15,6 +15,7 @@ mod check;
 mod escape;
 mod lexer;
 mod like_regex;
+mod nesting;
 mod parser;
 mod print;
 mod tokens;
@@ -24,14 +25,4 @@ pub use ast::{
     Subscript,
 };
 pub use like_regex::LikeRegex;
-
-use crate::{Error, SqlState};
-
-/// How deep expressions may nest.
-pub const NESTING_MAX: usize = 1000;
-
-/// 54001: an expression that nests too deep.
-fn too_deep() -> Error {
-    Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
-        .hint(format!("A jsonpath may nest at most {NESTING_MAX} deep."))
-}
+pub use nesting::NESTING_MAX;

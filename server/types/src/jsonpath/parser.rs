@@ -15,10 +15,11 @@
 
 use super::check::Place;
 use super::lexer::{Token, keyword};
+use super::nesting::{NESTING_MAX, too_deep};
 use super::tokens::Tokens;
 use super::{
-    Arithmetic, Comparison, Expr, Head, JsonPath, LEVEL_MAX, LikeRegex, Method, NESTING_MAX,
-    Predicate, Prefix, Sign, Step, Subscript, too_deep,
+    Arithmetic, Comparison, Expr, Head, JsonPath, LEVEL_MAX, LikeRegex, Method, Predicate, Prefix,
+    Sign, Step, Subscript,
 };
 use crate::text::invalid_syntax;
 use crate::{Error, Numeric, Result, SqlState};

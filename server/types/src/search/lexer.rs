@@ -3,7 +3,9 @@
 use crate::text::is_blank;
 use crate::{Error, Result, SqlState, work};
 
-use super::{POSITION_MAX, Place, syntax_error};
+use super::errors::syntax_error;
+use super::limits::POSITION_MAX;
+use super::vector::Place;
 
 /// How queries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

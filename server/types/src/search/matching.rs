@@ -12,7 +12,7 @@
 use crate::{Result, work};
 
 use super::query::{Item, Operands, Operator, Query};
-use super::{LexemeRef, Vector, has_prefix};
+use super::vector::{LexemeRef, Vector, has_prefix};
 
 /// Whether something matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

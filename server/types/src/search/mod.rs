@@ -15,7 +15,9 @@
 //! - nothing recurses over a query, so that a query may nest as deeply as its size allows.
 
 pub mod configs;
+mod errors;
 mod lexer;
+mod limits;
 mod matching;
 mod query;
 mod query_binary;
@@ -26,6 +28,7 @@ mod vector;
 mod vector_text;
 
 pub use lexer::Syntax;
+pub use limits::{LEXEME_BYTES_MAX, PLACES_MAX, POSITION_MAX, TEXT_BYTES_MAX};
 pub use matching::{Found, Match, matches};
 pub use query::{Item, Operator, Query, Trimmed};
 pub use query_binary::{decode_query, encode_query};
@@ -33,29 +36,3 @@ pub use query_parser::{Operand, PutWord, parse_query};
 pub use query_text::format_query;
 pub use vector::{Lexeme, LexemeRef, Place, Vector, has_prefix};
 pub use vector_text::{decode_vector, encode_vector, format_vector, parse_vector};
-
-use crate::{Error, SqlState};
-
-/// Bytes of a lexeme at most.
-pub const LEXEME_BYTES_MAX: usize = 2046;
-/// The last position; what comes after it is there, too.
-pub const POSITION_MAX: u16 = 16_383;
-/// Places of a lexeme at most.
-pub const PLACES_MAX: usize = 256;
-/// Bytes of the lexemes and places of a vector, or of the operands of a query, at most.
-pub const TEXT_BYTES_MAX: usize = (1 << 20) - 1;
-
-/// 54000 with this message.
-pub(crate) fn too_large(message: String) -> Error {
-    Error::new(SqlState::ProgramLimitExceeded, message)
-}
-
-/// 42601 in PostgreSQL's words.
-fn syntax_error(what: &str, text: &str) -> Error {
-    Error::new(SqlState::SyntaxError, format!("syntax error in {what}: \"{text}\""))
-}
-
-/// XX000 for bytes that are no value.
-fn corrupt(what: &str) -> Error {
-    Error::internal(format!("the bytes of a {what} are corrupt"))
-}

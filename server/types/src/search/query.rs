@@ -2,7 +2,8 @@
 
 use crate::{Result, work};
 
-use super::too_large;
+use super::errors::corrupt;
+use super::limits::too_large;
 
 /// An operator of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +111,11 @@ impl Query {
                 0 => Operands::None,
                 1 => match stack.pop() {
                     Some(one) => Operands::One(one),
-                    None => return Err(super::corrupt("tsquery")),
+                    None => return Err(corrupt("tsquery")),
                 },
                 _ => match (stack.pop(), stack.pop()) {
                     (Some(right), Some(left)) => Operands::Two(left, right),
-                    _ => return Err(super::corrupt("tsquery")),
+                    _ => return Err(corrupt("tsquery")),
                 },
             };
             stack.push(step(at, item, operands)?);

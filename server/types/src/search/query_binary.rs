@@ -2,7 +2,7 @@
 
 use crate::{Datum, Error, Result, SqlState};
 
-use super::LEXEME_BYTES_MAX;
+use super::limits::LEXEME_BYTES_MAX;
 use super::query::{Item, Operator, Query};
 use super::query_bytes::{number, numbered};
 

@@ -13,8 +13,9 @@
 
 use crate::{Datum, Result, work};
 
+use super::errors::corrupt;
+use super::limits::{TEXT_BYTES_MAX, too_large};
 use super::query::{Item, Operator, Query};
-use super::{TEXT_BYTES_MAX, corrupt, too_large};
 
 /// Bytes before the items of PostgreSQL's form.
 const HEADER_BYTES: usize = 8;

@@ -11,8 +11,8 @@ use crate::text::is_blank;
 use crate::{Error, Result, SqlState, work};
 
 use super::lexer::{Lexer, Syntax, is_operator};
+use super::limits::{LEXEME_BYTES_MAX, TEXT_BYTES_MAX, too_large};
 use super::query::{Item, Operator, Query};
-use super::{LEXEME_BYTES_MAX, TEXT_BYTES_MAX, too_large};
 
 /// The largest distance of a phrase.
 const DISTANCE_MAX: u16 = 16_384;

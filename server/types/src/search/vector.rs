@@ -11,7 +11,8 @@
 
 use crate::{Datum, Result, work};
 
-use super::{PLACES_MAX, POSITION_MAX, TEXT_BYTES_MAX, corrupt, too_large};
+use super::errors::corrupt;
+use super::limits::{PLACES_MAX, POSITION_MAX, TEXT_BYTES_MAX, too_large};
 
 /// Bytes before the lexemes of PostgreSQL's form, whose size decides the order.
 const HEADER_BYTES: usize = 8;

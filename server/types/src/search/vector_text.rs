@@ -4,7 +4,8 @@ use crate::scratch::Scratch;
 use crate::{Datum, Error, Result, SqlState, work};
 
 use super::lexer::Lexer;
-use super::{LEXEME_BYTES_MAX, Lexeme, Place, TEXT_BYTES_MAX, Vector, too_large};
+use super::limits::{LEXEME_BYTES_MAX, TEXT_BYTES_MAX, too_large};
+use super::vector::{Lexeme, Place, Vector};
 
 /// Parses `'a':1A,2 b`; 42601 if it is no vector, 54000 if it is too large.
 pub fn parse_vector(text: &str) -> Result<Datum> {

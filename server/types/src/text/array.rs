@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::is_blank;
+use super::syntax::is_blank;
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions, too_many_dimensions};
 use crate::geometry::Shape;
 use crate::scratch::Scratch;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::settings::FormatSettings;
+use super::syntax::invalid_syntax;
 use super::times::{self, date_format, interval_format};
-use super::{FormatSettings, invalid_syntax};
 use super::{aclitem, array, range, record, scalar, vector};
 use crate::datetime::typmod::apply_to_row;
 use crate::hstore::Hstore;

@@ -13,6 +13,7 @@ mod range;
 mod record;
 mod scalar;
 mod settings;
+mod syntax;
 mod times;
 mod vector;
 
@@ -24,21 +25,7 @@ pub use scalar::{
     parse_f64, parse_int, parse_uuid,
 };
 pub use settings::{DateOrder, DateStyle, FormatSettings, IntervalStyle};
+pub(crate) use syntax::{invalid_syntax, is_blank};
 pub use times::{
     parse_date, parse_interval, parse_interval_typmod, parse_time, parse_timestamp, parse_timetz,
 };
-
-use crate::{Error, SqlState};
-
-/// 22P02 in PostgreSQL's words.
-pub(crate) fn invalid_syntax(type_name: &str, text: &str) -> Error {
-    Error::new(
-        SqlState::InvalidTextRepresentation,
-        format!("invalid input syntax for type {type_name}: \"{text}\""),
-    )
-}
-
-/// Blanks as C's `isspace` has them.
-pub(crate) fn is_blank(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
-}

@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use super::is_blank;
+use super::syntax::is_blank;
 use crate::range::{Range, RangeKind, normalized};
 use crate::scratch::Scratch;
 use crate::{Datum, Error, Result, SqlState, work};

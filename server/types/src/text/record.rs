@@ -1,6 +1,6 @@
 //! Record literals. How their fields read and print is the business of the caller.
 
-use super::is_blank;
+use super::syntax::is_blank;
 use crate::{Datum, Error, Result, SqlState, SqlType};
 
 /// Appends `(a,"b c",)`; fields beyond the known types print by their own kind.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{invalid_syntax, is_blank};
+use super::syntax::{invalid_syntax, is_blank};
 use crate::{Error, Result, SqlState, SqlType};
 
 /// A boolean: `t`, `yes`, `on`, `1` and their prefixes, in any case.

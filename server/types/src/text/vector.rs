@@ -1,6 +1,7 @@
 //! `int2vector` and `oidvector`: numbers separated by blanks.
 
-use super::{invalid_syntax, is_blank, scalar};
+use super::scalar;
+use super::syntax::{invalid_syntax, is_blank};
 use crate::{Array, Datum, Result, SqlType};
 
 /// Parses numbers separated by blanks.
