@@ -51,21 +51,6 @@ pub fn encode_family(out: &mut Vec<u8>, family: u16) {
     }
 }
 
-/// Reads the family number; corrupt if anything follows it, or if the key is a child's.
-pub fn decode_family(input: &mut &[u8]) -> Result<u16> {
-    if input.is_empty() {
-        return Ok(0);
-    }
-    let mut reader = Reader::new(input, false);
-    let family = u16::try_from(read_uvarint(&mut reader)?);
-    let family = family.map_err(|_| Error::corrupt("family number"))?;
-    *input = reader.rest();
-    if family == 0 || !input.is_empty() {
-        return Err(Error::corrupt("family number"));
-    }
-    Ok(family)
-}
-
 /// Appends the sentinel and the child's table and index, after the parent's columns.
 pub fn encode_interleave(out: &mut Vec<u8>, table: u32, index: u16) {
     out.push(INTERLEAVE_SENTINEL);

@@ -3,7 +3,7 @@
 
 use braid_types::{Array, Datum};
 
-use super::{Term, bounded};
+use super::bytes::{Term, bounded};
 use crate::key;
 
 /// Begins the term of a long element. No key begins with it.

@@ -6,9 +6,7 @@
 
 use braid_types::{Datum, Json, SqlType};
 
-use super::{Term, bounded};
-
-pub(super) use super::Hash;
+use super::bytes::{Hash, Term, bounded};
 use crate::key;
 
 const KEY: u8 = 0x01;

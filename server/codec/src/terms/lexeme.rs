@@ -8,7 +8,8 @@
 
 use braid_types::search::{Item, Operator, Query, Vector};
 
-use super::{Term, TermQuery, bounded};
+use super::bytes::{Term, bounded};
+use super::query::TermQuery;
 
 /// Begins the term of a long lexeme. No lexeme begins with it.
 const LONG: u8 = 0xff;

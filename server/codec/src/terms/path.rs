@@ -11,8 +11,10 @@
 use braid_types::jsonpath::{Comparison, Expr, Head, Predicate, Step};
 use braid_types::{Json, JsonPath};
 
-use super::jsonb::{self, Hash};
-use super::{TermClass, TermQuery};
+use super::bytes::Hash;
+use super::class::TermClass;
+use super::jsonb;
+use super::query::TermQuery;
 
 /// The terms of documents in which a path finds something.
 pub(super) fn exists(class: TermClass, path: &JsonPath) -> TermQuery {

@@ -1,6 +1,6 @@
 //! Which terms are asked for.
 
-use super::Term;
+use super::bytes::Term;
 
 /// The terms that a value has if a condition holds for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 
 use braid_types::{Result, work};
 
-use super::Term;
+use super::bytes::Term;
 
 /// Trigrams that are collected before those that occur again are dropped.
 const COLLECTED_MIN: usize = 4096;

@@ -2,7 +2,11 @@
 
 use braid_types::{Array, Datum, JsonPath, SqlType};
 
-use super::{Term, TermClass, TermQuery, array, jsonb, lexeme, path, terms_of, trigram};
+use super::bytes::Term;
+use super::class::TermClass;
+use super::extract::terms_of;
+use super::query::TermQuery;
+use super::{array, jsonb, lexeme, path, trigram};
 
 /// An operator between an indexed value and another one, seen from the indexed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,7 +53,6 @@ fn check_key(input: &[u8]) {
     let names = Columns(vec![(ty.clone(), descending), (SqlType::Int8, false)]);
     let _ = key::print(bytes, &names);
     let _ = key::print(bytes, &NoNames);
-    let _ = key::decode_family(&mut &*bytes);
     let _ = key::decode_prefix(&mut &*bytes);
     let end = braid_kv::prefix_end(bytes);
     assert!(end.as_slice() > bytes);

@@ -122,8 +122,6 @@ proptest! {
         prop_assert_eq!(family(a).cmp(&family(b)), a.cmp(&b));
         prop_assert!(family(a) < child);
         prop_assert!(child < encoded(&Datum::Int(8), &SqlType::Int8, false));
-        let bytes = family(a);
-        prop_assert_eq!(key::decode_family(&mut &bytes[family(0).len()..]).unwrap(), a);
     }
 
     #[test]
@@ -138,7 +136,6 @@ proptest! {
             prop_assert!(key::skip(&mut skipped, &ty, descending).is_ok());
             prop_assert_eq!(skipped, rest);
         }
-        let _ = key::decode_family(&mut bytes.as_slice());
         let _ = key::decode_prefix(&mut bytes.as_slice());
         let _ = key::print(&bytes, &NoNames);
     }
