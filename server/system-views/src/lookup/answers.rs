@@ -20,7 +20,7 @@ use crate::lookup::object_privileges;
 use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use crate::lookup::writable::writable;
-use crate::pg_catalog::roles::{TEMPLATES, template_name};
+use crate::pg_catalog::roles::databases::{TEMPLATES, template_name};
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
     Catalog, Collations, Index, IndexKey, Object, PUBLIC, Queries, Relation, RoutineParameter,
