@@ -1,6 +1,7 @@
 //! Reads fjall's journals before fjall does: where each ends, and whether something was lost.
 
 use super::record::{Commit, read_batch};
+use crate::folder::Folder;
 use rustix::{fs::SeekFrom, io::Errno};
 use std::{
     fs::{self, File},
@@ -25,7 +26,7 @@ pub(super) struct Journals {
 }
 
 /// The numbers of the journals in a folder, oldest first.
-pub(super) fn list(store: &Path) -> io::Result<Vec<u64>> {
+fn list(store: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(store)? {
         let name = entry?.file_name();
@@ -34,6 +35,11 @@ pub(super) fn list(store: &Path) -> io::Result<Vec<u64>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// The number of the newest journal of fjall's.
+pub(crate) fn newest_journal(folder: &Folder) -> io::Result<u64> {
+    Ok(list(&folder.store())?.last().copied().unwrap_or(0))
 }
 
 /// Reads all journals of a folder.

@@ -1,9 +1,14 @@
 //! Compares the map with a plain history of commits. At every open snapshot a scan that jumps
 //! finds what a scan of everything finds. Other tests count the deleted keys that a scan meets.
 
-use crate::empty_spans::*;
-use braid_kv::{BatchBuilder, Value, key_after};
-use std::collections::{BTreeMap, BTreeSet};
+use super::{map::Map, shared_map::EmptySpans};
+use crate::{reads::LiveViews, recent_writes::RecentWrites};
+use braid_kv::{BatchBuilder, Span, SpanSet, Value, Write, key_after};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 struct Random(u64);
 
