@@ -86,6 +86,12 @@ impl Dependents {
         self.lines.push((text, on.to_owned()));
         true
     }
+
+    /// Whether one of these columns of a table is among them.
+    fn has_column(&self, table: Id, columns: impl IntoIterator<Item = u16>) -> bool {
+        let mut columns = columns.into_iter();
+        columns.any(|column| self.dependents.contains(&Dependent::Column(table, column)))
+    }
 }
 
 /// Drops a type that a statement has named, maybe by the name of its arrays' type.
@@ -272,20 +278,27 @@ fn is_of(column: &Column, found: &UserType, is_array: bool) -> bool {
             true => found.array != 0 && column.domain == Some(found.array),
             false => column.domain == Some(found.id),
         },
-        UserType::Enum(found) => {
-            let of_enum = column.ty.inner_enum().is_some_and(|ty| ty.oid == found.id);
-            column.domain.is_none() && of_enum && column.ty.is_array() == is_array
-        }
-        UserType::Composite(found) => {
-            let of_row = is_row_of(&column.ty, found.id);
-            column.domain.is_none() && of_row && column.ty.is_array() == is_array
+        UserType::Enum(_) | UserType::Composite(_) => {
+            let has_type = column.domain.is_none() && is_base(&column.ty, found);
+            has_type && column.ty.is_array() == is_array
         }
     }
 }
 
-/// Whether a type is the row type of a relation, or an array of it.
-fn is_row_of(ty: &SqlType, relation: Id) -> bool {
-    row_name(ty).is_some_and(|row| row.oid == row_type_oid(relation))
+/// Whether a type is an enum or the row type of a composite type, or an array of it.
+fn is_base(ty: &SqlType, found: &UserType) -> bool {
+    match found {
+        UserType::Domain(_) => false,
+        UserType::Enum(found) => ty.inner_enum().is_some_and(|ty| ty.oid == found.id),
+        UserType::Composite(found) => {
+            row_name(ty).is_some_and(|row| row.oid == row_type_oid(found.id))
+        }
+    }
+}
+
+/// Whether an expression names a type or a routine.
+fn names(expr: &StoredExpr, id: Id) -> bool {
+    enums_named(expr.sql()).contains(&id)
 }
 
 /// What needs a type, the domains over it and what needs these included.
@@ -360,8 +373,7 @@ fn add_named(
     }
     for other in catalog.names().routines().in_database(database) {
         let mut defaults = other.parameters.iter().filter_map(|known| known.default.as_ref());
-        let names = defaults.any(|expr| enums_named(expr.sql()).contains(&id));
-        if names && !doomed.contains(&other.id) {
+        if defaults.any(|expr| names(expr, id)) && !doomed.contains(&other.id) {
             take_routine(cx, catalog, (other, on), doomed, all);
         }
     }
@@ -380,15 +392,13 @@ fn add_domain(
         return;
     }
     let on = format!("type {}", found.shown(cx));
-    let names = |expr: &StoredExpr| enums_named(expr.sql()).contains(&id);
     let is_over = match found {
         UserType::Domain(_) => domain.parent == Some(id),
-        UserType::Enum(_) => {
-            domain.parent.is_none() && domain.base.inner_enum().is_some_and(|ty| ty.oid == id)
+        UserType::Enum(_) | UserType::Composite(_) => {
+            domain.parent.is_none() && is_base(&domain.base, found)
         }
-        UserType::Composite(found) => domain.parent.is_none() && is_row_of(&domain.base, found.id),
     };
-    if is_over || domain.default.as_ref().is_some_and(names) {
+    if is_over || domain.default.as_ref().is_some_and(|expr| names(expr, id)) {
         let above = UserType::Domain(domain.clone());
         let text = format!("type {}", above.shown(cx));
         if all.add(Dependent::Domain(domain.id), text, &on) {
@@ -396,7 +406,7 @@ fn add_domain(
         }
         return;
     }
-    for check in domain.checks.iter().filter(|check| names(&check.expr)) {
+    for check in domain.checks.iter().filter(|check| names(&check.expr, id)) {
         let text = format!("constraint {}", check.name);
         all.add(Dependent::DomainCheck(domain.id, check.id), text, &on);
     }
@@ -466,51 +476,46 @@ fn add_texts(
     all: &mut Dependents,
 ) {
     let shown = describe(cx, catalog, table.id);
-    let names =
-        |expr: Option<&StoredExpr>| expr.is_some_and(|expr| enums_named(expr.sql()).contains(&id));
-    let goes = |all: &Dependents, column: u16| {
-        all.dependents.contains(&Dependent::Column(table.id, column))
-    };
-    for column in table.columns.iter().filter(|column| names(column.generated.as_ref())) {
+    let is_named = |expr: Option<&StoredExpr>| expr.is_some_and(|expr| names(expr, id));
+    for column in table.columns.iter().filter(|column| is_named(column.generated.as_ref())) {
         let read = column.generated.as_ref().map(|expr| columns_used(table, expr));
-        let mut read = read.unwrap_or_default().into_iter();
         // An index on an expression goes with a column that it reads, without a word.
-        let is_gone = column.is_key_expr && read.any(|read| goes(all, read));
-        if !goes(all, column.id) && !is_gone {
+        let is_gone = column.is_key_expr && all.has_column(table.id, read.unwrap_or_default());
+        if !all.has_column(table.id, [column.id]) && !is_gone {
             add_column(cx, catalog, table, column, on, all);
         }
     }
-    for column in table.columns.iter().filter(|column| names(column.default.as_ref())) {
-        if !goes(all, column.id) {
+    for column in table.columns.iter().filter(|column| is_named(column.default.as_ref())) {
+        if !all.has_column(table.id, [column.id]) {
             let text = format!("default value for column {} of {shown}", column.name);
             all.add(Dependent::Default(table.id, column.id), text, on);
         }
     }
-    for check in table.checks.iter().filter(|check| names(Some(&check.expr))) {
-        if !check.columns.iter().any(|column| goes(all, *column)) {
+    for check in table.checks.iter().filter(|check| names(&check.expr, id)) {
+        if !all.has_column(table.id, check.columns.iter().copied()) {
             let text = format!("constraint {} on {shown}", check.name);
             all.add(Dependent::Check(table.id, check.id), text, on);
         }
     }
     let of_policy = |policy: &&Policy| {
-        policy.uses(id) || policy.conditions().any(|condition| names(Some(&condition.expr)))
+        policy.uses(id) || policy.conditions().any(|condition| names(&condition.expr, id))
     };
     for policy in table.security.policies.iter().filter(of_policy) {
         let text = format!("policy {} on {shown}", policy.name);
         all.add(Dependent::Policy(table.id, policy.id), text, on);
     }
     for object in &table.statistics {
-        if object.exprs.iter().any(|expr| names(Some(expr))) {
+        if object.exprs.iter().any(|expr| names(expr, id)) {
             let text = format!("statistics object {}", object.name);
             all.add(Dependent::Statistics(table.id, object.id), text, on);
         }
     }
-    let is_own = |index: &&Index| index.part_of.is_none() && names(index.predicate.as_ref());
+    let is_own = |index: &&Index| index.part_of.is_none() && is_named(index.predicate.as_ref());
     for index in table.indexes.iter().filter(is_own) {
         let predicate = index.predicate.as_ref();
         let mut columns = predicate.map(|expr| columns_used(table, expr)).unwrap_or_default();
         columns.extend(index.keys.iter().map(|key| key.column));
-        if !columns.iter().any(|column| goes(all, *column)) {
+        if !all.has_column(table.id, columns) {
             let text = format!("index {}", quote_ident(&index.name));
             all.add(Dependent::Index(table.id, index.number), text, on);
         }
