@@ -3,7 +3,7 @@
 
 use braid_testkit::target::Target;
 
-use super::tools::{Format, Tools, admin_url, assert_same, file, make_roles};
+use super::tools::{Format, Tools, admin_url, assert_same, file, make_roles, server_name};
 
 #[test]
 fn a_dump_is_the_same_after_a_restore() {
@@ -22,10 +22,7 @@ fn a_dump_is_the_same_after_a_restore() {
             let first = tools.dump(&from);
             for target in &targets {
                 for &format in Format::of_size() {
-                    let what = format!(
-                        "{format:?} into {}",
-                        if target.is_postgres() { "PostgreSQL" } else { "BraidDB" }
-                    );
+                    let what = format!("{format:?} into {}", server_name(target));
                     let copy = target.create_database("dump_copy").await;
                     let to = admin_url(&copy);
                     tools.copy(&from, &to, format);

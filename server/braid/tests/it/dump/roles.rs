@@ -1,29 +1,23 @@
 //! `pg_dumpall`: roles with their attributes, memberships and settings, and all databases.
 
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::Target;
 
-use super::tools::{ROLES, Tools, assert_same, file, make_roles};
+use super::tools::{ROLES, Tools, assert_same, file, on_each_target};
 
 #[test]
 fn roles_are_dumped_as_postgresql_does() {
-    let Some(tools) = Tools::find() else { return };
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        let mut dumps = Vec::new();
-        for target in Target::all() {
-            make_roles(&tools, &target).await;
-            let database = target.create_database("dump_globals").await;
-            let dump = tools.run("pg_dumpall", &["--globals-only", "-d", &database.url()]);
-            database.drop().await;
-            let of_roles = dump.lines().filter(|line| {
-                ROLES.iter().any(|role| line.contains(role)) && !line.contains("GRANTED BY")
-            });
-            dumps.push(of_roles.map(str::to_owned).collect::<Vec<_>>());
-        }
-        assert!(dumps[0].len() >= 9, "{:#?}", dumps[0]);
-        assert!(dumps.windows(2).all(|pair| pair[0] == pair[1]), "{dumps:#?}");
+    let dumps = on_each_target(async |tools, target| {
+        let database = target.create_database("dump_globals").await;
+        let dump = tools.run("pg_dumpall", &["--globals-only", "-d", &database.url()]);
+        database.drop().await;
+        let of_roles = dump.lines().filter(|line| {
+            ROLES.iter().any(|role| line.contains(role)) && !line.contains("GRANTED BY")
+        });
+        of_roles.map(str::to_owned).collect::<Vec<_>>()
     });
+    let Some(dumps) = dumps else { return };
+    assert!(dumps[0].len() >= 9, "{:#?}", dumps[0]);
+    assert!(dumps.windows(2).all(|pair| pair[0] == pair[1]), "{dumps:#?}");
 }
 
 #[test]

@@ -145,6 +145,26 @@ pub(super) async fn make_roles(tools: &Tools, target: &Target) {
     database.drop().await;
 }
 
+/// Runs a check on every server, once its roles are made; the results, BraidDB's first. `None`
+/// without the programs.
+pub(super) fn on_each_target<T>(check: impl AsyncFn(&Tools, &Target) -> T) -> Option<Vec<T>> {
+    let tools = Tools::find()?;
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    Some(runtime.block_on(async {
+        let mut results = Vec::new();
+        for target in Target::all() {
+            make_roles(&tools, &target).await;
+            results.push(check(&tools, &target).await);
+        }
+        results
+    }))
+}
+
+/// How messages call the server.
+pub(super) fn server_name(target: &Target) -> &'static str {
+    if target.is_postgres() { "PostgreSQL" } else { "BraidDB" }
+}
+
 /// Fails unless two dumps are the same; names the first difference.
 pub(super) fn assert_same(what: &str, first: &str, second: &str) {
     let (first, second) = (comparable(first), comparable(second));
