@@ -315,7 +315,7 @@ mod tests {
         let dimension = Dimension { lower: -1, length: 2 };
         let inner = vec![dimension];
         let items = vec![Datum::Int(1), Datum::Null, Datum::Int(3), Datum::Int(4)];
-        let array = Array { element: SqlType::Int4, lower: 5, items, inner };
+        let array = Array { inner, ..Array::from_lower(SqlType::Int4, 5, items) };
         let record = vec![Datum::text("a "), Datum::Null, Datum::Enum(label.clone())];
         let (low, high) = (Datum::Int(1), Datum::Int(9));
         let range = Range::Between(Bound::Included(low), Bound::Excluded(high.clone()));
