@@ -9,6 +9,8 @@ use braid_sql::ast::{Expr as Ast, ParsedStatement, ShowTarget, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
+use crate::plpgsql::{EXPRESSION_PREFIX, Sql};
+
 /// How many rows are asked for at a time.
 pub(crate) const BATCH_ROWS: usize = 256;
 
@@ -118,17 +120,8 @@ impl BodyStatement {
         }
     }
 
-    /// Its plan for these parameters.
+    /// Its plan for these parameters. An error has its position in the text of the statement.
     pub(crate) fn plan(
-        &self,
-        cx: &ExecContext,
-        given: &Given<'_>,
-    ) -> Result<Arc<PlannedStatement>> {
-        self.checked_plan(cx, given).map_err(Error::without_position)
-    }
-
-    /// The same; an error has its position in the text of the statement.
-    pub(crate) fn checked_plan(
         &self,
         cx: &ExecContext,
         given: &Given<'_>,
@@ -290,12 +283,35 @@ pub(crate) async fn call_procedure(
     Ok((routine, row))
 }
 
-/// An error with the statement of SQL that has failed.
+/// An error with the statement of SQL that has failed: as the text of its position, else in its
+/// context.
 pub(crate) fn in_statement(error: Error, sql: &str) -> Error {
-    let line = format!("SQL statement \"{}\"", sql.trim());
+    if error.fields().position.is_some() {
+        return error.in_query(sql);
+    }
+    in_context(error, format!("SQL statement \"{}\"", sql.trim()))
+}
+
+/// The same for an expression, whose text has SELECT before it, or for an assignment.
+pub(crate) fn in_expression(error: Error, sql: &Sql) -> Error {
+    let value = sql.text.strip_prefix(EXPRESSION_PREFIX).unwrap_or(&sql.text);
+    let (what, before) = match &sql.assigned {
+        Some(before) => ("PL/pgSQL assignment", &**before),
+        None => ("SQL expression", ""),
+    };
+    let shown = format!("{before}{value}");
+    if error.fields().position.is_none() {
+        return in_context(error, format!("{what} \"{shown}\""));
+    }
+    let added = u32::try_from(before.chars().count()).unwrap_or(u32::MAX);
+    error.moved(added).moved_back(EXPRESSION_PREFIX.len() as u32).in_query(&shown)
+}
+
+/// An error with one more line of context.
+pub(crate) fn in_context(error: Error, line: String) -> Error {
     let context = match &error.fields().context {
         Some(inner) => format!("{inner}\n{line}"),
         None => line,
     };
-    error.without_position().context(context)
+    error.context(context)
 }

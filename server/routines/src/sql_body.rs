@@ -13,12 +13,15 @@ use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
 use crate::body::is_any_row;
 use crate::host::Host;
-use crate::query::{BATCH_ROWS, BodyStatement, Given, call_procedure, fields, finish, start};
+use crate::query::{
+    BATCH_ROWS, BodyStatement, Given, call_procedure, fields, finish, in_context, start,
+};
 use crate::values::{assign, plan_context};
 
 /// A body in SQL, ready to run.
 pub(crate) struct SqlBody {
     name: String,
+    text: Arc<str>,
     statements: Vec<BodyStatement>,
     /// Where each of them begins in the body, in bytes.
     starts: Vec<usize>,
@@ -57,6 +60,7 @@ impl SqlBody {
         let returns = refresh(routine.result_type());
         Ok(Self {
             name: routine.name.clone(),
+            text: text.clone(),
             statements,
             starts,
             variables: Variables { list: list.collect(), ..Variables::default() },
@@ -71,6 +75,26 @@ impl SqlBody {
     pub(crate) fn inputs(&self, args: Vec<Datum>) -> Vec<Datum> {
         let named = args.into_iter().zip(&self.inputs);
         named.filter(|(_, is_input)| **is_input).map(|(arg, _)| arg).collect()
+    }
+
+    /// The plan of a statement. An error has its position in the text of the body.
+    fn plan(
+        &self,
+        number: usize,
+        given: &Given<'_>,
+        cx: &ExecContext,
+    ) -> Result<Arc<PlannedStatement>> {
+        let Some(statement) = self.statements.get(number) else {
+            return Err(Error::broken("a body has no statement of this number"));
+        };
+        statement.plan(cx, given).or_else(|error| {
+            // By itself the statement has positions in its own text.
+            let alone = BodyStatement::parse(&Arc::from(statement.text()))?;
+            let placed = alone.plan(cx, given).err().unwrap_or(error);
+            let before = self.starts.get(number).and_then(|start| self.text.get(..*start));
+            let before = before.map_or(0, |text| text.chars().count());
+            Err(placed.moved(u32::try_from(before).unwrap_or(u32::MAX)))
+        })
     }
 
     fn given(&self, args: &[Datum]) -> Given<'_> {
@@ -101,15 +125,7 @@ pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
             return Err(Error::new(SqlState::FeatureNotSupported, message));
         }
         if statement.is_planned() {
-            let before = body.starts.get(number).and_then(|start| routine.body.get(..*start));
-            let before = before.map_or(0, |text| text.chars().count());
-            let given = body.given(&[]);
-            let plan = statement.checked_plan(cx, &given).or_else(|error| {
-                // By itself the statement has positions in its own text.
-                let alone = BodyStatement::parse(&Arc::from(statement.text()))?;
-                let placed = alone.checked_plan(cx, &given).err().unwrap_or(error);
-                Err(placed.moved(before as u32))
-            })?;
+            let plan = body.plan(number, &body.given(&[]), cx)?;
             uses.extend(plan.tables.iter().copied());
             last = Some(plan).filter(|_| !statement.is_utility());
         }
@@ -206,17 +222,18 @@ pub(crate) async fn run_sql(
     mut rows: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
     let mut result = Datum::Null;
-    for (number, statement) in body.statements.iter().enumerate() {
+    for number in 0..body.statements.len() {
         let is_last = number + 1 == body.statements.len();
         let sink = rows.as_deref_mut().filter(|_| is_last && body.is_set);
-        let found = run_statement(body, (statement, is_last), &args, host, sink).await;
+        let found = run_statement(body, (number, is_last), &args, host, sink).await;
         result = found.map_err(|error| {
-            let line = format!("SQL function \"{}\" statement {}", body.name, number + 1);
-            let context = match &error.fields().context {
-                Some(inner) => format!("{inner}\n{line}"),
-                None => line,
+            let name = &body.name;
+            // PostgreSQL analyses all statements of a body before it runs the first.
+            let line = match error.fields().position {
+                Some(_) => format!("SQL function \"{name}\" during startup"),
+                None => format!("SQL function \"{name}\" statement {}", number + 1),
             };
-            error.without_position().context(context)
+            in_context(error.in_query(&body.text), line)
         })?;
     }
     Ok(result)
@@ -224,22 +241,26 @@ pub(crate) async fn run_sql(
 
 async fn run_statement(
     body: &SqlBody,
-    (statement, is_last): (&BodyStatement, bool),
+    (number, is_last): (usize, bool),
     args: &[Datum],
     host: &mut dyn Host,
     sink: Option<&mut RoutineRows>,
 ) -> Result<Datum> {
+    let Some(statement) = body.statements.get(number) else {
+        return Err(Error::broken("a body has no statement of this number"));
+    };
     if let Statement::Call(call) = statement.statement() {
         let cx = host.next().await?;
         return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
     }
     if !statement.is_planned() {
-        host.command(statement.command(body.given(args))).await?;
+        let done = host.command(statement.command(body.given(args))).await;
+        done.map_err(Error::without_position)?;
         return Ok(Datum::Null);
     }
     let given = body.given(args);
     let cx = host.next().await?;
-    let plan = statement.plan(&cx, &given)?;
+    let plan = body.plan(number, &given, &cx)?;
     let returns = body.returns.as_ref().filter(|_| is_last);
     let mut execution = start(&cx, &plan, given.values, host.is_volatile())?;
     let mut value = Datum::Null;

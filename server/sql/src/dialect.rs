@@ -286,6 +286,9 @@ impl Dialect for BraidDialect {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
         }
+        if let Some(refused) = prefix_operators::refused_infix(parser, expr) {
+            return Some(refused);
+        }
         if is_collate(parser) {
             parser.advance_token();
             let expr = Box::new(expr.clone());
@@ -442,7 +445,7 @@ impl Dialect for BraidDialect {
     }
 
     fn supports_parens_around_table_factor(&self) -> bool {
-        true
+        false
     }
 
     fn supports_values_as_table_factor(&self) -> bool {

@@ -42,11 +42,11 @@ pub use deparse::{
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use lex::escapes::with_escape_strings;
-pub use lex::keywords::keywords;
+pub use lex::keywords::{is_reserved, keywords};
 pub use lex::strings::{fold, quote_ident, quote_literal};
 pub use normalize::{Constants, NORMALIZED_BYTES_MAX, Normalized, normalize};
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
-pub use places::{find_parameter, find_token, last_token, next_token, quoted_start};
+pub use places::{empty_array, find_parameter, find_token, last_token, next_token, quoted_start};
 pub use precisions::precision_warnings;
 pub use relations::{defines, references};
 pub use rewrite::exclusion::{FrameEnd, FrameExclusion, FrameParts, frame_parts, set_frame_parts};

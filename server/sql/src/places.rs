@@ -48,6 +48,28 @@ pub fn last_token(text: &str, before: u32, wanted: &str) -> u32 {
     found.filter(|place| *place > 0 && begins(&chars, *place, &[wanted])).last().unwrap_or(0)
 }
 
+/// The 1-based character offset of the first array without elements and without a cast, such as
+/// `ARRAY[]`. 0 if there is none.
+pub fn empty_array(text: &str) -> u32 {
+    let tokens = lex(text).unwrap_or_default();
+    let is = |at: usize, wanted: &Token| tokens.get(at).is_some_and(|t| t.token == *wanted);
+    for at in 1..tokens.len() {
+        let is_empty = is(at, &Token::LBracket) && is(at + 1, &Token::RBracket);
+        if !is_empty || is(at + 2, &Token::DoubleColon) {
+            continue;
+        }
+        let place = |at: usize| crate::rewrite::words::position(tokens[at].span);
+        match &tokens[at - 1].token {
+            Token::Word(word) if word.quote_style.is_none() && word.value == "array" => {
+                return place(at - 1);
+            }
+            Token::LBracket | Token::Comma => return place(at),
+            _ => {}
+        }
+    }
+    0
+}
+
 /// How many characters stand before a text that stands in another one between quotes, as it is.
 pub fn quoted_start(text: &str, quoted: &str) -> Option<u32> {
     let is_quote = |c: char| c == '\'' || c == '$';

@@ -3,7 +3,7 @@
 //! `interval(2) '…'` beside.
 
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, Interval, ObjectName, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
@@ -126,4 +126,37 @@ pub(crate) fn interval(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserErr
         last_field: None,
         fractional_seconds_precision: None,
     })))
+}
+
+/// Operators that only other dialects know behind this operand: `1 NOT NULL`, and a comparison of a
+/// comparison without parentheses.
+pub(crate) fn refused_infix(
+    parser: &mut Parser<'_>,
+    left: &Expr,
+) -> Option<Result<Expr, ParserError>> {
+    let is_keyword = |place: usize, keyword: Keyword| {
+        matches!(&parser.peek_nth_token_ref(place).token,
+            Token::Word(word) if word.quote_style.is_none() && word.keyword == keyword)
+    };
+    if is_keyword(0, Keyword::NOT) && is_keyword(1, Keyword::NULL) {
+        parser.advance_token();
+        return Some(parser.expected_ref("an operator", parser.peek_token_ref()));
+    }
+    let compares = matches!(
+        &parser.peek_token_ref().token,
+        Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq
+    );
+    let is_comparison = matches!(
+        left,
+        Expr::BinaryOp {
+            op: BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::Gt
+                | BinaryOperator::LtEq
+                | BinaryOperator::GtEq,
+            ..
+        }
+    );
+    (compares && is_comparison).then(|| parser.expected_ref("an operand", parser.peek_token_ref()))
 }

@@ -27,6 +27,10 @@ pub struct Fields {
     pub hint: Option<String>,
     /// Where in the query text, counted in characters from 1.
     pub position: Option<u32>,
+    /// Where in [`Fields::internal_query`], counted in characters from 1.
+    pub internal_position: Option<u32>,
+    /// The text that the server ran for the client's statement, such as one of a function's body.
+    pub internal_query: Option<Arc<str>>,
     /// The context (`W`), one line a frame.
     pub context: Option<String>,
     /// The schema of the table.
@@ -57,6 +61,8 @@ impl Error {
             detail: None,
             hint: None,
             position: None,
+            internal_position: None,
+            internal_query: None,
             context: None,
             schema: None,
             table: None,
@@ -126,6 +132,24 @@ impl Error {
     #[must_use]
     pub fn moved(mut self, characters: u32) -> Self {
         self.0.position = self.0.position.map(|at| at.saturating_add(characters));
+        self
+    }
+
+    /// Makes a known position one in a text that the client has not sent: such a text is shown
+    /// with the error.
+    #[must_use]
+    pub fn in_query(mut self, query: &str) -> Self {
+        if let Some(position) = self.0.position.take() {
+            self.0.internal_position = Some(position);
+            self.0.internal_query = Some(Arc::from(query));
+        }
+        self
+    }
+
+    /// Moves a known position back by a number of characters that stand before the text.
+    #[must_use]
+    pub fn moved_back(mut self, characters: u32) -> Self {
+        self.0.position = self.0.position.map(|at| at.saturating_sub(characters).max(1));
         self
     }
 

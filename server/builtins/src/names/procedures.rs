@@ -1,7 +1,7 @@
 //! Every overload of every function as `pg_proc` lists it, with the oid of each and its arguments
 //! and result in words. Operators are not among them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use braid_types::SqlType;
@@ -9,7 +9,9 @@ use braid_types::sql_type::RowType;
 
 use super::pseudo_types::PseudoType;
 use super::reg::function_oid;
-use crate::registry::tables::{all_aggregates, all_functions, all_set_functions};
+use crate::registry::tables::{
+    all_aggregates, all_functions, all_set_functions, operator_functions,
+};
 use crate::{Arg, Returns, Volatility};
 
 /// One overload.
@@ -104,6 +106,8 @@ pub struct Operator {
     pub right: u32,
     /// The oid of its result's type.
     pub result: u32,
+    /// The oid of its function; 0 if the function has no name of its own.
+    pub code: u32,
 }
 
 /// Every operator.
@@ -114,6 +118,7 @@ pub fn operators() -> &'static [Operator] {
 
 fn all_operators() -> Vec<Operator> {
     let mut taken = HashSet::new();
+    let codes = operator_codes();
     let functions = all_functions().into_iter().filter(|function| is_operator(function.name));
     let operators = functions.filter_map(|function| {
         let (left, right) = match function.args.as_slice() {
@@ -126,9 +131,28 @@ fn all_operators() -> Vec<Operator> {
             oid = oid.wrapping_add(1) | 0xf000_0000;
         }
         let result = returns_oid(&function.returns);
-        Some(Operator { oid, name: function.name, left, right, result })
+        let named = codes.get(&(function.name, left, right));
+        let code = named.copied().unwrap_or_default();
+        Some(Operator { oid, name: function.name, left, right, result, code })
     });
     operators.collect()
+}
+
+/// The oids of the functions below operators, by the operator and the types of its arguments.
+fn operator_codes() -> HashMap<(&'static str, u32, u32), u32> {
+    let oids = |args: &[Arg]| args.iter().map(arg_oid).collect::<Vec<u32>>();
+    let known: HashMap<_, _> =
+        procedures().iter().map(|found| ((found.name, oids(found.args)), found.oid)).collect();
+    let codes = operator_functions().filter_map(|(name, operator, args)| {
+        let types = oids(&args);
+        let code = *known.get(&(name, types.clone()))?;
+        match types.as_slice() {
+            [right] => Some(((operator, 0, *right), code)),
+            [left, right] => Some(((operator, *left, *right), code)),
+            _ => None,
+        }
+    });
+    codes.collect()
 }
 
 /// An operator's name has no letter in it.

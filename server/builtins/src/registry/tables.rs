@@ -138,14 +138,11 @@ impl Registry {
 
     /// Adds PostgreSQL's names of the functions below operators: `int4pl(1, 2)` is `1 + 2`.
     fn add_operator_functions(&mut self) {
-        for line in OPERATOR_FUNCTIONS.lines() {
-            let mut words = line.split(' ');
-            let (Some(name), Some(operator)) = (words.next(), words.next()) else { continue };
-            let args: Vec<Arg> = words.filter(|word| *word != "-").map(parse_arg).collect();
+        for (name, operator, args) in operator_functions() {
             let known = self.functions.get(operator).into_iter().flatten();
             let mut fitting = known.filter(|function| function.args == args);
             let Some(found) = fitting.next() else {
-                panic!("operator of a function: {line}");
+                panic!("operator of a function: {name}");
             };
             let function = Function { name, args, returns: found.returns.clone(), ..*found };
             self.functions.entry(name).or_default().push(function);
@@ -183,6 +180,15 @@ impl Registry {
             });
         }
     }
+}
+
+/// PostgreSQL's names of the functions below operators, each with its operator and its arguments.
+pub(crate) fn operator_functions() -> impl Iterator<Item = (&'static str, &'static str, Vec<Arg>)> {
+    OPERATOR_FUNCTIONS.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (name, operator) = (words.next()?, words.next()?);
+        Some((name, operator, words.filter(|word| *word != "-").map(parse_arg).collect()))
+    })
 }
 
 /// The type of a signature's word.

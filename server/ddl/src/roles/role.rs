@@ -87,6 +87,10 @@ fn apply(cx: &mut DdlContext<'_>, role: &mut Role, options: &[UserOption]) -> Re
             }
             UserOption::CreateDb(on) => role.create_db = *on,
             UserOption::CreateRole(on) => role.create_role = *on,
+            UserOption::ConnectionLimit(limit) if *limit < -1 => {
+                let message = format!("invalid connection limit: {limit}");
+                return Err(Error::new(SqlState::InvalidParameterValue, message));
+            }
             UserOption::ConnectionLimit(limit) => {
                 role.connection_limit = Some(*limit).filter(|limit| *limit >= 0);
             }
@@ -222,6 +226,11 @@ fn alter_everyone(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
 
 pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> {
     for ident in &statement.names {
+        let is_word = |word: &str| ident.quote_style.is_none() && ident.value == word;
+        if ["public", "current_user", "current_role", "session_user"].into_iter().any(is_word) {
+            let message = "cannot use special role specifier in DROP ROLE";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
         let name = cx.role_name(ident);
         let Some(role) = cx.catalog().names().role(&name).cloned() else {
             let message = format!("role \"{name}\" does not exist");

@@ -9,7 +9,7 @@ use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 use super::sql::catch_up;
 use super::state::Run;
 use crate::plpgsql::{Slot, Sql, Step, Subscript, Target};
-use crate::query::{Given, finish, plain_value, start};
+use crate::query::{Given, finish, in_expression, plain_value, start};
 use crate::values::{assign, assign_to_field, check_domain};
 
 /// Where an assignment to an array goes.
@@ -37,7 +37,7 @@ impl Run<'_> {
         let statement = self.code.statement(sql)?;
         catch_up(self).await?;
         let given = self.given(sql);
-        let plan = statement.plan(&self.cx, &given)?;
+        let plan = statement.plan(&self.cx, &given).map_err(|error| in_expression(error, sql))?;
         let [column] = plan.columns.as_slice() else {
             let message = format!("query returned {} columns", plan.columns.len());
             return Err(Error::new(SqlState::SyntaxError, message));

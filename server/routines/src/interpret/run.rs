@@ -18,6 +18,7 @@ use super::state::{Flow, Run};
 use super::words::words;
 use crate::body::Code;
 use crate::host::Host;
+use crate::query::in_context;
 use crate::plpgsql::{Block, Case, Condition, Handlers, Kind, Statement};
 use crate::values::assign;
 
@@ -71,11 +72,7 @@ impl Run<'_> {
             Some((line, what)) => format!("PL/pgSQL {name} line {line} at {what}"),
             None => format!("PL/pgSQL {name}"),
         };
-        let context = match &error.fields().context {
-            Some(inner) => format!("{inner}\n{line}"),
-            None => line,
-        };
-        error.without_position().context(context)
+        in_context(error.without_position(), line)
     }
 
     /// Statements one after the other.

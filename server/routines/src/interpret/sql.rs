@@ -41,8 +41,7 @@ impl Run<'_> {
     pub(super) async fn perform(&mut self, sql: &Sql) -> Result<()> {
         let statement = self.code.statement(sql)?;
         let given = self.given(sql);
-        let result = self.planned(&statement, given, Rows::Discard).await;
-        result.map_err(|error| in_statement(error, statement.text()))?;
+        self.planned(&statement, given, Rows::Discard).await?;
         self.set_found(self.row_count > 0)
     }
 
@@ -57,13 +56,11 @@ impl Run<'_> {
         let found = at_cursor(self, sql, &statement).await;
         let found = found.map_err(|error| in_statement(error, statement.text()))?;
         if let Some((statement, given)) = found {
-            let result = self.planned(&statement, given, rows).await;
-            result.map_err(|error| in_statement(error, statement.text()))?;
+            self.planned(&statement, given, rows).await?;
             return self.set_found(self.row_count > 0);
         }
         let given = self.given(sql);
-        let result = self.planned(&statement, given, rows).await;
-        result.map_err(|error| in_statement(error, statement.text()))?;
+        self.planned(&statement, given, rows).await?;
         if statement.is_utility() { Ok(()) } else { self.set_found(self.row_count > 0) }
     }
 
@@ -76,7 +73,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let (text, given, tables) = computed(self, sql, using).await?;
         let parsed = BodyStatement::parse_all(&text);
-        let parsed = parsed.map_err(|error| in_statement(error.without_position(), &text))?;
+        let parsed = parsed.map_err(|error| in_statement(error, &text))?;
         let last = parsed.len().saturating_sub(1);
         for (number, statement) in parsed.into_iter().enumerate() {
             let statement = statement.with_tables(tables.clone());
@@ -86,8 +83,7 @@ impl Run<'_> {
                 continue;
             }
             let rows = into.map_or(Rows::Discard, Rows::Into);
-            let result = self.planned(&statement, given, rows).await;
-            result.map_err(|error| in_statement(error, statement.text()))?;
+            self.planned(&statement, given, rows).await?;
         }
         Ok(())
     }
@@ -100,7 +96,7 @@ impl Run<'_> {
     ) -> Result<(BodyStatement, Given<'static>)> {
         let (text, given, tables) = computed(self, sql, using).await?;
         let parsed = BodyStatement::parse_all(&text);
-        let mut parsed = parsed.map_err(|error| in_statement(error.without_position(), &text))?;
+        let mut parsed = parsed.map_err(|error| in_statement(error, &text))?;
         match (parsed.pop(), parsed.is_empty()) {
             (Some(only), true) => Ok((only.with_tables(tables), given)),
             (Some(_), false) => {
@@ -119,7 +115,9 @@ impl Run<'_> {
         rows: Rows<'_>,
     ) -> Result<()> {
         let cx = self.host.next().await?;
-        let plan = statement.plan(&cx, &given)?;
+        // What is wrong with INTO is no fault of the statement, and is not shown with it.
+        let failed = |error: Error| in_statement(error, statement.text());
+        let plan = statement.plan(&cx, &given).map_err(failed)?;
         if matches!(rows, Rows::Refuse) && !plan.columns.is_empty() {
             let error =
                 Error::new(SqlState::SyntaxError, "query has no destination for result data");
@@ -134,7 +132,8 @@ impl Run<'_> {
             return Err(Error::new(SqlState::SyntaxError, message));
         }
         let is_query = plan.kind == StatementKind::Select || plan.explain.is_some();
-        let mut execution = start(&cx, &plan, given.values, self.host.is_volatile())?;
+        let is_volatile = self.host.is_volatile();
+        let mut execution = start(&cx, &plan, given.values, is_volatile).map_err(failed)?;
         let rows_max = match rows {
             Rows::Into(into) if is_query && !into.strict => 1,
             Rows::Into(_) => 2,
@@ -142,10 +141,10 @@ impl Run<'_> {
         };
         let found = match rows_max {
             0 => {
-                self.row_count = count_rows(&mut execution, &cx).await?;
+                self.row_count = count_rows(&mut execution, &cx).await.map_err(failed)?;
                 Vec::new()
             }
-            _ => finish(&mut execution, &cx, rows_max).await?,
+            _ => finish(&mut execution, &cx, rows_max).await.map_err(failed)?,
         };
         if !is_query {
             self.row_count = i64::try_from(execution.changed_rows()).unwrap_or(i64::MAX);
@@ -185,7 +184,7 @@ impl Run<'_> {
             let query = statement.with(query, 0);
             let result = self.planned(&query, given, Rows::Discard).await;
             self.row_count = 0;
-            return result.map_err(|error| in_statement(error, statement.text()));
+            return result;
         }
         match statement.statement() {
             Statement::Call(call) => {
@@ -212,7 +211,7 @@ impl Run<'_> {
             _ => {}
         }
         let result = self.host.command(statement.command(given)).await;
-        result.map_err(|error| in_statement(error.without_position(), statement.text()))?;
+        result.map_err(|error| in_statement(error, statement.text()))?;
         self.cx = self.host.current().await?;
         Ok(())
     }

@@ -81,11 +81,11 @@ fn parse_declaration(
     label: Option<&str>,
     mark: usize,
 ) -> Result<Option<Declaration>> {
-    let line = parser.line();
+    let (line, start) = (parser.line(), parser.start());
     let name = parser.name()?;
     if parser.scope.is_declared_since(mark, &name) {
         let message = format!("duplicate declaration at or near \"{name}\"");
-        return Err(Error::new(SqlState::SyntaxError, message));
+        return Err(parser.at(start, Error::new(SqlState::SyntaxError, message)));
     }
     if parser.take("alias") {
         parser.expect("for")?;

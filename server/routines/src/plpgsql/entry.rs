@@ -7,7 +7,7 @@ use super::block_parser::parse_block;
 use super::lexer::TokenKind;
 use super::parser::{Parser, ResultKind};
 use super::scope::Scope;
-use super::tree::{Body, SlotKind};
+use super::tree::{Block, Body, SlotKind};
 
 /// A body in PL/pgSQL. The routine's name labels its parameters. 42601 if it is none.
 pub fn parse(
@@ -16,7 +16,7 @@ pub fn parse(
     parameters: &[Option<String>],
     result: ResultKind,
 ) -> Result<Body> {
-    parse_with(text, result, |scope| {
+    parse_with((text, routine), result, |scope| {
         for (number, name) in parameters.iter().enumerate() {
             let slot = scope.add(SlotKind::Parameter(number));
             if let Some(name) = name {
@@ -36,7 +36,7 @@ pub struct TriggerNames {
 
 /// The body of a trigger's function, whose variables and transition tables have the first slots.
 pub fn parse_trigger(text: &str, routine: &str, names: TriggerNames) -> Result<Body> {
-    parse_with(text, ResultKind::TRIGGER, |scope| {
+    parse_with((text, Some(routine)), ResultKind::TRIGGER, |scope| {
         for (name, ty) in names.variables {
             let slot = scope.add(SlotKind::Fixed(ty));
             scope.name(Some(routine), name, slot);
@@ -48,23 +48,42 @@ pub fn parse_trigger(text: &str, routine: &str, names: TriggerNames) -> Result<B
     })
 }
 
-/// A body whose scope has these names at its beginning.
-fn parse_with(text: &str, result: ResultKind, fill: impl FnOnce(&mut Scope)) -> Result<Body> {
+/// A body whose scope has these names at its beginning. An error without a position has the line
+/// in its context.
+fn parse_with(
+    (text, routine): (&str, Option<&str>),
+    result: ResultKind,
+    fill: impl FnOnce(&mut Scope),
+) -> Result<Body> {
     braid_sql::deep_stack(|| {
         let mut parser = Parser::new(text, result)?;
         fill(&mut parser.scope);
         let found = parser.scope.declare(None, "found", SlotKind::Fixed(SqlType::Bool));
-        parse_options(&mut parser)?;
-        let block = parse_block(&mut parser)?;
-        parser.take_symbol(";");
-        if *parser.peek() != TokenKind::End {
-            return Err(parser.unexpected());
-        }
+        let block = parse_outermost(&mut parser);
+        let block = block.map_err(|error| match error.fields().position {
+            Some(_) => error,
+            None => {
+                let (name, line) = (routine.unwrap_or("inline_code_block"), parser.line());
+                let what = "compilation of PL/pgSQL function";
+                error.context(format!("{what} \"{name}\" near line {line}"))
+            }
+        })?;
         let pieces = parser.pieces;
         let Scope { slots, cursors, mut names, tables, .. } = parser.scope;
         names.resize(slots.len(), None);
         Ok(Body { block, slots, found, pieces, names, cursors, tables })
     })
+}
+
+/// The outermost block, with the lines before it.
+fn parse_outermost(parser: &mut Parser<'_>) -> Result<Block> {
+    parse_options(parser)?;
+    let block = parse_block(parser)?;
+    parser.take_symbol(";");
+    match parser.peek() {
+        TokenKind::End => Ok(block),
+        _ => Err(parser.unexpected()),
+    }
 }
 
 /// `#variable_conflict use_column` and other lines before the first block. 0A000 for

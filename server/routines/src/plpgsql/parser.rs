@@ -174,6 +174,11 @@ impl<'t> Parser<'t> {
         Error::new(SqlState::SyntaxError, message).position(before + 1)
     }
 
+    /// An error with its place in the body.
+    pub(super) fn at(&self, byte: usize, error: Error) -> Error {
+        error.position(self.characters_before(byte).saturating_add(1))
+    }
+
     /// How many characters of the body stand before a byte of it.
     pub(super) fn characters_before(&self, byte: usize) -> u32 {
         u32::try_from(self.slice(0, byte).chars().count()).unwrap_or(u32::MAX)

@@ -1,5 +1,7 @@
 //! Statements without statements inside: assignments, RAISE, RETURN and others.
 
+use std::sync::Arc;
+
 use braid_sql::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Statement};
 use braid_types::{Error, Result, SqlState};
 
@@ -9,7 +11,7 @@ use super::parser::Parser;
 use super::sql_parser::{
     STATEMENT, Until, expression, named_target, parse_into, parse_list, statement, target,
 };
-use super::tree::{Kind, Raise, Step, Subscript, Target};
+use super::tree::{Kind, Raise, Sql, Step, Subscript, Target};
 use crate::conditions::state_named;
 
 /// A statement without statements inside.
@@ -87,10 +89,12 @@ fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
     if !matches!(parser.peek_at(at), TokenKind::Symbol(":=" | "=")) {
         return Ok(None);
     }
+    let start = parser.start();
     let target = target(parser)?;
     let target = parse_part(parser, target)?;
     parser.advance();
-    let value = expression(parser, STATEMENT)?;
+    let assigned = Arc::from(parser.slice(start, parser.start()));
+    let value = Sql { assigned: Some(assigned), ..expression(parser, STATEMENT)? };
     parser.expect_symbol(";")?;
     Ok(Some(Kind::Assign(target, value)))
 }
@@ -135,7 +139,8 @@ fn parse_subscript(parser: &mut Parser<'_>) -> Result<Subscript> {
 
 fn parse_return(parser: &mut Parser<'_>) -> Result<Kind> {
     parser.advance();
-    let wrong = |message: &str| Error::new(SqlState::DatatypeMismatch, message);
+    let place = parser.characters_before(parser.start()).saturating_add(1);
+    let wrong = |message: &str| Error::new(SqlState::DatatypeMismatch, message).position(place);
     let kind = parser.result;
     if parser.is("next") || parser.is("query") {
         let word = if parser.is("next") { "NEXT" } else { "QUERY" };
@@ -161,7 +166,7 @@ fn parse_return(parser: &mut Parser<'_>) -> Result<Kind> {
     }
     if kind.is_nothing {
         let message = "RETURN cannot have a parameter in a procedure";
-        return Err(Error::new(SqlState::SyntaxError, message));
+        return Err(Error::new(SqlState::SyntaxError, message).position(place));
     }
     if kind.has_outputs {
         return Err(wrong("RETURN cannot have a parameter in function with OUT parameters"));
@@ -231,12 +236,15 @@ fn target_of(parser: &Parser<'_>, arg: &FunctionArg) -> (Option<String>, Option<
 }
 
 fn parse_leave(parser: &mut Parser<'_>, is_exit: bool) -> Result<Kind> {
+    let start = parser.start();
     parser.advance();
-    let mut label = None;
+    let (mut label, mut place) = (None, start);
     if !parser.is("when") && !parser.is_symbol(";") {
+        place = parser.start();
         label = Some(parser.name()?);
     }
-    check_leave(parser, is_exit, label.as_deref())?;
+    let checked = check_leave(parser, is_exit, label.as_deref());
+    checked.map_err(|error| parser.at(place, error))?;
     let condition = if parser.take("when") { Some(expression(parser, STATEMENT)?) } else { None };
     parser.expect_symbol(";")?;
     Ok(Kind::Leave(is_exit, label, condition))

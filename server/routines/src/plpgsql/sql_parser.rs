@@ -6,7 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::lexer::TokenKind;
 use super::parser::Parser;
-use super::tree::{Into, Slot, SlotKind, Sql, Step, Target, TypeText};
+use super::tree::{EXPRESSION_PREFIX, Into, Slot, SlotKind, Sql, Step, Target, TypeText};
 
 /// Where a piece of SQL ends, outside of brackets and CASE.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(super) fn expression(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Sq
         let query = braid_sql::parse_query(&format!("SELECT {text}"));
         query.map_err(|_| error.moved(parser.characters_before(start)))?;
     }
-    Ok(piece(parser, format!("SELECT {text}"), only))
+    Ok(piece(parser, format!("{EXPRESSION_PREFIX}{text}"), only))
 }
 
 fn missing_expression(parser: &Parser<'_>) -> Error {
@@ -62,7 +62,7 @@ fn only_variable(parser: &Parser<'_>, until: Until<'_>) -> Option<Slot> {
 pub(super) fn piece(parser: &mut Parser<'_>, text: String, only: Option<Slot>) -> Sql {
     parser.pieces += 1;
     let variables = parser.scope.variables();
-    Sql { text: Arc::from(text), number: parser.pieces - 1, variables, only }
+    Sql { text: Arc::from(text), number: parser.pieces - 1, variables, only, assigned: None }
 }
 
 /// Goes on to one of the ends.
@@ -117,11 +117,13 @@ pub(super) fn statement(parser: &mut Parser<'_>, prefix: &str) -> Result<(Sql, O
                     parser.advance();
                     continue;
                 }
-                text.push_str(parser.slice(from, parser.start()));
+                let start = parser.start();
+                text.push_str(parser.slice(from, start));
                 parser.advance();
                 into = Some(parse_into(parser)?);
                 from = parser.start();
-                text.push(' ');
+                // Blanks, so that what follows keeps its place.
+                text.extend(std::iter::repeat_n(' ', from - start));
                 continue;
             }
             TokenKind::Symbol("(") => skip_brackets(parser)?,
@@ -134,11 +136,10 @@ pub(super) fn statement(parser: &mut Parser<'_>, prefix: &str) -> Result<(Sql, O
     }
     text.push_str(parser.slice(from, parser.start()));
     parser.expect_symbol(";")?;
-    // Without prefix and INTO the text is that of the body.
-    let is_whole = prefix.is_empty() && into.is_none();
-    let mut parsed = braid_sql::parse(&text).map_err(|error| match is_whole {
-        true => error.moved(parser.characters_before(start)),
-        false => error.without_position(),
+    text.truncate(text.trim_end().len());
+    let mut parsed = braid_sql::parse(&text).map_err(|error| {
+        let prefixed = u32::try_from(prefix.chars().count()).unwrap_or(u32::MAX);
+        error.moved(parser.characters_before(start)).moved_back(prefixed)
     })?;
     if parsed.len() != 1 {
         return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \";\""));
@@ -181,12 +182,13 @@ pub(super) fn target(parser: &mut Parser<'_>) -> Result<Target> {
     if *parser.peek() == TokenKind::Number {
         return numbered_parameter(parser).map(Target::Variable);
     }
+    let start = parser.start();
     let mut parts = vec![parser.name()?];
     while parser.is_symbol(".") {
         parser.advance();
         parts.push(parser.name()?);
     }
-    named_target(parser, &parts)
+    named_target(parser, &parts).map_err(|error| parser.at(start, error))
 }
 
 /// The parameter that `$n` means.

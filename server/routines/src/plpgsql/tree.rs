@@ -125,7 +125,12 @@ pub struct Sql {
     pub variables: Arc<Variables>,
     /// The name of the only variable that it reads, if it is no more than that.
     pub only: Option<Slot>,
+    /// What stands before the value of an assignment, such as `x := `.
+    pub assigned: Option<Arc<str>>,
 }
+
+/// What the text of an expression has before it, so that it is a statement.
+pub(crate) const EXPRESSION_PREFIX: &str = "SELECT ";
 
 /// A statement with its line.
 #[derive(Debug)]

@@ -164,6 +164,6 @@ pub(crate) fn is_column_name(word: &str) -> bool {
 }
 
 /// Whether an unquoted word is fully reserved.
-pub(crate) fn is_reserved(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     lookup(word).is_some_and(|info| info.category == Category::Reserved)
 }

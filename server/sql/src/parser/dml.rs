@@ -38,7 +38,9 @@ fn parse_insert(cursor: &mut Cursor<'_>, with: Option<With>, upsert: bool) -> Re
         Vec::new()
     };
     let overriding = parse_overriding(cursor)?;
-    let source = if cursor.take_all(&["default", "values"]) {
+    let has_list = !columns.is_empty() || overriding.is_some();
+    let source = if !has_list && cursor.take("default") {
+        cursor.expect("values")?;
         InsertSource::DefaultValues
     } else {
         InsertSource::Query(next_query(cursor)?)

@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use braid_types::{Error, Result};
 
-use super::Cursor;
+use super::{Cursor, query_rules};
 use crate::lex::keywords;
 use crate::limits;
 use crate::rewrite::shape;
@@ -20,20 +20,28 @@ pub(crate) fn delegate<'a, T>(
     part(&mut cursor.inner).map_err(|error| translate(cursor, error))
 }
 
-fn balanced<T: VisitMut>(cursor: &Cursor<'_>, mut tree: T) -> T {
+/// The tree that was parsed from the token `first` on: checked, and in the form that others want.
+fn finished<T: VisitMut>(cursor: &Cursor<'_>, first: usize, mut tree: T) -> Result<T> {
+    if cursor.survey.check_from {
+        query_rules::check_from(cursor, first, &mut tree)?;
+    }
+    if cursor.survey.check_words {
+        query_rules::check_words(cursor, first)?;
+    }
     if cursor.survey.balance {
         shape::balance(&mut tree);
     }
     if cursor.survey.empty_select {
         shape::drop_marks(&mut tree);
     }
-    tree
+    Ok(tree)
 }
 
 /// An expression.
 pub(crate) fn next_expr(cursor: &mut Cursor<'_>) -> Result<Expr> {
+    let first = cursor.inner.index();
     let expr = delegate(cursor, Parser::parse_expr)?;
-    Ok(balanced(cursor, expr))
+    finished(cursor, first, expr)
 }
 
 /// An expression that ends before `NOT NULL`, as a column's default does.
@@ -85,8 +93,9 @@ pub(crate) fn next_query(cursor: &mut Cursor<'_>) -> Result<Box<Query>> {
     if !starts {
         return Err(cursor.unexpected());
     }
+    let first = cursor.inner.index();
     let query = delegate(cursor, Parser::parse_query)?;
-    Ok(balanced(cursor, query))
+    finished(cursor, first, query)
 }
 
 /// A type.
@@ -101,14 +110,19 @@ pub(crate) fn next_data_type(cursor: &mut Cursor<'_>) -> Result<DataType> {
 
 /// One item of a `RETURNING` list.
 pub(crate) fn next_select_item(cursor: &mut Cursor<'_>) -> Result<SelectItem> {
+    let first = cursor.inner.index();
     let item = delegate(cursor, Parser::parse_select_item)?;
-    Ok(balanced(cursor, item))
+    finished(cursor, first, item)
 }
 
 /// A table with its joins.
 pub(crate) fn next_table_with_joins(cursor: &mut Cursor<'_>) -> Result<TableWithJoins> {
+    let first = cursor.inner.index();
     let table = delegate(cursor, Parser::parse_table_and_joins)?;
-    Ok(balanced(cursor, table))
+    if cursor.survey.check_from {
+        query_rules::check_table(cursor, first, &table)?;
+    }
+    finished(cursor, first, table)
 }
 
 /// sqlparser's error as PostgreSQL says it: only its place matters.

@@ -11,6 +11,7 @@ mod embedded;
 mod entry;
 mod merge;
 mod names;
+mod query_rules;
 mod routine;
 mod row_statement;
 mod session;

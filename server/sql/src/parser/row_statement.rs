@@ -66,6 +66,17 @@ pub(crate) fn refuse_into(query: &mut Query, refused: (SqlState, &str)) -> Resul
     }
 }
 
+/// Whether the WITH list of a query has a statement that changes rows.
+pub(crate) fn changes_in_with(query: &Query) -> bool {
+    let entries = query.with.iter().flat_map(|with| &with.cte_tables);
+    entries.into_iter().any(|cte| {
+        matches!(
+            &*cte.query.body,
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+        )
+    })
+}
+
 /// The first SELECT of a query: the only one that may say INTO.
 fn first_select(mut body: &mut SetExpr) -> Option<&mut Select> {
     loop {

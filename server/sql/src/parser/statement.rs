@@ -14,9 +14,9 @@ use super::names::{parse_ident, parse_string};
 use super::routine::{parse_call, parse_do};
 use super::row_statement::{at_row_statement, parse_top_statement};
 use super::session::copy::parse_copy;
-use super::session::explain::{check_table, parse_explain, parse_notifications, parse_reindex};
+use super::session::explain::{check_table, parse_explain, parse_notifications};
 use super::session::lock_table::parse_lock_table;
-use super::session::maintenance::{parse_analyze, parse_vacuum};
+use super::session::maintenance::{parse_analyze, parse_reindex, parse_vacuum};
 use super::session::prepared::{
     parse_close, parse_deallocate, parse_declare_cursor, parse_discard, parse_execute, parse_fetch,
     parse_prepare,

@@ -23,6 +23,9 @@ pub(crate) fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<us
             let is_number = matches!(tokens.get(at + 3)?.token, Token::Number(..));
             return (is_number && is_end(at + 4)).then_some(at + 4);
         }
+        Token::Word(_) if !matches!(ahead(at + 2), Some("row" | "rows")) => {
+            return is_end(at + 3).then_some(at + 3);
+        }
         _ => return None,
     }
     let mut depth = 0;

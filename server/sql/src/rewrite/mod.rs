@@ -6,6 +6,7 @@ pub(crate) mod from_items;
 pub(crate) mod grouping;
 pub(crate) mod parenthesized;
 pub(crate) mod recursion;
+mod refusals;
 pub(crate) mod sample;
 pub(crate) mod shape;
 pub(crate) mod tokens;

@@ -29,6 +29,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use braid_types::{Error, Result, SqlState};
 
 use super::fetch::{end_fetch, fetch_expression};
+use super::refusals::{begins_query, refuse_empty_list, refuse_modifier};
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{follows_into, follows_reindex, is_word, position, word};
@@ -44,6 +45,10 @@ pub(crate) struct Survey {
     pub(crate) balance: bool,
     /// Some `SELECT` has no columns, and gets one that [`super::shape::drop_marks`] takes away.
     pub(crate) empty_select: bool,
+    /// Some FROM has a join or a subquery, which the parser checks.
+    pub(crate) check_from: bool,
+    /// There is FETCH, TABLE or VALUES ROW, which the parser checks.
+    pub(crate) check_words: bool,
     /// Something must be rewritten.
     rewrite: bool,
 }
@@ -64,6 +69,8 @@ struct Counts {
     table_parens: usize,
     /// `CROSS` or `NATURAL` came before a `JOIN` that is still to come.
     unconditional: bool,
+    /// The parentheses that are open may be an item of FROM.
+    may_be_item: bool,
 }
 
 impl Counts {
@@ -103,10 +110,15 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
     let mut survey = Survey::default();
     let mut counts = Counts::default();
     let mut previous: Option<&Token> = None;
-    for token in tokens {
+    for (at, token) in tokens.iter().enumerate() {
         match &token.token {
             Token::LParen => {
                 counts.depth += 1;
+                counts.may_be_item = match previous {
+                    Some(Token::LParen) => counts.may_be_item,
+                    Some(Token::Word(word)) => follows_table_word(word) || word.value == "lateral",
+                    previous => previous == Some(&Token::Comma),
+                };
                 counts.table_parens = match previous {
                     Some(Token::LParen) if counts.table_parens > 0 => counts.table_parens + 1,
                     Some(Token::Word(word)) if follows_table_word(word) => 1,
@@ -117,10 +129,23 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
                 counts.depth += 1;
                 counts.subscripts += usize::from(previous == Some(&Token::RBracket));
             }
-            Token::RParen | Token::RBracket => counts.depth = counts.depth.saturating_sub(1),
+            Token::RParen | Token::RBracket => {
+                counts.depth = counts.depth.saturating_sub(1);
+                if previous == Some(&Token::LParen) {
+                    refuse_empty_list(tokens, at)?;
+                }
+            }
             Token::SemiColon => counts = Counts::default(),
             Token::Period => survey.rewrite |= previous == Some(&Token::RParen),
+            Token::Number(..) if previous == Some(&Token::LParen) => {
+                refuse_modifier(tokens, at)?;
+            }
             Token::Word(word) if word.quote_style.is_none() => {
+                survey.check_words |= matches!(word.value.as_str(), "fetch" | "table" | "row");
+                survey.check_from |= match word.value.as_str() {
+                    "join" | "apply" | "straight_join" => true,
+                    word => counts.may_be_item && begins_query(word, previous),
+                };
                 survey.rewrite |= counts.word(&word.value)
                     || word.value == "as" && from_items::may_precede_as(previous)
                     || grouping::may_be_quantifier(&word.value, previous);
@@ -497,6 +522,8 @@ fn lock_clause(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>
         (Some("share"), _, _) => (LockStrength::Share, 2),
         (Some("key"), Some("share"), _) => (LockStrength::KeyShare, 3),
         (Some("no"), Some("key"), Some("update")) => (LockStrength::NoKeyUpdate, 4),
+        // What every query is.
+        (Some("read"), Some("only"), _) => return Ok(at + 3),
         _ => {
             out.push(tokens[at].clone());
             return Ok(at + 1);

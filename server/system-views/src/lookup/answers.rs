@@ -20,6 +20,7 @@ use crate::lookup::object_privileges;
 use crate::lookup::partition_tree::partition_tree;
 use crate::lookup::routine_text::routine_text;
 use crate::lookup::writable::writable;
+use crate::pg_catalog::descriptions::descriptions;
 use crate::pg_catalog::roles::databases::{TEMPLATES, template_name};
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
@@ -255,7 +256,11 @@ impl Lookup for CatalogLookup {
             "pg_trigger" => self.catalog.names().triggers().get(oid)?.1.comment.clone(),
             "pg_proc" => self.catalog.names().routines().get(oid)?.comment.clone(),
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
-            _ => None,
+            catalog => {
+                let mut built_in = descriptions();
+                let found = built_in.find(|known| known.catalog == catalog && known.oid == oid);
+                found.map(|found| found.text.to_owned())
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{acl_items, count, flag, int, letter, text};
 use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::descriptions::descriptions;
 use crate::pg_catalog::relations::{index_columns, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
@@ -389,6 +390,9 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             builder.push([int(oid), int(class), int(column), text(comment)]);
         }
     };
+    for found in descriptions() {
+        add(found.oid, found.class, 0, &Some(found.text.to_owned()));
+    }
     let (catalog, database) = (cx.catalog, cx.path.database);
     for table in catalog.tables().in_database(database) {
         add(table.id, PG_CLASS, 0, &table.comment);

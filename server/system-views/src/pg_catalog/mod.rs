@@ -3,6 +3,7 @@
 pub(crate) mod attributes;
 pub(crate) mod constraints;
 pub(crate) mod dependencies;
+pub(crate) mod descriptions;
 pub(crate) mod partitions;
 pub(crate) mod pg_type;
 pub(crate) mod procedures;

@@ -261,6 +261,7 @@ fn pg_operator(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "oprleft",
             "oprright",
             "oprresult",
+            "oprcode",
         ],
     );
     for operator in operators() {
@@ -273,6 +274,7 @@ fn pg_operator(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(operator.left),
             int(operator.right),
             int(operator.result),
+            int(operator.code),
         ]);
     }
     builder.rows()

@@ -10,7 +10,7 @@ use braid_plan::collation_named;
 use braid_sql::ast::{
     CollationSource, CreateCollation, DropBehavior, Expr, Ident, ObjectName, RenameKind, Value,
 };
-use braid_sql::fold;
+use braid_sql::{fold, offset_of};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -72,7 +72,7 @@ struct Written {
 fn from_options(options: &[(Ident, Option<Expr>)]) -> Result<(Option<String>, bool)> {
     let mut written = Written::default();
     for (name, value) in options {
-        take_option(&mut written, &fold(name), value.as_ref())?;
+        take_option(&mut written, name, value.as_ref())?;
     }
     let deterministic = written.deterministic.unwrap_or(true);
     if written.locale.is_some() && (written.collate.is_some() || written.ctype.is_some()) {
@@ -115,13 +115,15 @@ fn redundant() -> Error {
     Error::new(SqlState::SyntaxError, "conflicting or redundant options")
 }
 
-fn take_option(written: &mut Written, name: &str, value: Option<&Expr>) -> Result<()> {
+fn take_option(written: &mut Written, option: &Ident, value: Option<&Expr>) -> Result<()> {
+    let name = &fold(option);
+    let at = offset_of(option.span);
     let text = value.map(option_text).transpose()?;
     let needed = || {
         let message = format!("{name} requires a parameter");
         Error::new(SqlState::SyntaxError, message)
     };
-    let place = match name {
+    let place = match name.as_str() {
         "provider" => &mut written.provider,
         "locale" => &mut written.locale,
         "lc_collate" => &mut written.collate,
@@ -139,17 +141,17 @@ fn take_option(written: &mut Written, name: &str, value: Option<&Expr>) -> Resul
             };
             return match written.deterministic.replace(value) {
                 None => Ok(()),
-                Some(_) => Err(redundant()),
+                Some(_) => Err(redundant().position(at)),
             };
         }
         _ => {
             let message = format!("collation attribute \"{name}\" not recognized");
-            return Err(Error::new(SqlState::SyntaxError, message));
+            return Err(Error::new(SqlState::SyntaxError, message).position(at));
         }
     };
     match place.replace(text.ok_or_else(needed)?) {
         None => Ok(()),
-        Some(_) => Err(redundant()),
+        Some(_) => Err(redundant().position(at)),
     }
 }
 

@@ -100,6 +100,9 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
     use DataType as D;
     Ok(match data_type {
         D::Boolean | D::Bool => SqlType::Bool,
+        D::Int2(Some(_)) => return Err(no_modifier("int2")),
+        D::Int4(Some(_)) => return Err(no_modifier("int4")),
+        D::Int8(Some(_)) => return Err(no_modifier("int8")),
         D::SmallInt(_) | D::Int2(_) => SqlType::Int2,
         D::Int(_) | D::Int4(_) | D::Integer(_) => SqlType::Int4,
         D::BigInt(_) | D::Int8(_) | D::Int64 => SqlType::Int8,
@@ -437,9 +440,12 @@ fn check_modifiers(modifiers: &[String], ty: &SqlType, name: &ObjectName) -> Res
     }
     let shown = name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold);
     let shown = shown.unwrap_or_default();
-    let message = format!("type modifier is not allowed for type \"{shown}\"");
-    Err(Error::new(SqlState::SyntaxError, message)
-        .position(crate::bind::scope::places::first_part(name)))
+    Err(no_modifier(&shown).position(crate::bind::scope::places::first_part(name)))
+}
+
+fn no_modifier(name: &str) -> Error {
+    let message = format!("type modifier is not allowed for type \"{name}\"");
+    Error::new(SqlState::SyntaxError, message)
 }
 
 /// The type that a parameter or a literal takes beside an operand of this type. VARCHAR has no

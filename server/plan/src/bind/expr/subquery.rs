@@ -31,6 +31,7 @@ pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
         IN_INDEX_FUNCTION => Some("function of an index"),
         "DEFAULT expressions" => Some("DEFAULT expression"),
         "trigger WHEN conditions" => Some("trigger WHEN condition"),
+        "COPY FROM WHERE conditions" => Some("COPY FROM WHERE condition"),
         _ => None,
     }
 }

@@ -97,7 +97,8 @@ pub(crate) fn bind_array(
             SqlState::IndeterminateDatatype,
             "cannot determine type of empty array",
         )
-        .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+        .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].")
+        .position(braid_sql::empty_array(binder.cx.text)));
     }
     let places: Vec<u32> = items.iter().map(start_of).collect();
     let items = bind_exprs(binder, items, cx)?;

@@ -168,7 +168,7 @@ fn bind_factor_form(
     parent: Option<&Scopes<'_>>,
 ) -> Result<(Node, Scope, Option<NamedItem>)> {
     let around = Scopes { scope: before, parent };
-    names::check_aliases(factor)?;
+    names::check_names(binder.cx.text, factor)?;
     if let Some((node, scope)) = bind_rows_from(binder, factor, around)? {
         return Ok((node, scope, None));
     }
@@ -314,8 +314,8 @@ fn bind_named_relation(
                 let schema = binder.cx.catalog.schema_name(sequence.schema);
                 (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
             }
-            Relation::Composite(_) => return Err(is_composite(&last)),
-            Relation::Index(..) => return Err(cannot_open(&last)),
+            Relation::Composite(_) => return Err(is_composite(&last).position(first_part(name))),
+            Relation::Index(..) => return Err(is_index(&last).position(first_part(name))),
         }
     };
     let is_catalog = matches!(item, Some(NamedItem::Catalog(..)));
@@ -523,10 +523,8 @@ pub(crate) fn expand_view(
 }
 
 /// 42809 for an index in FROM.
-fn cannot_open(index: &str) -> Error {
-    let message = format!("cannot open relation \"{index}\"");
-    Error::new(SqlState::WrongObjectType, message)
-        .detail("This operation is not supported for indexes.")
+fn is_index(index: &str) -> Error {
+    Error::new(SqlState::WrongObjectType, format!("\"{index}\" is an index"))
 }
 
 /// 42809 for a composite type in FROM, or as the target of a change.

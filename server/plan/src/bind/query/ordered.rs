@@ -1,9 +1,12 @@
 //! Queries: WITH, set operations, VALUES, ORDER BY and LIMIT around a select.
 
 use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr};
-use braid_types::cast::{CastContext, context};
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_sql::{find_token, last_token};
+use braid_types::cast::CastContext;
+use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::limit::bind_count;
+use super::nested_clauses::refuse_repeated;
 use super::select::bind_select;
 use super::set_operation::bind_set_operation;
 use super::with::with_queries;
@@ -60,6 +63,9 @@ fn query_with(
 ) -> Result<BoundQuery> {
     if query.for_clause.is_some() || !query.pipe_operators.is_empty() {
         return Err(Error::unsupported("this query clause"));
+    }
+    if !binder.is_stored {
+        refuse_repeated(query)?;
     }
     let pushed = std::mem::take(&mut binder.pushed_locks);
     let untyped = std::mem::take(&mut binder.untyped);
@@ -167,11 +173,20 @@ fn bind_limit(
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
             (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
         }
+        Some(LimitClause::OffsetCommaLimit { offset, .. }) => {
+            let place = last_token(binder.cx.text, start_of(offset), "limit");
+            return Err(Error::new(SqlState::SyntaxError, "LIMIT #,# syntax is not supported")
+                .hint("Use separate LIMIT and OFFSET clauses.")
+                .position(place));
+        }
         Some(_) => return Err(Error::unsupported("this form of LIMIT")),
     };
     let mut ties = Vec::new();
     let one = ast::Expr::value(ast::Value::Number("1".to_owned(), false));
     if let Some(fetch) = &query.fetch {
+        if let (Some(limit), Some(_)) = (limit, &fetch.quantity) {
+            return Err(limited_twice(binder.cx.text, limit));
+        }
         limit = Some(fetch_count(fetch, limit.unwrap_or(&one))?);
         if fetch.with_ties {
             // The sort may stand below the projection that drops its keys.
@@ -206,12 +221,24 @@ fn bind_limit(
             ties = keys.iter().take(wanted).map(|key| key.expr.clone()).collect();
         }
     }
-    let limit = bind_limit_expr(binder, limit, "LIMIT", parent)?;
-    let offset = bind_limit_expr(binder, offset, "OFFSET", parent)?;
+    let limit = bind_count(binder, limit, "LIMIT", (&query.body, parent))?;
+    let offset = bind_count(binder, offset, "OFFSET", (&query.body, parent))?;
     if limit.is_none() && offset.is_none() {
         return Ok(node);
     }
     Ok(limited(node, limit, offset, ties))
+}
+
+/// 42601 for LIMIT and FETCH of one query: the second of them is one too many.
+fn limited_twice(text: &str, limit: &Ast) -> Error {
+    let start = start_of(limit);
+    let (word, place) = match find_token(text, start, u32::MAX, &["fetch"]) {
+        0 => ("limit", last_token(text, start, "limit")),
+        place => ("fetch", place),
+    };
+    let written = text.chars().skip(place.saturating_sub(1) as usize).take(word.len());
+    let message = format!("syntax error at or near \"{}\"", written.collect::<String>());
+    Error::new(SqlState::SyntaxError, message).position(place)
 }
 
 /// LIMIT and OFFSET over a query. What is volatile is computed for the rows that OFFSET skips, but
@@ -268,40 +295,6 @@ fn is_null(e: &Ast) -> bool {
     }
 }
 
-fn bind_limit_expr(
-    binder: &mut Binder<'_>,
-    ast: Option<&Ast>,
-    clause: &'static str,
-    parent: Option<&Scopes<'_>>,
-) -> Result<Option<Expr>> {
-    let Some(ast) = ast else { return Ok(None) };
-    // LIMIT ALL is no limit.
-    if matches!(ast, Ast::Identifier(ident) if ident.value.eq_ignore_ascii_case("all")) {
-        return Ok(None);
-    }
-    let scope = Scope::default();
-    let scopes = Scopes { scope: &scope, parent };
-    let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))?;
-    let e = coerce_to_count(binder, e, clause).map_err(|error| error.position(start_of(ast)))?;
-    match e {
-        Expr::Const(Datum::Null, _) => Ok(None),
-        e => Ok(Some(e)),
-    }
-}
-
-/// A number of rows as a bigint; 42804 for what is none.
-pub(crate) fn coerce_to_count(binder: &mut Binder<'_>, e: Expr, clause: &str) -> Result<Expr> {
-    let given = e.ty();
-    if given != SqlType::Unknown
-        && context(&given, &SqlType::Int8).is_none_or(|context| context == CastContext::Explicit)
-    {
-        let name = given.display_name();
-        let message = format!("argument of {clause} must be type bigint, not type {name}");
-        return Err(Error::new(SqlState::DatatypeMismatch, message));
-    }
-    coerce(binder, e, &SqlType::Int8, CastContext::Assignment)
-}
-
 /// The body of a query without its ORDER BY and LIMIT.
 pub(crate) fn bind_set_expr(
     binder: &mut Binder<'_>,
@@ -316,6 +309,11 @@ pub(crate) fn bind_set_expr(
             bind_values(binder, &rows, parent)
         }
         SetExpr::SetOperation { .. } => bind_set_operation(binder, body, parent),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+            let message =
+                "WITH clause containing a data-modifying statement must be at the top level";
+            Err(Error::new(SqlState::FeatureNotSupported, message))
+        }
         other => Err(Error::unsupported(format!("{other} as a query"))),
     }
 }

@@ -22,8 +22,35 @@ pub(crate) fn alias_name(alias: &Ident) -> Result<String> {
     Ok(braid_sql::fold(alias))
 }
 
-/// 42601 for an item of FROM whose alias is a string constant.
-pub(crate) fn check_aliases(factor: &TableFactor) -> Result<()> {
+/// 42601 for a table that is named by a string constant or by a reserved word, and for hints of
+/// other dialects.
+fn check_table(text: &str, factor: &TableFactor) -> Result<()> {
+    let TableFactor::Table { name, with_hints, .. } = factor else { return Ok(()) };
+    let Some(first) = name.0.first().and_then(|part| part.as_ident()) else { return Ok(()) };
+    let start = braid_sql::offset_of(first.span);
+    let wrong = |shown: &str, place: u32| {
+        let message = format!("syntax error at or near \"{shown}\"");
+        Err(Error::new(SqlState::SyntaxError, message).position(place))
+    };
+    if !with_hints.is_empty() {
+        return wrong("WITH", braid_sql::find_token(text, start, u32::MAX, &["with"]));
+    }
+    // `FROM current_user` and the like are calls.
+    let is_call = |word: &str| {
+        word.starts_with("current_") || word.starts_with("local") || word.ends_with("user")
+    };
+    match first.quote_style {
+        Some('\'') => wrong(&format!("'{}'", first.value), start),
+        None if braid_sql::is_reserved(&first.value) && !is_call(&first.value) => {
+            wrong(&first.value, start)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// 42601 for an item of FROM whose alias is a string constant, or whose name cannot be one.
+pub(crate) fn check_names(text: &str, factor: &TableFactor) -> Result<()> {
+    check_table(text, factor)?;
     let alias = match factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Function { alias, .. }

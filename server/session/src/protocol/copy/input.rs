@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_dml::{StatementParts, check_left, has_left_checks};
-use braid_plan::NotAllowedIn;
 use braid_sql::ast::Copy;
 use braid_types::encoding::StreamDecoder;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
@@ -133,10 +132,11 @@ struct Line<'a> {
 pub(super) async fn copy_in(
     session: &mut Session,
     copy: &Copy,
+    outer: &Prepared,
     client: &mut dyn Client,
 ) -> Result<u64> {
     let format = Format::new(&copy.options, copy.direction)?;
-    let target = copy_target(session, copy).await?;
+    let target = copy_target(session, copy, outer).await?;
     if session.shared.modes().read_only {
         return Err(Error::new(
             SqlState::ReadOnlySqlTransaction,
@@ -258,7 +258,9 @@ async fn check_copied(session: &mut Session, target: &Target) -> Result<()> {
 async fn copy_filling(session: &mut Session, target: Target) -> Result<Filling> {
     let parsed = session.engine.plans.parse(&target.insert)?;
     let prepared = Prepared::new("", parsed, Some(0), target.hints());
-    let prepared = Box::pin(describe_prepared(session, prepared)).await.map_err(in_condition)?;
+    let prepared = Box::pin(describe_prepared(session, prepared)).await;
+    // A position would be one of the INSERT's text.
+    let prepared = prepared.map_err(Error::without_position)?;
     let plan = prepared.plan.lock().clone();
     if !plan.as_ref().is_none_or(|plan| plan.plan.repeats()) && !target.columns.is_empty() {
         return Err(Error::unsupported("such a COPY FROM WHERE condition"));
@@ -300,17 +302,6 @@ async fn copy_batch(
     match &running.source {
         Source::Execution(execution, _) => Ok(execution.changed_rows()),
         Source::Rows(..) => Err(Error::internal("COPY runs an INSERT")),
-    }
-}
-
-/// An error of the condition, in COPY's words. Its position is one of the INSERT's text.
-fn in_condition(error: Error) -> Error {
-    match error.cause::<NotAllowedIn>() {
-        Some(refused) if refused.clause == "WHERE" => {
-            let refused = refused.in_clause("COPY FROM WHERE conditions");
-            Error::new(error.state(), refused.to_string())
-        }
-        _ => error.without_position(),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn run_copy(
         check_may_use_files(session, reads).await?;
     }
     let rows = match copy.direction {
-        CopyDirection::FromStdin => copy_in(session, copy, client).await?,
+        CopyDirection::FromStdin => copy_in(session, copy, outer, client).await?,
         CopyDirection::ToStdout => copy_out(session, copy, outer, client).await?,
     };
     Ok(format!("COPY {rows}"))

@@ -7,7 +7,9 @@ use braid_sql::ast::{Copy, CopySource, Expr, Ident, ObjectName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::session::Session;
+use crate::statement::context::statement_environment;
 use crate::statement::portal::Run;
+use crate::statement::prepared::Prepared;
 use crate::transaction::open::{catalog_at, ensure_open};
 
 /// What is copied into.
@@ -41,7 +43,11 @@ pub(super) async fn copy_relation(session: &mut Session, name: &ObjectName) -> R
 }
 
 /// What COPY FROM fills.
-pub(super) async fn copy_target(session: &mut Session, copy: &Copy) -> Result<Target> {
+pub(super) async fn copy_target(
+    session: &mut Session,
+    copy: &Copy,
+    outer: &Prepared,
+) -> Result<Target> {
     let CopySource::Table { name, columns } = &copy.source else {
         return Err(Error::new(SqlState::SyntaxError, "COPY FROM needs a table"));
     };
@@ -66,12 +72,30 @@ pub(super) async fn copy_target(session: &mut Session, copy: &Copy) -> Result<Ta
     };
     let force_not_null = marked("FORCE_NOT_NULL", &copy.options.force_not_null)?;
     let force_null = marked("FORCE_NULL", &copy.options.force_null)?;
+    if let Some(condition) = &copy.selection {
+        check_condition(session, &table, condition, outer).await?;
+    }
     let insert = match &copy.selection {
         None => insert_of(&name.to_string(), &columns),
         Some(condition) => insert_where(&name.to_string(), &table, &columns, condition)?,
     };
     let (id, table) = (table.id, table.name.clone());
     Ok(Target { id, table, columns, force_not_null, force_null, insert })
+}
+
+/// Binds a condition as the client has written it, so that an error has its place.
+async fn check_condition(
+    session: &mut Session,
+    table: &Table,
+    condition: &Expr,
+    outer: &Prepared,
+) -> Result<()> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_at(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    let cx = env.plan_context(&catalog, &outer.parsed.text, &[]);
+    let clause = ("COPY FROM WHERE conditions", Some("WHERE"));
+    braid_plan::check_written_expr(&cx, Some(table), condition, clause)
 }
 
 /// 0A000 for a table whose policies hold for the session's user, 42501 if `row_security` is off.
@@ -146,10 +170,6 @@ fn insert_where(
     columns: &[(String, SqlType)],
     condition: &Expr,
 ) -> Result<String> {
-    if braid_sql::has_subquery(condition) {
-        let message = "cannot use subquery in COPY FROM WHERE condition";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
     let mut filled = String::new();
     let mut all = columns.to_vec();
     let used = braid_sql::column_names(condition);

@@ -4,11 +4,9 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
+use super::constraints::{parse_key_column, parse_table_constraint};
 use super::create_objects::{parse_database_option, view_options};
-use super::create_table::{
-    check_compression, parse_column_def, parse_identity_mode, parse_key_column,
-    parse_table_constraint,
-};
+use super::create_table::{check_compression, parse_column_def, parse_identity_mode};
 use super::domains::parse_alter_domain;
 use super::partitions::parse_partition_action;
 use super::roles::grant::parse_default_privileges;
@@ -32,7 +30,7 @@ use crate::parser::names::{
     parse_object_number, parse_role_name, take_if_exists, take_if_not_exists,
 };
 use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
-use crate::parser::session::characteristics::parse_characteristics;
+use crate::parser::session::characteristics::ConstraintAttributes;
 use crate::parser::session::set::parse_setting_value;
 
 /// `ALTER …`.
@@ -159,7 +157,7 @@ fn parse_alter_named(
     }
     match target {
         AlterTarget::Sequence(name) => {
-            let options = parse_sequence_options(cursor)?;
+            let options = parse_sequence_options(cursor, false)?;
             if options.is_empty() {
                 return Err(cursor.unexpected());
             }
@@ -371,7 +369,9 @@ fn parse_alter_drop(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
 fn parse_alter_alter(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     if cursor.take("constraint") {
         let name = parse_ident(cursor)?;
-        let (deferrable, initially_deferred) = parse_characteristics(cursor)?;
+        let attributes = ConstraintAttributes::parse(cursor)?;
+        attributes.check("ALTER CONSTRAINT statement", ConstraintAttributes::DEFERRAL)?;
+        let (deferrable, initially_deferred) = attributes.deferral();
         return Ok(AlterAction::AlterConstraint { name, deferrable, initially_deferred });
     }
     if cursor.take_all(&["primary", "key", "using", "columns"]) {

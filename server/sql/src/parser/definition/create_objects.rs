@@ -6,7 +6,6 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::collations::parse_create_collation;
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::domains::parse_create_domain;
@@ -15,7 +14,7 @@ use super::roles::policies::parse_create_policy;
 use super::roles::users::parse_create_user;
 use super::sequence::parse_create_sequence;
 use super::statistics::parse_create_statistics;
-use super::types::parse_create_type;
+use super::types::{parse_create_collation, parse_create_type};
 use crate::ast::{
     CheckOption, CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody,
     ExtensionStatement, Ident, ObjectName, Query, RefreshView, Span, Statement, ViewOptions, With,
@@ -183,7 +182,13 @@ fn parse_create_view(
 /// `(…)` of a view.
 pub(super) fn view_options(options: Options) -> Result<ViewOptions> {
     let mut found = ViewOptions::default();
+    let mut seen: Vec<String> = Vec::new();
     for (name, value) in options {
+        if seen.contains(&name.value) {
+            let message = format!("parameter \"{}\" specified more than once", name.value);
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        seen.push(name.value.clone());
         let value = value.map(|value| value.to_string().trim_matches('\'').to_lowercase());
         match (name.value.as_str(), value.as_deref()) {
             ("check_option", Some("local")) => found.check_option = Some(CheckOption::Local),

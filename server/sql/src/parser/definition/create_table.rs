@@ -1,25 +1,20 @@
 //! `CREATE TABLE`: columns, constraints, inline indexes, families and what follows the list.
 
-use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::create_index::{
-    parse_index_key, parse_index_placement, parse_inline_index, parse_nulls_not_distinct,
-};
+use super::constraints::{check_clause, parse_references, parse_table_constraint};
+use super::create_index::{parse_index_placement, parse_inline_index, parse_nulls_not_distinct};
 use super::partitions::{parse_bound, parse_partition_by};
 use super::sequence::parse_identity_options;
 use crate::ast::{
-    CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable,
-    CreateTableLike, Exclusion, Family, ForeignKey, IdentityMode, KeyColumn, MatchKind,
-    PartitionOfClause, ReferenceAction, Statement, TableConstraint, TableConstraintKind,
-    UniqueRules,
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, ColumnOptions, CreateTable, CreateTableLike,
+    Family, IdentityMode, PartitionOfClause, Statement, UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
-    Temporary, parse_interleave, parse_options, parse_reference_action, parse_selection,
-    parse_storing, parse_tablespace, parse_with_data,
+    Temporary, parse_interleave, parse_options, parse_tablespace, parse_with_data,
 };
 use crate::parser::embedded::{
     next_data_type, next_default_expr, next_expr, next_query, take_collation,
@@ -27,7 +22,9 @@ use crate::parser::embedded::{
 use crate::parser::names::{
     parse_any_name, parse_columns, parse_ident, parse_label, parse_object_name, take_if_not_exists,
 };
-use crate::parser::session::characteristics::{at_characteristics, parse_characteristics};
+use crate::parser::session::characteristics::{
+    at_characteristics, misplaced, parse_characteristics,
+};
 use crate::parser::session::prepared::parse_execution;
 
 /// `CREATE … TABLE`, behind that word.
@@ -172,7 +169,22 @@ fn at_table_constraint(cursor: &Cursor<'_>) -> bool {
 fn parse_table_like(cursor: &mut Cursor<'_>) -> Result<CreateTableLike> {
     let source = parse_object_name(cursor)?;
     let mut options = Vec::new();
+    const OPTIONS: [&str; 10] = [
+        "all",
+        "comments",
+        "compression",
+        "constraints",
+        "defaults",
+        "generated",
+        "identity",
+        "indexes",
+        "statistics",
+        "storage",
+    ];
     while let Some(which) = cursor.take_one(&["including", "excluding"]) {
+        if !OPTIONS.iter().any(|option| cursor.is(option)) {
+            return Err(cursor.unexpected());
+        }
         let what = parse_label(cursor)?;
         options.push((which == 0, what.value));
     }
@@ -190,23 +202,35 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
         is_compressed: false,
         constraints: Vec::new(),
     };
+    if cursor.take("compression") {
+        check_compression(&parse_label(cursor)?.value)?;
+        column.is_compressed = true;
+    }
     while !at_end_of_column(cursor) {
+        let place = crate::offset_of(cursor.span());
         if cursor.take("collate") {
-            column.collation = Some(parse_any_name(cursor)?);
-        } else if cursor.take("compression") {
-            check_compression(&parse_label(cursor)?.value)?;
-            column.is_compressed = true;
+            let collation = parse_any_name(cursor)?;
+            if column.collation.replace(collation).is_some() {
+                return Err(collated_twice(place));
+            }
         } else {
             parse_behind_column(cursor, &mut column.constraints)?;
             if let Some(ColumnConstraint { kind: ColumnConstraintKind::Default(expr), .. }) =
                 column.constraints.last_mut()
                 && let Some(collation) = take_collation(expr)
+                && column.collation.replace(collation).is_some()
             {
-                column.collation = Some(collation);
+                return Err(collated_twice(place));
             }
         }
     }
     Ok(column)
+}
+
+/// 42601 for the second COLLATE of a column or domain.
+pub(super) fn collated_twice(place: u32) -> Error {
+    let message = "multiple COLLATE clauses not allowed";
+    Error::new(SqlState::SyntaxError, message).position(place)
 }
 
 /// 22023 for a method of compression that PostgreSQL does not have. It has no effect here.
@@ -239,7 +263,7 @@ fn parse_column_characteristics(
     cursor: &mut Cursor<'_>,
     constraints: &mut [ColumnConstraint],
 ) -> Result<()> {
-    let error = cursor.unexpected();
+    let error = misplaced(cursor);
     let Some(last) = constraints.last_mut() else {
         return Err(error);
     };
@@ -331,14 +355,6 @@ fn at_column_constraint(cursor: &Cursor<'_>) -> bool {
     )
 }
 
-/// `(expr) [NO INHERIT]`.
-fn check_clause(cursor: &mut Cursor<'_>) -> Result<CheckClause> {
-    cursor.expect_symbol(&Token::LParen)?;
-    let expr = next_expr(cursor)?;
-    cursor.expect_symbol(&Token::RParen)?;
-    Ok(CheckClause { expr, no_inherit: cursor.take_all(&["no", "inherit"]) })
-}
-
 /// `ALWAYS` or `BY DEFAULT`.
 pub(crate) fn parse_identity_mode(cursor: &mut Cursor<'_>) -> Result<IdentityMode> {
     if cursor.take("always") {
@@ -376,175 +392,15 @@ fn parse_generated_expr(cursor: &mut Cursor<'_>) -> Result<ColumnConstraintKind>
     Ok(ColumnConstraintKind::Generated { expr, stored })
 }
 
-/// `REFERENCES …` with everything behind it except the characteristics.
-fn parse_references(cursor: &mut Cursor<'_>, columns: Vec<Ident>) -> Result<ForeignKey> {
-    cursor.expect("references")?;
-    let table = parse_object_name(cursor)?;
-    let ref_columns =
-        if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
-    let mut key = ForeignKey {
-        columns,
-        table,
-        ref_columns,
-        match_kind: MatchKind::Simple,
-        on_delete: ReferenceAction::NoAction,
-        delete_columns: Vec::new(),
-        on_update: ReferenceAction::NoAction,
-        deferrable: false,
-        initially_deferred: false,
-    };
-    loop {
-        let place = crate::offset_of(cursor.span());
-        if cursor.take("match") {
-            key.match_kind = match cursor.take_one(&["simple", "full", "partial"]) {
-                Some(0) => MatchKind::Simple,
-                Some(1) => MatchKind::Full,
-                Some(_) => {
-                    let message = "MATCH PARTIAL not yet implemented";
-                    return Err(Error::new(SqlState::FeatureNotSupported, message).position(place));
-                }
-                None => return Err(cursor.unexpected()),
-            };
-        } else if cursor.take_all(&["on", "delete"]) {
-            key.on_delete = parse_reference_action(cursor)?;
-            key.delete_columns = parse_action_columns(cursor, key.on_delete)?;
-        } else if cursor.are(&["on", "update"]) {
-            let place = crate::offset_of(cursor.span());
-            cursor.take_all(&["on", "update"]);
-            key.on_update = parse_reference_action(cursor)?;
-            if !parse_action_columns(cursor, key.on_update)?.is_empty() {
-                let what = match key.on_update {
-                    ReferenceAction::SetNull => "SET NULL",
-                    _ => "SET DEFAULT",
-                };
-                return Err(Error::new(
-                    SqlState::FeatureNotSupported,
-                    format!("a column list with {what} is only supported for ON DELETE actions"),
-                )
-                .position(place));
-            }
-        } else {
-            return Ok(key);
-        }
-    }
-}
-
-/// The columns behind `SET NULL` and `SET DEFAULT`.
-fn parse_action_columns(cursor: &mut Cursor<'_>, action: ReferenceAction) -> Result<Vec<Ident>> {
-    let sets = matches!(action, ReferenceAction::SetNull | ReferenceAction::SetDefault);
-    if sets && *cursor.peek() == Token::LParen { parse_columns(cursor) } else { Ok(Vec::new()) }
-}
-
-/// A constraint beside the columns, or behind `ADD`.
-pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableConstraint> {
-    let span = cursor.span();
-    let name = if cursor.take("constraint") { Some(parse_ident(cursor)?) } else { None };
-    let mut kind = if cursor.take("primary") {
-        cursor.expect("key")?;
-        parse_key_constraint(cursor, true)?
-    } else if cursor.take("unique") {
-        parse_key_constraint(cursor, false)?
-    } else if cursor.take("check") {
-        TableConstraintKind::Check(check_clause(cursor)?)
-    } else if cursor.take("foreign") {
-        cursor.expect("key")?;
-        let columns = parse_columns(cursor)?;
-        TableConstraintKind::ForeignKey(parse_references(cursor, columns)?)
-    } else if cursor.take("exclude") {
-        TableConstraintKind::Exclude(Box::new(parse_exclusion(cursor)?))
-    } else {
-        return Err(cursor.unexpected());
-    };
-    let mut not_valid = false;
-    while at_characteristics(cursor) || cursor.are(&["not", "valid"]) {
-        if cursor.take_all(&["not", "valid"]) {
-            not_valid = true;
-            continue;
-        }
-        let (deferrable, deferred) = parse_characteristics(cursor)?;
-        match &mut kind {
-            TableConstraintKind::ForeignKey(key) => {
-                (key.deferrable, key.initially_deferred) = (deferrable, deferred);
-            }
-            TableConstraintKind::Unique { rules, .. }
-            | TableConstraintKind::PrimaryKey { rules, .. }
-            | TableConstraintKind::UsingIndex { rules, .. } => {
-                (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
-            }
-            TableConstraintKind::Exclude(exclusion) => {
-                let rules = &mut exclusion.rules;
-                (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
-            }
-            _ if deferrable => return Err(cursor.unexpected()),
-            _ => {}
-        }
-    }
-    Ok(TableConstraint { name, kind, not_valid, span })
-}
-
-fn parse_key_constraint(cursor: &mut Cursor<'_>, primary: bool) -> Result<TableConstraintKind> {
-    if cursor.take_all(&["using", "index"]) {
-        let (index, rules) = (parse_ident(cursor)?, UniqueRules::default());
-        return Ok(TableConstraintKind::UsingIndex { index, primary, rules });
-    }
-    let nulls_not_distinct = !primary && parse_nulls_not_distinct(cursor)?;
-    let columns = cursor.parens(parse_key_column)?;
-    let storing = parse_storing(cursor)?;
-    parse_index_placement(cursor)?;
-    Ok(if primary {
-        TableConstraintKind::PrimaryKey { columns, storing, rules: UniqueRules::default() }
-    } else {
-        let rules = UniqueRules::of_index(nulls_not_distinct);
-        TableConstraintKind::Unique { columns, storing, rules }
-    })
-}
-
-/// Behind `EXCLUDE`.
-fn parse_exclusion(cursor: &mut Cursor<'_>) -> Result<Exclusion> {
-    let method = if cursor.take("using") { Some(parse_ident(cursor)?) } else { None };
-    let elements = cursor.parens(|cursor| {
-        let key = parse_index_key(cursor)?;
-        cursor.expect("with")?;
-        Ok((key, parse_operator(cursor)?))
-    })?;
-    let (keys, operators) = elements.into_iter().unzip();
-    let storing = parse_storing(cursor)?;
-    parse_index_placement(cursor)?;
-    let predicate = parse_selection(cursor)?;
-    Ok(Exclusion { method, keys, operators, storing, predicate, rules: UniqueRules::default() })
-}
-
-/// `&&` or `OPERATOR(pg_catalog.&&)`.
-fn parse_operator(cursor: &mut Cursor<'_>) -> Result<String> {
-    let is_long = cursor.take("operator");
-    if is_long {
-        cursor.expect_symbol(&Token::LParen)?;
-        if cursor.take("pg_catalog") {
-            cursor.expect_symbol(&Token::Period)?;
-        }
-    }
-    let operator = cursor.peek().to_string();
-    let is_symbol = |c: char| c.is_ascii_punctuation() && !"(),;.'\"[]:$_".contains(c);
-    if operator.is_empty() || !operator.chars().all(is_symbol) {
-        return Err(cursor.unexpected());
-    }
-    cursor.advance();
-    if is_long {
-        cursor.expect_symbol(&Token::RParen)?;
-    }
-    Ok(operator)
-}
-
-/// `column [ASC | DESC]`.
-pub(crate) fn parse_key_column(cursor: &mut Cursor<'_>) -> Result<KeyColumn> {
-    let name = parse_ident(cursor)?;
-    let descending = cursor.take_one(&["asc", "desc"]) == Some(1);
-    Ok(KeyColumn { name, descending })
-}
-
-/// Everything behind the list.
+/// Everything behind the list. PostgreSQL's clauses have one order and come once.
 fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    let mut last = 0;
     loop {
+        let rank = tail_rank(cursor);
+        if rank > 0 && rank <= last {
+            return Err(cursor.unexpected());
+        }
+        last = last.max(rank);
         if let Some(interleave) = parse_interleave(cursor)? {
             table.interleave = Some(interleave);
         } else if cursor.is("inherits") {
@@ -561,6 +417,8 @@ fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<
             parse_tablespace(cursor)?;
         } else if cursor.take_all(&["on", "commit"]) {
             table.on_commit = Some(parse_on_commit(cursor)?);
+        } else if cursor.is("as") && has_definitions(table) {
+            return Err(cursor.unexpected());
         } else if cursor.take("as") {
             match cursor.take("execute") {
                 true => table.as_execute = Some(parse_execution(cursor)?),
@@ -573,6 +431,24 @@ fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<
         } else {
             return Ok(());
         }
+    }
+}
+
+/// Whether the list has more than names of columns.
+fn has_definitions(table: &CreateTable) -> bool {
+    !table.columns.is_empty() || !table.constraints.is_empty() || !table.like.is_empty()
+}
+
+/// The place of the clause that comes next among those behind the list; 0 for another one.
+fn tail_rank(cursor: &Cursor<'_>) -> u8 {
+    match cursor.peek_word() {
+        Some("inherits") => 1,
+        Some("partition") => 2,
+        Some("using") => 3,
+        Some("with" | "without") => 4,
+        Some("on") => 5,
+        Some("tablespace") => 6,
+        _ => 0,
     }
 }
 

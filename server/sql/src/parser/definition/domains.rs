@@ -5,6 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
+use super::create_table::collated_twice;
 use crate::ast::{
     AlterDomain, AlterDomainAction, AlterTarget, CreateDomain, DomainConstraint,
     DomainConstraintKind, Rename, Statement,
@@ -22,8 +23,11 @@ pub(crate) fn parse_create_domain(cursor: &mut Cursor<'_>) -> Result<Statement> 
     let data_type = next_data_type(cursor)?;
     let (mut collation, mut constraints) = (None, Vec::new());
     while *cursor.peek() != Token::SemiColon && !cursor.at_end() {
+        let place = crate::offset_of(cursor.span());
         if cursor.take("collate") {
-            collation = Some(parse_any_name(cursor)?);
+            if collation.replace(parse_any_name(cursor)?).is_some() {
+                return Err(collated_twice(place));
+            }
             continue;
         }
         let Some(mut constraint) = parse_constraint(cursor)? else {
@@ -31,8 +35,9 @@ pub(crate) fn parse_create_domain(cursor: &mut Cursor<'_>) -> Result<Statement> 
         };
         if let DomainConstraintKind::Default(expr) = &mut constraint.kind
             && let Some(name) = take_collation(expr)
+            && collation.replace(name).is_some()
         {
-            collation = Some(name);
+            return Err(collated_twice(place));
         }
         constraints.push(constraint);
     }

@@ -1,7 +1,7 @@
 //! Statements that create, alter and drop objects, users and privileges.
 
 pub(crate) mod alter;
-pub(crate) mod collations;
+mod constraints;
 pub(crate) mod create_index;
 pub(crate) mod create_objects;
 pub(crate) mod create_table;

@@ -2,7 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{CreateSequence, SequenceOption, Statement};
 use crate::offset_of;
@@ -19,7 +19,7 @@ pub(crate) fn parse_create_sequence(
 ) -> Result<Statement> {
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_object_name(cursor)?;
-    let options = parse_sequence_options(cursor)?;
+    let options = parse_sequence_options(cursor, false)?;
     Ok(Statement::CreateSequence(CreateSequence {
         name,
         if_not_exists,
@@ -30,14 +30,23 @@ pub(crate) fn parse_create_sequence(
     }))
 }
 
-/// Options up to the first word that is none.
-pub(crate) fn parse_sequence_options(cursor: &mut Cursor<'_>) -> Result<Vec<SequenceOption>> {
+/// Options up to the first word that is none. The sequence of an identity column may be named, but
+/// its type is that of the column.
+pub(crate) fn parse_sequence_options(
+    cursor: &mut Cursor<'_>,
+    is_identity: bool,
+) -> Result<Vec<SequenceOption>> {
     let mut options: Vec<SequenceOption> = Vec::new();
     let mut place = offset_of(cursor.span());
     while let Some(option) = parse_sequence_option(cursor)? {
         let kind = std::mem::discriminant(&option);
-        if options.iter().any(|known| std::mem::discriminant(known) == kind) {
+        let is_repeated = options.iter().any(|known| std::mem::discriminant(known) == kind);
+        if is_repeated || is_identity && matches!(option, SequenceOption::As(_)) {
             return Err(redundant_options(place));
+        }
+        if !is_identity && matches!(option, SequenceOption::Name(_)) {
+            let message = "invalid sequence option SEQUENCE NAME";
+            return Err(Error::new(SqlState::SyntaxError, message).position(place));
         }
         options.push(option);
         place = offset_of(cursor.span());
@@ -50,7 +59,10 @@ pub(crate) fn parse_identity_options(cursor: &mut Cursor<'_>) -> Result<Vec<Sequ
     if !cursor.take_symbol(&Token::LParen) {
         return Ok(Vec::new());
     }
-    let options = parse_sequence_options(cursor)?;
+    let options = parse_sequence_options(cursor, true)?;
+    if options.is_empty() {
+        return Err(cursor.unexpected());
+    }
     cursor.expect_symbol(&Token::RParen)?;
     Ok(options)
 }

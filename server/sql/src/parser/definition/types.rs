@@ -1,15 +1,15 @@
-//! `CREATE TYPE` of enums and composite types, and `ALTER TYPE`.
+//! `CREATE TYPE` of enums and composite types, `ALTER TYPE`, and `CREATE COLLATION`.
 
 use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
 use crate::ast::{
-    AlterTarget, AlterType, AlterTypeAction, Attribute, AttributeAction, CreateType, LabelPlace,
-    Rename, Statement, TypeDefinition,
+    AlterTarget, AlterType, AlterTypeAction, Attribute, AttributeAction, CollationSource,
+    CreateCollation, CreateType, LabelPlace, Rename, Statement, TypeDefinition,
 };
 use crate::parser::Cursor;
-use crate::parser::clauses::{parse_drop_behavior, parse_rename_kind};
+use crate::parser::clauses::{parse_drop_behavior, parse_options, parse_rename_kind};
 use crate::parser::embedded::next_data_type;
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_object_name, parse_string, take_if_exists,
@@ -116,4 +116,16 @@ pub(crate) fn parse_alter_type(cursor: &mut Cursor<'_>) -> Result<Statement> {
         }
         None => Err(cursor.unexpected()),
     }
+}
+
+/// `CREATE COLLATION …`, at the word `collation`.
+pub(crate) fn parse_create_collation(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_any_name(cursor)?;
+    let source = match cursor.take("from") {
+        true => CollationSource::Existing(parse_any_name(cursor)?),
+        false => CollationSource::Options(parse_options(cursor)?),
+    };
+    Ok(Statement::CreateCollation(Box::new(CreateCollation { name, if_not_exists, source })))
 }

@@ -13,7 +13,7 @@ use crate::parser::embedded::next_expr;
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_label, parse_object_name, parse_string,
 };
-use crate::parser::session::characteristics::parse_characteristics;
+use crate::parser::session::characteristics::ConstraintAttributes;
 use crate::rewrite::words::position;
 
 /// `CREATE [OR REPLACE] [CONSTRAINT] TRIGGER …`, at the word behind `CREATE [OR REPLACE]`.
@@ -34,7 +34,9 @@ pub(crate) fn parse_create_trigger(cursor: &mut Cursor<'_>, or_replace: bool) ->
     let mut constraint = None;
     if is_constraint {
         let from = if cursor.take("from") { Some(parse_object_name(cursor)?) } else { None };
-        let (deferrable, initially_deferred) = parse_characteristics(cursor)?;
+        let attributes = ConstraintAttributes::parse(cursor)?;
+        attributes.check("TRIGGER", ConstraintAttributes::DEFERRAL)?;
+        let (deferrable, initially_deferred) = attributes.deferral();
         constraint = Some(ConstraintTrigger { from, deferrable, initially_deferred });
     }
     let mut transitions = Vec::new();

@@ -6,7 +6,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::prepared::{parse_declare_cursor, parse_execute};
 use super::set::parse_setting_value;
-use crate::ast::{Explain, ExplainFormat, Reindex, ReindexTarget, Statement};
+use crate::ast::{Explain, ExplainFormat, Statement};
 use crate::parser::Cursor;
 use crate::parser::definition::create_objects::parse_create;
 use crate::parser::names::{parse_ident, parse_label, parse_object_name, parse_string};
@@ -105,47 +105,6 @@ fn parse_explain_switch(
         }
     }
     Ok(())
-}
-
-/// `REINDEX`.
-pub(crate) fn parse_reindex(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    cursor.advance();
-    let mut concurrently = false;
-    if cursor.take_symbol(&Token::LParen) {
-        loop {
-            let name = parse_label(cursor)?.value;
-            let value = match cursor.peek() {
-                Token::Comma | Token::RParen => None,
-                _ => Some(parse_setting_value(cursor)?.to_ascii_lowercase()),
-            };
-            match name.as_str() {
-                "concurrently" => {
-                    let is_off = matches!(value.as_deref(), Some("off" | "false" | "0"));
-                    concurrently = !is_off;
-                }
-                "verbose" | "tablespace" => {}
-                _ => {
-                    let message = format!("unrecognized REINDEX option \"{name}\"");
-                    return Err(Error::new(SqlState::SyntaxError, message));
-                }
-            }
-            if !cursor.take_symbol(&Token::Comma) {
-                break;
-            }
-        }
-        cursor.expect_symbol(&Token::RParen)?;
-    }
-    let target = match cursor.take_one(&["index", "table", "schema", "database", "system"]) {
-        Some(0) => ReindexTarget::Index,
-        Some(1) => ReindexTarget::Table,
-        Some(2) => ReindexTarget::Schema,
-        Some(3) => ReindexTarget::Database,
-        Some(_) => ReindexTarget::System,
-        None => return Err(cursor.unexpected()),
-    };
-    concurrently |= cursor.take("concurrently");
-    let name = parse_object_name(cursor)?;
-    Ok(Statement::Reindex(Reindex { target, name, concurrently }))
 }
 
 /// `CHECK TABLE`.

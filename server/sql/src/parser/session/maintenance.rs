@@ -1,10 +1,10 @@
-//! `ANALYZE` and `VACUUM`: their options and tables.
+//! `ANALYZE`, `VACUUM` and `REINDEX`: their options and tables.
 
 use braid_types::{Error, Result, SqlState};
 use sqlparser::tokenizer::{Span, Token};
 
 use super::set::parse_setting_value;
-use crate::ast::{MaintainedTable, Statement};
+use crate::ast::{MaintainedTable, Reindex, ReindexTarget, Statement};
 use crate::parser::Cursor;
 use crate::parser::names::{parse_columns, parse_label, parse_object_name};
 
@@ -109,6 +109,36 @@ pub(crate) fn parse_analyze(cursor: &mut Cursor<'_>) -> Result<Statement> {
         cursor.take("verbose");
     }
     Ok(Statement::Analyze(parse_tables(cursor)?))
+}
+
+/// `REINDEX`.
+pub(crate) fn parse_reindex(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let mut options = Vec::new();
+    if *cursor.peek() == Token::LParen {
+        options = parse_options(cursor)?;
+    }
+    let target = match cursor.take_one(&["index", "table", "schema", "database", "system"]) {
+        Some(0) => ReindexTarget::Index,
+        Some(1) => ReindexTarget::Table,
+        Some(2) => ReindexTarget::Schema,
+        Some(3) => ReindexTarget::Database,
+        Some(_) => ReindexTarget::System,
+        None => return Err(cursor.unexpected()),
+    };
+    let mut concurrently = cursor.take("concurrently");
+    let name = parse_object_name(cursor)?;
+    for option in options {
+        match option.name.as_str() {
+            "concurrently" => concurrently = option.switch()?,
+            "verbose" => {
+                option.switch()?;
+            }
+            "tablespace" => {}
+            _ => return Err(option.unrecognized("REINDEX")),
+        }
+    }
+    Ok(Statement::Reindex(Reindex { target, name, concurrently }))
 }
 
 /// `VACUUM`.

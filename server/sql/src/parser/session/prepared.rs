@@ -1,8 +1,9 @@
 //! `PREPARE`, `EXECUTE`, `DEALLOCATE`, `DISCARD` and cursors.
 
+use sqlparser::ast::Query;
 use sqlparser::tokenizer::Token;
 
-use braid_types::{Result, SqlState};
+use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{
     CursorTarget, DeclareCursor, DiscardKind, Execute, FetchCursor, FetchDirection, Prepare,
@@ -11,7 +12,10 @@ use crate::ast::{
 use crate::parser::Cursor;
 use crate::parser::embedded::{next_data_type, next_expr, next_query};
 use crate::parser::names::{parse_ident, parse_integer, parse_string};
-use crate::parser::row_statement::{at_row_statement, parse_row_statement, refuse_into};
+use crate::parser::row_statement::{
+    at_row_statement, changes_in_with, parse_row_statement, refuse_into,
+};
+use crate::rewrite::tokens::row_locks;
 
 /// `PREPARE`.
 pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -74,17 +78,21 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
     cursor.advance();
     let name = parse_ident(cursor)?;
     let (mut binary, mut insensitive, mut scroll) = (false, None, None);
+    let mut contradiction = None;
     loop {
         if cursor.take("binary") {
             binary = true;
-        } else if cursor.take("insensitive") {
-            insensitive = Some(true);
-        } else if cursor.take("asensitive") {
-            insensitive = Some(false);
-        } else if cursor.take("scroll") {
-            scroll = Some(true);
-        } else if cursor.take_all(&["no", "scroll"]) {
-            scroll = Some(false);
+        } else if let Some(which) = cursor.take_one(&["insensitive", "asensitive"]) {
+            let before = insensitive.replace(which == 0);
+            if before.is_some_and(|before| before != (which == 0)) {
+                contradiction = contradiction.or(Some("INSENSITIVE and ASENSITIVE"));
+            }
+        } else if cursor.is("scroll") || cursor.are(&["no", "scroll"]) {
+            let on = !cursor.take("no");
+            cursor.advance();
+            if scroll.replace(on).is_some_and(|before| before != on) {
+                contradiction = Some("SCROLL and NO SCROLL");
+            }
         } else {
             break;
         }
@@ -102,6 +110,11 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
     let mut query = next_query(cursor)?;
     let refused = (SqlState::SyntaxError, "SELECT ... INTO is not allowed here");
     refuse_into(&mut query, refused)?;
+    if let Some(words) = contradiction {
+        let message = format!("cannot specify both {words}");
+        return Err(Error::new(SqlState::InvalidCursorDefinition, message));
+    }
+    check_cursor_query(&query, hold, scroll == Some(true), insensitive == Some(true))?;
     let text = start..cursor.byte_after();
     Ok(Statement::DeclareCursor(Box::new(DeclareCursor {
         name,
@@ -112,6 +125,29 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
         query,
         text,
     })))
+}
+
+/// 0A000 and 42P11 for queries that no cursor, or no cursor of this kind, can have.
+fn check_cursor_query(query: &Query, hold: bool, scroll: bool, insensitive: bool) -> Result<()> {
+    if changes_in_with(query) {
+        let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    let Some(lock) = row_locks(query).into_iter().next() else { return Ok(()) };
+    let clause = lock.strength.clause();
+    let (state, message, detail) = if hold {
+        let message = format!("DECLARE CURSOR WITH HOLD ... {clause} is not supported");
+        (SqlState::FeatureNotSupported, message, "Holdable cursors must be READ ONLY.")
+    } else if scroll {
+        let message = format!("DECLARE SCROLL CURSOR ... {clause} is not supported");
+        (SqlState::FeatureNotSupported, message, "Scrollable cursors must be READ ONLY.")
+    } else if insensitive {
+        let message = format!("DECLARE INSENSITIVE CURSOR ... {clause} is not valid");
+        (SqlState::InvalidCursorDefinition, message, "Insensitive cursors must be READ ONLY.")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(state, message).detail(detail))
 }
 
 /// `FETCH` or `MOVE`.

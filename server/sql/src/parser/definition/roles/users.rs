@@ -8,6 +8,7 @@ use crate::ast::{
     AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, Grantee, OwnedBy, RoleGrant,
     SettingChange, Statement, UserOption,
 };
+use crate::lex::keywords;
 use crate::parser::Cursor;
 use crate::parser::clauses::{parse_drop_behavior, redundant_options};
 use crate::parser::names::{
@@ -21,15 +22,22 @@ pub(crate) fn parse_create_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_ident(cursor)?;
-    let options = parse_user_options(cursor)?;
+    let options = parse_user_options(cursor, true)?;
     Ok(Statement::CreateUser(CreateUser { name, is_user, if_not_exists, options }))
 }
 
-fn parse_user_options(cursor: &mut Cursor<'_>) -> Result<Vec<UserOption>> {
+fn parse_user_options(cursor: &mut Cursor<'_>, creates: bool) -> Result<Vec<UserOption>> {
+    // Members are changed by GRANT.
+    let of_create = ["in", "role", "user", "admin", "sysid"];
     cursor.take("with");
     let mut options: Vec<UserOption> = Vec::new();
     let mut place = crate::offset_of(cursor.span());
-    while let Some(option) = parse_user_option(cursor)? {
+    loop {
+        if !creates && of_create.iter().any(|word| cursor.is(word)) {
+            cursor.take("in");
+            return Err(cursor.unexpected());
+        }
+        let Some(option) = parse_user_option(cursor)? else { break };
         let kind = std::mem::discriminant(&option);
         if options.iter().any(|known| std::mem::discriminant(known) == kind) {
             return Err(redundant_options(place));
@@ -37,7 +45,13 @@ fn parse_user_options(cursor: &mut Cursor<'_>) -> Result<Vec<UserOption>> {
         options.push(option);
         place = crate::offset_of(cursor.span());
     }
-    Ok(options)
+    match cursor.peek_word() {
+        Some(word) if keywords::lookup(word).is_none() => {
+            let message = format!("unrecognized role option \"{word}\"");
+            Err(Error::new(SqlState::SyntaxError, message).position(place))
+        }
+        _ => Ok(options),
+    }
 }
 
 fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
@@ -50,7 +64,7 @@ fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
             "login" => Some(UserOption::Login),
             "superuser" => Some(UserOption::Superuser),
             "createdb" => Some(UserOption::CreateDb),
-            "createrole" | "createuser" => Some(UserOption::CreateRole),
+            "createrole" => Some(UserOption::CreateRole),
             "inherit" => Some(UserOption::Inherit),
             "replication" => Some(UserOption::Replication),
             "bypassrls" => Some(UserOption::BypassRls),
@@ -68,8 +82,10 @@ fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
         )
         .hint("Remove UNENCRYPTED to store the password in encrypted form instead.")
         .position(crate::offset_of(cursor.span())));
-    } else if cursor.take("password") || cursor.take_all(&["encrypted", "password"]) {
-        let password = if cursor.take("null") { None } else { Some(parse_string(cursor)?) };
+    } else if cursor.is("password") || cursor.are(&["encrypted", "password"]) {
+        let is_encrypted = cursor.take("encrypted");
+        cursor.advance();
+        let password = if !is_encrypted && cursor.take("null") { None } else { Some(parse_string(cursor)?) };
         UserOption::Password(password)
     } else if cursor.take_all(&["connection", "limit"]) {
         UserOption::ConnectionLimit(parse_integer(cursor)?)
@@ -126,7 +142,7 @@ pub(crate) fn parse_alter_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
     } else if everyone {
         return Err(cursor.unexpected());
     } else {
-        user.options = parse_user_options(cursor)?;
+        user.options = parse_user_options(cursor, false)?;
     }
     Ok(Statement::AlterUser(user))
 }
