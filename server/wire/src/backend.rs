@@ -198,14 +198,14 @@ fn fields(out: &mut Vec<u8>, kind: u8, severity: &str, error: &Error) {
     put(b'D', fields.detail.as_deref());
     put(b'H', fields.hint.as_deref());
     put(b'P', fields.position.map(|at| at.to_string()).as_deref());
-    put(b'p', fields.internal_position.map(|at| at.to_string()).as_deref());
-    put(b'q', fields.internal_query.as_deref());
     put(b'W', fields.context.as_deref());
     put(b's', fields.schema.as_deref());
     put(b't', fields.table.as_deref());
     put(b'c', fields.column.as_deref());
     put(b'd', fields.data_type.as_deref());
     put(b'n', fields.constraint.as_deref());
+    put(b'p', fields.internal_position.map(|at| at.to_string()).as_deref());
+    put(b'q', fields.internal_query.as_deref());
     put(b'R', fields.routine);
     out.push(0);
     end(out, at);

@@ -18,8 +18,8 @@ use super::state::{Flow, Run};
 use super::words::words;
 use crate::body::Code;
 use crate::host::Host;
-use crate::query::in_context;
 use crate::plpgsql::{Block, Case, Condition, Handlers, Kind, Statement};
+use crate::query::in_context;
 use crate::values::assign;
 
 /// Runs a body with its arguments; NULL if it has no result.

@@ -24,8 +24,23 @@ const FOREIGN_WORDS: [&str; 6] = ["semi", "anti", "straight_join", "apply", "aso
 
 /// Words that end a list of FROM.
 const ENDING_WORDS: [&str; 17] = [
-    "where", "group", "having", "window", "union", "intersect", "except", "order", "limit",
-    "offset", "fetch", "for", "returning", "set", "when", "into", "do",
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "returning",
+    "set",
+    "when",
+    "into",
+    "do",
 ];
 
 /// A fault of a FROM item.
@@ -109,11 +124,7 @@ pub(super) fn check_from<T: VisitMut>(
 }
 
 /// 42601 for the first fault of the joins of a table.
-pub(super) fn check_table(
-    cursor: &Cursor<'_>,
-    first: usize,
-    table: &TableWithJoins,
-) -> Result<()> {
+pub(super) fn check_table(cursor: &Cursor<'_>, first: usize, table: &TableWithJoins) -> Result<()> {
     let mut finder = Finder::default();
     let visited = finder.table(table);
     debug_assert!(visited.is_break() == finder.found.is_some(), "a fault ends the visit");
@@ -190,31 +201,41 @@ fn missing_condition(tokens: &[&TokenWithSpan]) -> usize {
     end
 }
 
+/// What a parenthesis that is open has come to.
+#[derive(Clone, Copy)]
+struct Level {
+    /// It holds a query, and no call such as `extract(day FROM …)`.
+    is_query: bool,
+    in_from: bool,
+}
+
 /// The parenthesis of the first subquery in FROM that has no alias.
 fn nameless_subquery(tokens: &[&TokenWithSpan]) -> Option<usize> {
-    // Whether each parenthesis that is open has come to its FROM.
-    let mut in_from = vec![true];
+    let mut levels = vec![Level { is_query: true, in_from: true }];
     for (at, token) in tokens.iter().enumerate() {
         match &token.token {
             Token::LParen => {
-                let begins_item = at.checked_sub(1).is_none_or(|before| match &tokens[before].token {
-                    Token::Comma => in_from.last() == Some(&true),
+                let level = levels.last().copied();
+                let before = at.checked_sub(1).map(|before| tokens[before]);
+                let begins_item = before.is_none_or(|before| match &before.token {
+                    Token::Comma => level.is_some_and(|level| level.in_from),
                     Token::LParen => true,
-                    _ => is_one_of(tokens[before], &["from", "join", "lateral", "using"]),
+                    _ if is_one_of(before, &["from"]) => level.is_some_and(|level| level.is_query),
+                    _ => is_one_of(before, &["join", "lateral", "using"]),
                 });
                 if begins_item && is_nameless(tokens, at) {
                     return Some(at);
                 }
-                in_from.push(false);
+                levels.push(Level { is_query: false, in_from: false });
             }
             Token::RParen => {
-                in_from.pop();
+                levels.pop();
             }
             _ => {
-                if let Some(in_from) = in_from.last_mut() {
-                    *in_from |= is_one_of(token, &["from", "using"]);
-                    *in_from &= !is_one_of(token, &ENDING_WORDS) && word(Some(token)) != Some("select");
-                }
+                let Some(level) = levels.last_mut() else { continue };
+                level.is_query |= is_one_of(token, &["select"]);
+                level.in_from |= level.is_query && is_one_of(token, &["from", "using"]);
+                level.in_from &= !is_one_of(token, &ENDING_WORDS) && !is_one_of(token, &["select"]);
             }
         }
     }
@@ -283,7 +304,7 @@ fn is_label(cursor: &Cursor<'_>, at: usize) -> bool {
     })
 }
 
-/// The first token that cannot be in `FETCH {FIRST | NEXT} [count] {ROW | ROWS} {ONLY | WITH TIES}`.
+/// The first token that cannot be in `FETCH {FIRST | NEXT} [n] {ROW | ROWS} {ONLY | WITH TIES}`.
 /// Counts that are more than a number are part of LIMIT by now.
 fn wrong_fetch(cursor: &Cursor<'_>, at: usize) -> Option<usize> {
     if !is(cursor, at + 1, &["first", "next"]) {
@@ -316,8 +337,17 @@ fn wrong_table(cursor: &Cursor<'_>, at: usize) -> Option<usize> {
             cursor,
             end,
             &[
-                "order", "limit", "offset", "fetch", "for", "union", "intersect", "except", "on",
-                "returning", "with",
+                "order",
+                "limit",
+                "offset",
+                "fetch",
+                "for",
+                "union",
+                "intersect",
+                "except",
+                "on",
+                "returning",
+                "with",
             ],
         ),
         Token::RParen | Token::SemiColon | Token::EOF => true,

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     CteAsMaterialized, Expr, Ident, ObjectName, Query, Select, SetExpr, TableAlias,
     TableAliasColumnDef, helpers::attached_token::AttachedToken,
 };
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use braid_types::{Error, Result, SqlState};
 
@@ -15,6 +15,7 @@ use super::embedded::next_query;
 use super::merge::parse_merge;
 use super::names::{parse_columns, parse_ident};
 use crate::ast::{CreateTable, Cte, CteBody, Statement, With};
+use crate::lex::tokens::word_token;
 use crate::limits;
 
 /// How deep statements may stand inside each other (`WITH … AS (INSERT …)`).
@@ -208,8 +209,9 @@ pub(crate) fn plain_with(with: With) -> sqlparser::ast::With {
             CteBody::Statement(_) => None,
         })
         .collect();
+    let with_token = TokenWithSpan { token: word_token("with".into(), None), span: with.span };
     sqlparser::ast::With {
-        with_token: AttachedToken::empty(),
+        with_token: AttachedToken(with_token),
         recursive: with.recursive,
         cte_tables,
     }

@@ -100,9 +100,7 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
     use DataType as D;
     Ok(match data_type {
         D::Boolean | D::Bool => SqlType::Bool,
-        D::Int2(Some(_)) => return Err(no_modifier("int2")),
-        D::Int4(Some(_)) => return Err(no_modifier("int4")),
-        D::Int8(Some(_)) => return Err(no_modifier("int8")),
+        D::Int2(Some(_)) | D::Int4(Some(_)) | D::Int8(Some(_)) => return Err(sized(data_type)),
         D::SmallInt(_) | D::Int2(_) => SqlType::Int2,
         D::Int(_) | D::Int4(_) | D::Integer(_) => SqlType::Int4,
         D::BigInt(_) | D::Int8(_) | D::Int64 => SqlType::Int8,
@@ -441,6 +439,12 @@ fn check_modifiers(modifiers: &[String], ty: &SqlType, name: &ObjectName) -> Res
     let shown = name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold);
     let shown = shown.unwrap_or_default();
     Err(no_modifier(&shown).position(crate::bind::scope::places::first_part(name)))
+}
+
+/// The same for an integer type that is written with its size, as `int4(3)`.
+fn sized(data_type: &DataType) -> Error {
+    let written = data_type.to_string().to_lowercase();
+    no_modifier(written.split('(').next().unwrap_or_default())
 }
 
 fn no_modifier(name: &str) -> Error {

@@ -16,7 +16,7 @@ use super::function::bind_sort_keys;
 use super::operators::{check_equality, coerce, coerce_argument, coerce_bool};
 use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
-use crate::bind::query::limit::coerce_to_count;
+use crate::bind::query::ordered::coerce_to_count;
 use crate::bind::refusals::NotAllowedIn;
 use crate::bind::routine::find_aggregate;
 use crate::bind::scope::columns::Scopes;

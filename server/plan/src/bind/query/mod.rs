@@ -1,7 +1,6 @@
 //! Queries: WITH, SELECT with its clauses, set operations, and row locks.
 
 pub(crate) mod group;
-pub(crate) mod limit;
 pub(crate) mod lock;
 pub(crate) mod nested_clauses;
 pub(crate) mod ordered;

@@ -23,7 +23,8 @@ pub(super) fn refuse_repeated(query: &Query) -> Result<()> {
         if let (Some(offset), Some(_)) = (offset, inner_offset) {
             return twice("OFFSET", start_of(offset));
         }
-        let is_limited = |query: &Query, limit: Option<&Ast>| limit.is_some() || query.fetch.is_some();
+        let is_limited =
+            |query: &Query, limit: Option<&Ast>| limit.is_some() || query.fetch.is_some();
         if is_limited(query, limit) && is_limited(inner, inner_limit) {
             let fetched = query.fetch.as_ref().and_then(|fetch| fetch.quantity.as_ref());
             return twice("LIMIT", limit.or(fetched).map_or(0, start_of));

@@ -2,10 +2,9 @@
 
 use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr};
 use braid_sql::{find_token, last_token};
-use braid_types::cast::CastContext;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::cast::{CastContext, context};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::limit::bind_count;
 use super::nested_clauses::refuse_repeated;
 use super::select::bind_select;
 use super::set_operation::bind_set_operation;
@@ -15,12 +14,14 @@ use crate::bind::expr::common_type::common_type;
 use crate::bind::expr::function::sort_key;
 use crate::bind::expr::operators::{check_order, coerce};
 use crate::bind::expr::scalar::{bind_expr, bind_exprs};
-use crate::bind::from::range_table::expand_rows;
+use crate::bind::from::items::bind_from;
+use crate::bind::from::range_table::{expand_rows, in_range};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::places::{start_of, without_places};
 use crate::context::OutputColumn;
+use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{
     Distinct, Limit, LockWait, Node, Project, SkippedRows, Sort, SortKey, Values, With,
@@ -293,6 +294,74 @@ fn is_null(e: &Ast) -> bool {
         Ast::Value(value) => value.value == ast::Value::Null,
         _ => false,
     }
+}
+
+/// A count of rows; `None` for ALL and NULL, which are no limit. `body` is the query that the
+/// count belongs to.
+fn bind_count(
+    binder: &mut Binder<'_>,
+    ast: Option<&Ast>,
+    clause: &'static str,
+    (body, parent): (&SetExpr, Option<&Scopes<'_>>),
+) -> Result<Option<Expr>> {
+    let Some(ast) = ast else { return Ok(None) };
+    if matches!(ast, Ast::Identifier(ident) if ident.value.eq_ignore_ascii_case("all")) {
+        return Ok(None);
+    }
+    if !braid_sql::column_names(ast).is_empty() {
+        refuse_own_columns(binder, ast, clause, (body, parent))?;
+    }
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent };
+    let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))?;
+    let e = coerce_to_count(binder, e, clause).map_err(|error| error.position(start_of(ast)))?;
+    match e {
+        Expr::Const(Datum::Null, _) => Ok(None),
+        e => Ok(Some(e)),
+    }
+}
+
+/// A number of rows as a bigint; 42804 for what is none.
+pub(crate) fn coerce_to_count(binder: &mut Binder<'_>, e: Expr, clause: &str) -> Result<Expr> {
+    let given = e.ty();
+    if given != SqlType::Unknown
+        && context(&given, &SqlType::Int8).is_none_or(|context| context == CastContext::Explicit)
+    {
+        let name = given.display_name();
+        let message = format!("argument of {clause} must be type bigint, not type {name}");
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    }
+    coerce(binder, e, &SqlType::Int8, CastContext::Assignment)
+}
+
+/// 42P10 if a count reads a column of its own query. Binds FROM once more to know them.
+fn refuse_own_columns(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    clause: &'static str,
+    (body, parent): (&SetExpr, Option<&Scopes<'_>>),
+) -> Result<()> {
+    let SetExpr::Select(select) = body else { return Ok(()) };
+    let notes = binder.notes.take();
+    let locks = std::mem::take(&mut binder.from_locks);
+    let since = binder.places.columns_bound();
+    let bound = in_range(binder, |this| {
+        let (_, scope) = bind_from(this, &select.from, parent)?;
+        let scopes = Scopes { scope: &scope, parent };
+        let e = bind_expr(this, ast, &mut ExprCx::plain(scopes, clause))?;
+        Ok((e, scope))
+    });
+    binder.notes = notes;
+    binder.from_locks = locks;
+    let (mut e, scope) = bound?;
+    let mut read = Vec::new();
+    walk::expr_slots(&mut e, &mut read);
+    let own = read.into_iter().filter(|slot| scope.columns.iter().any(|c| c.slot == *slot));
+    let Some(place) = own.map(|slot| binder.places.column_place(slot, since)).min() else {
+        return Ok(());
+    };
+    let message = format!("argument of {clause} must not contain variables");
+    Err(Error::new(SqlState::InvalidColumnReference, message).position(place))
 }
 
 /// The body of a query without its ORDER BY and LIMIT.

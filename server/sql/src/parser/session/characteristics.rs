@@ -120,11 +120,8 @@ impl ConstraintAttributes {
 
     /// 0A000 for what may not be said of constraints of this kind.
     pub(crate) fn check(self, kind: &str, allowed: u8) -> Result<()> {
-        let refused = [
-            (Self::DEFERRAL, "DEFERRABLE"),
-            (NOT_VALID, "NOT VALID"),
-            (NO_INHERIT, "NO INHERIT"),
-        ];
+        let refused =
+            [(Self::DEFERRAL, "DEFERRABLE"), (NOT_VALID, "NOT VALID"), (NO_INHERIT, "NO INHERIT")];
         let found = refused.iter().find(|(bits, _)| self.0 & bits & !allowed != 0);
         found.map_or(Ok(()), |(_, words)| {
             let message = format!("{kind} constraints cannot be marked {words}");

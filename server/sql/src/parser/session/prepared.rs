@@ -85,7 +85,7 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
         } else if let Some(which) = cursor.take_one(&["insensitive", "asensitive"]) {
             let before = insensitive.replace(which == 0);
             if before.is_some_and(|before| before != (which == 0)) {
-                contradiction = contradiction.or(Some("INSENSITIVE and ASENSITIVE"));
+                contradiction = contradiction.or(Some("ASENSITIVE and INSENSITIVE"));
             }
         } else if cursor.is("scroll") || cursor.are(&["no", "scroll"]) {
             let on = !cursor.take("no");

@@ -85,7 +85,8 @@ fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
     } else if cursor.is("password") || cursor.are(&["encrypted", "password"]) {
         let is_encrypted = cursor.take("encrypted");
         cursor.advance();
-        let password = if !is_encrypted && cursor.take("null") { None } else { Some(parse_string(cursor)?) };
+        let password =
+            if !is_encrypted && cursor.take("null") { None } else { Some(parse_string(cursor)?) };
         UserOption::Password(password)
     } else if cursor.take_all(&["connection", "limit"]) {
         UserOption::ConnectionLimit(parse_integer(cursor)?)
