@@ -101,7 +101,7 @@ fn columns_may_be_named_like_our_words() {
 #[test]
 fn a_default_ends_before_not_null() {
     let table = table(
-        "CREATE TABLE t (a int DEFAULT 1 NOT NULL, b bool DEFAULT (x NOT NULL) NOT NULL, \
+        "CREATE TABLE t (a int DEFAULT 1 NOT NULL, b bool DEFAULT (x IS NOT NULL) NOT NULL, \
          c int CREATE IF NOT EXISTS FAMILY f, d int FAMILY f NOT NULL)",
     );
     for column in &table.columns[..2] {
