@@ -18,6 +18,9 @@ use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
 
+/// The place of no row: [`Column::gather`] gives NULL for it.
+pub const NO_ROW: u32 = u32::MAX;
+
 /// A batch of rows, by columns.
 #[derive(Default)]
 pub struct Columns {
@@ -70,6 +73,11 @@ impl Columns {
     /// No rows, of columns of these types.
     pub fn new(types: impl Iterator<Item = SqlType>) -> Self {
         Self { rows: 0, list: types.map(Column::new).collect() }
+    }
+
+    /// No rows, of columns of the same types.
+    pub fn without_rows(&self) -> Self {
+        Self::new(self.list.iter().map(|column| column.ty.clone()))
     }
 
     /// Removes all rows and sets the number of the next ones.
@@ -278,12 +286,53 @@ impl Column {
         }
     }
 
+    /// Appends the values that another column of the same type has in these rows; NULL for a row
+    /// that it does not have, such as [`NO_ROW`].
+    pub fn gather(&mut self, from: &Column, rows: &[u32]) {
+        if let (Values::Decimals(to), Values::Decimals(other)) = (&mut self.values, &from.values)
+            && to.takes(other)
+        {
+            let nulls = (&mut self.nulls, from.nulls.as_slice());
+            return gather(&mut to.coefficients, &other.coefficients, nulls, rows);
+        }
+        let nulls = (&mut self.nulls, from.nulls.as_slice());
+        match (&mut self.values, &from.values) {
+            (Values::Ints(_, to), Values::Ints(_, from)) => gather(to, from, nulls, rows),
+            (Values::Floats(to), Values::Floats(from)) => gather(to, from, nulls, rows),
+            (Values::Data(to), Values::Data(from)) => {
+                let value = |row: &u32| from.get(*row as usize).cloned().unwrap_or(Datum::Null);
+                to.extend(rows.iter().map(value));
+            }
+            _ => rows.iter().for_each(|row| self.push(from.datum(*row as usize))),
+        }
+    }
+
     /// Holds datums from now on, the first ones those that it has, and then this one.
     fn hold_data(&mut self, next: Datum) {
         let mut data: Vec<Datum> = (0..self.len()).map(|i| self.datum(i)).collect();
         data.push(next);
         self.values = Values::Data(data);
         self.nulls.clear();
+    }
+}
+
+/// Appends the values of rows, and where they are NULL.
+fn gather<T: Copy + Default>(
+    to: &mut Vec<T>,
+    from: &[T],
+    (nulls, from_nulls): (&mut Vec<bool>, &[bool]),
+    rows: &[u32],
+) {
+    to.reserve(rows.len());
+    for row in rows {
+        let i = *row as usize;
+        match from.get(i) {
+            Some(value) if from_nulls.get(i) != Some(&true) => to.push(*value),
+            _ => {
+                push_null(nulls, to.len());
+                to.push(T::default());
+            }
+        }
     }
 }
 

@@ -347,13 +347,26 @@ pub struct IndexDecoder {
 impl IndexDecoder {
     /// The chosen columns of an entry.
     pub fn decode(&self, key_bytes: &[u8], value: &[u8]) -> Result<Row> {
-        let mut row = vec![Datum::Null; self.width];
+        let mut row = Row::with_capacity(self.width);
+        self.append(&mut row, key_bytes, value)?;
+        Ok(row)
+    }
+
+    /// Appends the chosen columns of an entry to a row.
+    pub fn append(&self, row: &mut Row, key_bytes: &[u8], value: &[u8]) -> Result<()> {
+        let from = row.len();
+        row.resize(from + self.width, Datum::Null);
+        let row = &mut row[from..];
         let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
             // A unique entry's key ends here; the primary key is in its value.
-            if i >= self.keys && rest.is_empty() {
+            if wanted.peek().is_none() || (i >= self.keys && rest.is_empty()) {
                 break;
+            }
+            if wanted.peek().is_none_or(|(place, _)| *place != i) {
+                part.skip(&mut rest)?;
+                continue;
             }
             let datum = part.decode(&mut rest)?;
             while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
@@ -368,6 +381,6 @@ impl IndexDecoder {
                 }
             }
         }
-        Ok(row)
+        Ok(())
     }
 }

@@ -32,7 +32,7 @@ mod table;
 mod violation;
 
 pub use assembler::{RowAssembler, RowKeys};
-pub use columns::{Column, Columns, Decimals, IntKind, Values};
+pub use columns::{Column, Columns, Decimals, IntKind, NO_ROW, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
 pub use foreign_key::index_on;

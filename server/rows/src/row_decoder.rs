@@ -34,6 +34,11 @@ impl RowDecoder {
         self.members.iter().find(|(at, _)| *at == out).map(|(_, names)| names)
     }
 
+    /// The number of columns.
+    pub fn width(&self) -> usize {
+        self.template.len()
+    }
+
     /// Whether values are needed at all.
     pub fn needs_values(&self) -> bool {
         !self.from_value.is_empty()

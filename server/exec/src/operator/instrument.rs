@@ -101,6 +101,10 @@ impl Operator for Instrumented {
         })
     }
 
+    fn make_room(&mut self, columns: usize) {
+        self.operator.make_room(columns);
+    }
+
     fn columns(&mut self) -> Option<&mut dyn ColumnSource> {
         if self.operator.columns().is_some() { Some(self) } else { None }
     }

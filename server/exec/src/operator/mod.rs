@@ -41,7 +41,7 @@ use basic::with::{CteScanOperator, WithOperator};
 use eval::Evaluator;
 use join::interleaved_join::InterleavedJoinOperator;
 use join::left_build_join::LeftBuildJoinOperator;
-use join::lookup_join::LookupJoinOperator;
+use join::lookup::LookupJoinOperator;
 use join::plain_join::JoinOperator;
 use scan::function_scan::{FunctionScanOperator, ProjectSetOperator};
 use scan::lock_rows::LockRowsOperator;
@@ -64,6 +64,9 @@ pub trait Operator: Send {
     fn columns(&mut self) -> Option<&mut dyn column_source::ColumnSource> {
         None
     }
+
+    /// Rows that it makes from now on have room for this many more columns, if it can.
+    fn make_room(&mut self, _columns: usize) {}
 
     /// Whether it is known that there are no more rows. `false` may mean anything.
     fn is_done(&self) -> bool {

@@ -31,6 +31,33 @@ const OPEN_STEPS: i64 = 10;
 /// The steps that may be lost before the rest is searched for.
 const LOSS_MAX: i64 = 64;
 
+/// Values of several keys in one buffer. They are read and dropped together.
+#[derive(Default)]
+struct FoundValues {
+    bytes: Vec<u8>,
+    /// The place of the key, and where its value ends.
+    ends: Vec<(usize, usize)>,
+}
+
+impl FoundValues {
+    fn add(&mut self, at: usize, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push((at, self.bytes.len()));
+    }
+
+    /// The values of this number of keys.
+    fn finish(self, keys: usize) -> Vec<Option<Value>> {
+        let mut values = vec![None; keys];
+        let bytes = Value::from(self.bytes);
+        let mut start = 0;
+        for (at, end) in self.ends {
+            values[at] = Some(bytes.slice(start..end));
+            start = end;
+        }
+        values
+    }
+}
+
 /// An iterator on its way through keys in ascending order.
 struct Walk {
     entries: fjall::Iter,
@@ -42,21 +69,18 @@ struct Walk {
 impl View {
     /// The values of keys, in their order.
     pub(crate) fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Value>>> {
-        let mut values = vec![None; keys.len()];
         if keys.len() < CACHED_KEYS_MIN {
+            let mut values = vec![None; keys.len()];
             self.visit_all(keys, |at, _, value| values[at] = Some(Value::copy_from_slice(value)))?;
             return Ok(values);
         }
         let order = in_order(keys);
         let number = self.number();
-        let missing = self.range_cache.read(keys, &order, number, |at, value| {
-            values[at] = Some(Value::copy_from_slice(value));
-        });
+        let mut found = FoundValues::default();
+        let missing = self.range_cache.read(keys, &order, number, |at, value| found.add(at, value));
         let asked: Vec<&Key> = missing.iter().map(|at| &keys[*at]).collect();
-        self.visit_all(&asked, |n, _, value| {
-            values[missing[n]] = Some(Value::copy_from_slice(value));
-        })?;
-        Ok(values)
+        self.visit_all(&asked, |n, _, value| found.add(missing[n], value))?;
+        Ok(found.finish(keys.len()))
     }
 
     /// Calls `found` for each key that has a value: with its place, its commit number and the

@@ -5,7 +5,10 @@
 //! for the same statement at READ COMMITTED. A read in flight when a snapshot is taken does not
 //! count and is repeated at the snapshot.
 
-use super::{core::Core, snapshots::Snapshots};
+use super::{
+    core::{Core, State},
+    snapshots::Snapshots,
+};
 use crate::{
     Key, Record, Result, Seq, Span, Value,
     transaction::state::{Buffered, FirstRead, Overlay, ReadWithoutSnapshot},
@@ -43,14 +46,20 @@ impl Reads<'_> {
         keys: &[Key],
         record: Record,
     ) -> Result<Vec<Option<Value>>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut values = Vec::with_capacity(keys.len());
         let mut missing = Vec::new();
-        for (i, key) in keys.iter().enumerate() {
-            let own = self.own(seq, key)?;
-            if own.is_none() {
-                missing.push(i);
+        {
+            let mut state = self.0.active()?;
+            for (i, key) in keys.iter().enumerate() {
+                let own = self.own_in(&mut state, seq, key);
+                if own.is_none() {
+                    missing.push(i);
+                }
+                values.push(own.flatten());
             }
-            values.push(own.flatten());
         }
         if missing.is_empty() {
             return Ok(values);
@@ -85,18 +94,22 @@ impl Reads<'_> {
     /// What needs no store: own writes, locked keys whose value is known, and all local keys.
     pub(super) fn own(self, seq: Seq, key: &[u8]) -> Result<Option<Option<Value>>> {
         let mut state = self.0.active()?;
+        Ok(self.own_in(&mut state, seq, key))
+    }
+
+    fn own_in(self, state: &mut State, seq: Seq, key: &[u8]) -> Option<Option<Value>> {
         if let Some(local) = self.0.local_of(key) {
-            return Ok(Some(match state.local.get(seq, key) {
+            return Some(match state.local.get(seq, key) {
                 Buffered::Put(value) => Some(value),
                 Buffered::Deleted => None,
                 Buffered::Untouched => local.get(key),
-            }));
+            });
         }
-        Ok(match state.buffer.get(seq, key) {
+        match state.buffer.get(seq, key) {
             Buffered::Put(value) => Some(Some(value)),
             Buffered::Deleted => Some(None),
             Buffered::Untouched => state.known.get(key).map(|(_, value)| value.clone()),
-        })
+        }
     }
 
     /// Lets the first read do without waiting for a snapshot if it is of one key: for a transaction

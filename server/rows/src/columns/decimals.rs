@@ -47,4 +47,9 @@ impl Decimals {
         let Numeric::Small(digits, scale) = number else { return false };
         i64::try_from(digits.get()).is_ok_and(|digits| self.push(digits, *scale))
     }
+
+    /// Whether the values of another column can be appended as they are: it has the same scale.
+    pub(crate) fn takes(&mut self, other: &Decimals) -> bool {
+        other.scale.is_none_or(|scale| *self.scale.get_or_insert(scale) == scale)
+    }
 }

@@ -6,6 +6,7 @@ mod first_rows;
 mod insert_plans;
 mod inverted_indexes;
 mod literal_plans;
+mod lookup_joins;
 mod predictions;
 mod random_conditions;
 mod side;

@@ -126,6 +126,8 @@ pub(crate) struct ScanOperator {
     /// The row whose families are being put together: its key and what is there so far.
     partial: RowAssembler,
     by_columns: Option<Box<columns::ByColumns>>,
+    /// Rows have room for this many more columns.
+    room: usize,
     counts: ScanCounts,
     failed: Postponed,
     /// Memory of the primary keys that an inverted index has led to.
@@ -166,6 +168,7 @@ impl ScanOperator {
             entries: None,
             partial: RowAssembler::default(),
             by_columns: None,
+            room: 0,
             failed: Postponed::default(),
             found: MemoryReservation::new(&evaluator.run),
             evaluator,
@@ -470,6 +473,10 @@ impl Operator for ScanOperator {
     fn is_done(&self) -> bool {
         let all_read = self.points && self.open.as_ref().is_some_and(Vec::is_empty);
         all_read && !self.failed.is_waiting()
+    }
+
+    fn make_room(&mut self, columns: usize) {
+        self.room = columns;
     }
 
     fn columns(&mut self) -> Option<&mut dyn ColumnSource> {

@@ -106,7 +106,12 @@ impl ScanOperator {
         entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
     ) -> Result<(Vec<Key>, Vec<Row>)> {
         let decoder = &self.layout.reader.decoder;
-        let rows = entries.clone().map(|(key, value)| decoder.row(key, [value]));
+        let width = decoder.width() + self.room;
+        let rows = entries.clone().map(|(key, value)| {
+            let mut row = Row::with_capacity(width);
+            decoder.append(&mut row, key, value)?;
+            Ok(row)
+        });
         let rows = rows.collect::<Result<Vec<Row>>>()?;
         if self.locker.is_none() {
             return Ok((Vec::new(), rows));
