@@ -58,7 +58,7 @@ pub use operator::{BoxedOperator, Operator, OuterRow};
 pub use predict::{Dependency, StatementSpans, predict_spans};
 pub use routines::{
     CursorSource, CursorStep, LentDraft, PlansAround, RoutineCommand, RoutineCursor,
-    RoutineCursors, RoutineRows, SessionSettings, TransactionDraft,
+    RoutineCursors, RoutineRows, RunningLoop, SessionSettings, SharedCursor, TransactionDraft,
 };
 pub use spill::{RowPages, RowStore, StoreCursor, TempFolder, TempSpace};
 pub use triggers::TriggerCall;

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::body::Code;
 use crate::cache::{Compiled, RoutineCache};
 use crate::deep::Deep;
-use crate::host::{Host, Nested};
+use crate::host::{Host, Nested, check_depth};
 use crate::interpret::run_code;
 use crate::sql_body::run_sql;
 
@@ -70,6 +70,19 @@ pub async fn run_procedure(
 ) -> Result<Datum> {
     let cx = host.current().await?;
     run_body(cache, &cx, (routine, args), host, None).await
+}
+
+/// Runs a procedure that another one calls, at this depth. 54001 if too many run inside each other.
+pub fn run_inner_procedure<'a>(
+    cache: &'a RoutineCache,
+    routine: &'a Arc<Routine>,
+    args: Vec<Datum>,
+    (host, depth): (&'a mut dyn Host, usize),
+) -> BoxFuture<'a, Result<Datum>> {
+    Box::pin(Deep::new(Box::pin(async move {
+        check_depth(depth)?;
+        run_procedure(cache, routine, args, host).await
+    })))
 }
 
 /// Runs the code of DO.

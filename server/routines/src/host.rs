@@ -4,11 +4,13 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use braid_catalog::Draft;
+use braid_catalog::{Draft, Routine};
 use braid_exec::{ExecContext, NewKeys, NoticeLevel, RoutineCommand};
 use braid_kv::{SavepointId, Seq};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
+
+use crate::plpgsql::TransactionEnd;
 
 /// A position to which the transaction can be taken back.
 pub type Mark = usize;
@@ -38,6 +40,25 @@ pub trait Host: Send {
 
     /// Whether a routine may change rows.
     fn is_volatile(&self) -> bool;
+
+    /// Ends the transaction, and begins the next one. 2D000 where a body may not do that.
+    fn end_transaction(&mut self, end: TransactionEnd) -> BoxFuture<'_, Result<()>>;
+
+    /// Calls a procedure; the row of its OUT parameters, if it has any.
+    fn call<'a>(
+        &'a mut self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<Datum>>;
+}
+
+/// 2D000: the body runs in a transaction that is not its own to end.
+pub fn not_its_transaction() -> Error {
+    Error::new(SqlState::InvalidTransactionTermination, "invalid transaction termination").hint(
+        "COMMIT and ROLLBACK work in DO and in procedures that CALL runs outside of a \
+         transaction block, without SECURITY DEFINER and SET.",
+    )
 }
 
 /// The cause of 0A000: a body inside of a statement has a command that only the session runs, such
@@ -215,5 +236,18 @@ impl Host for Nested {
 
     fn is_volatile(&self) -> bool {
         self.is_volatile
+    }
+
+    fn end_transaction(&mut self, _: TransactionEnd) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Err(not_its_transaction())))
+    }
+
+    fn call<'a>(
+        &'a mut self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<Datum>> {
+        cx.services.call_routine(cx, routine, args)
     }
 }

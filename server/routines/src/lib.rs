@@ -36,7 +36,7 @@ mod trigger;
 mod values;
 
 pub use cache::RoutineCache;
-pub use call::{call_function, call_set_function, run_block, run_procedure};
-pub use host::{CommandRefused, Host, Mark};
+pub use call::{call_function, call_set_function, run_block, run_inner_procedure, run_procedure};
+pub use host::{CommandRefused, Host, Mark, not_its_transaction};
 pub use sql_body::check_sql_body;
 pub use trigger::{call_trigger, check_trigger_body};

@@ -260,13 +260,22 @@ pub(crate) fn fields(plan: &PlannedStatement) -> Vec<(String, SqlType)> {
     plan.columns.iter().map(|column| (column.name.clone(), ty(&column.ty))).collect()
 }
 
-/// Calls the procedure of a CALL inside of a body: the procedure, and the row of its OUT
-/// parameters, if it has any.
+/// Calls the procedure of a CALL inside of a statement: it is a part of the transaction.
 pub(crate) async fn call_procedure(
     cx: &Arc<ExecContext>,
     call: &Ast,
     given: Given<'_>,
-) -> Result<(Arc<Routine>, Datum)> {
+) -> Result<()> {
+    let (routine, args) = procedure_of(cx, call, given).await?;
+    cx.services.call_routine(cx, &routine, args).await.map(drop)
+}
+
+/// The procedure of a CALL inside of a body, and its arguments.
+pub(crate) async fn procedure_of(
+    cx: &Arc<ExecContext>,
+    call: &Ast,
+    given: Given<'_>,
+) -> Result<(Arc<Routine>, Vec<Datum>)> {
     let context = PlanContext {
         catalog: &cx.catalog,
         path: &cx.path,
@@ -278,9 +287,7 @@ pub(crate) async fn call_procedure(
     let (routine, plan) = braid_plan::plan_call(call, &context).map_err(Error::without_position)?;
     let mut execution = braid_dml::start(Arc::new(plan), Arc::new(given.values), cx.clone())?;
     let args = execution.next(1).await?.pop().unwrap_or_default();
-    drop(execution);
-    let row = cx.services.call_routine(cx, &routine, args).await?;
-    Ok((routine, row))
+    Ok((routine, args))
 }
 
 /// An error with the statement of SQL that has failed: as the text of its position, else in its

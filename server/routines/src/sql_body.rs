@@ -251,7 +251,8 @@ async fn run_statement(
     };
     if let Statement::Call(call) = statement.statement() {
         let cx = host.next().await?;
-        return call_procedure(&cx, &call.call, body.given(args)).await.map(|_| Datum::Null);
+        call_procedure(&cx, &call.call, body.given(args)).await?;
+        return Ok(Datum::Null);
     }
     if !statement.is_planned() {
         let done = host.command(statement.command(body.given(args))).await;

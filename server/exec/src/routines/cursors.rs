@@ -1,6 +1,9 @@
 //! Cursors that PL/pgSQL has opened. They live until they are closed or their transaction ends, so
 //! that a function can hand one to its caller or to the client.
 //!
+//! The cursor of a running loop outlives a COMMIT or ROLLBACK in the loop: the rest of its rows is
+//! read before, in memory and beyond 4 MiB on disk.
+//!
 //! Position 0 is before the first row, n is the n-th. A cursor that scrolls keeps its rows; others
 //! keep only the current one, and can only go forward. One that does not say keeps its rows while
 //! they are few.
@@ -16,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as WaitingMutex;
 
 use crate::memory::{Memory, row_bytes};
+use crate::spill::{RowPages, TempSpace};
 
 /// Rows that a cursor asks for at a time.
 const BATCH_ROWS: usize = 64;
@@ -54,6 +58,10 @@ pub struct RoutineCursor {
     position: i64,
     at_end: bool,
     counted: usize,
+    /// Its statement only reads.
+    is_read_only: bool,
+    /// The transaction that it was opened in has ended.
+    is_kept: bool,
 }
 
 impl RoutineCursor {
@@ -75,7 +83,19 @@ impl RoutineCursor {
             position: 0,
             at_end: false,
             counted: 0,
+            is_read_only: true,
+            is_kept: false,
         }
+    }
+
+    /// The cursor, for several users.
+    pub fn shared(self) -> SharedCursor {
+        Arc::new(WaitingMutex::new(self))
+    }
+
+    /// Its statement does not only read, so no transaction may end in its loop.
+    pub fn refuse_to_outlive(&mut self) {
+        self.is_read_only = false;
     }
 
     /// Its rows have the key of a table behind its columns.
@@ -85,10 +105,10 @@ impl RoutineCursor {
 
     /// The key of the row of a table on which it stands. 24000 if it stands on none.
     pub fn key_of(&self, name: &str, table: &Table) -> Result<Vec<Datum>> {
-        let invalid = |what: String| {
-            let message = format!("cursor \"{name}\" is not {what}");
-            Err(Error::new(SqlState::InvalidCursorState, message))
-        };
+        let invalid = |what: String| invalid_state(format!("cursor \"{name}\" is not {what}"));
+        if self.is_kept {
+            return invalid_state(format!("cursor \"{name}\" is held from a previous transaction"));
+        }
         if self.keyed != Some(table.id) {
             return invalid(format!("a simply updatable scan of table \"{}\"", table.name));
         }
@@ -150,6 +170,38 @@ impl RoutineCursor {
 
     fn current(&self) -> Vec<Row> {
         self.row(self.position).cloned().into_iter().collect()
+    }
+
+    /// The next rows of a loop that takes all of them; none at the end.
+    pub async fn next_rows(&mut self) -> Result<Vec<Row>> {
+        let rows = match self.at_end {
+            true => Vec::new(),
+            false => self.source.next(BATCH_ROWS).await?,
+        };
+        self.at_end = rows.is_empty();
+        Ok(rows)
+    }
+
+    /// Reads the rest of its rows, so that it outlives its transaction. 55000 if it may not.
+    async fn keep(&mut self, space: &Arc<TempSpace>) -> Result<()> {
+        if !self.is_read_only {
+            let message = "cannot perform transaction commands inside a cursor loop that is not \
+                           read-only";
+            return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+        }
+        if std::mem::replace(&mut self.is_kept, true) || self.at_end {
+            return Ok(());
+        }
+        let mut rest = RowPages::new(space);
+        loop {
+            let rows = self.source.next(BATCH_ROWS).await?;
+            if rows.is_empty() {
+                break;
+            }
+            rest.append(rows)?;
+        }
+        self.source = Box::new(KeptRows { rows: rest, next: 0 });
+        Ok(())
     }
 
     /// Goes to another place; the rows that it passes.
@@ -216,14 +268,55 @@ impl Drop for RoutineCursor {
     }
 }
 
+/// The rows of a loop whose transaction has ended.
+struct KeptRows {
+    rows: RowPages,
+    /// The number of the next row.
+    next: usize,
+}
+
+impl KeptRows {
+    fn take(&mut self, rows_max: usize) -> Result<Vec<Row>> {
+        let mut found = Vec::new();
+        while found.len() < rows_max
+            && let Some(row) = self.rows.get(self.next)?
+        {
+            found.push(row);
+            self.next += 1;
+        }
+        self.rows.forget_before(self.next);
+        Ok(found)
+    }
+}
+
+impl CursorSource for KeptRows {
+    fn next(&mut self, rows_max: usize) -> BoxFuture<'_, Result<Vec<Row>>> {
+        Box::pin(std::future::ready(self.take(rows_max)))
+    }
+}
+
 /// A cursor that several may use, one after the other.
-pub(super) type SharedCursor = Arc<WaitingMutex<RoutineCursor>>;
+pub type SharedCursor = Arc<WaitingMutex<RoutineCursor>>;
 
 /// The open cursors of a session, by name.
 #[derive(Default)]
 pub struct RoutineCursors {
     open: Mutex<HashMap<String, SharedCursor>>,
+    /// Those of running loops, the innermost last.
+    loops: Mutex<Vec<SharedCursor>>,
     unnamed: AtomicU64,
+}
+
+/// A loop over the rows of a cursor runs as long as this lives.
+pub struct RunningLoop<'c> {
+    cursors: &'c RoutineCursors,
+    cursor: SharedCursor,
+}
+
+impl Drop for RunningLoop<'_> {
+    fn drop(&mut self) {
+        self.cursors.loops.lock().retain(|other| !Arc::ptr_eq(other, &self.cursor));
+    }
 }
 
 impl RoutineCursors {
@@ -245,7 +338,7 @@ impl RoutineCursors {
             let message = format!("cursor \"{name}\" already in use");
             return Err(Error::new(SqlState::DuplicateCursor, message));
         }
-        open.insert(name.to_owned(), Arc::new(WaitingMutex::new(cursor)));
+        open.insert(name.to_owned(), cursor.shared());
         Ok(())
     }
 
@@ -260,11 +353,34 @@ impl RoutineCursors {
         closed.map(drop).ok_or_else(|| unknown(name))
     }
 
-    /// Closes every cursor, at the end of a transaction.
+    /// A loop over the rows of this cursor begins.
+    pub fn begin_loop(&self, cursor: &SharedCursor) -> RunningLoop<'_> {
+        self.loops.lock().push(cursor.clone());
+        RunningLoop { cursors: self, cursor: cursor.clone() }
+    }
+
+    /// Lets the cursors of running loops outlive the transaction. 55000 if one may not.
+    pub async fn keep_loops(&self, space: &Arc<TempSpace>) -> Result<()> {
+        let loops = self.loops.lock().clone();
+        for cursor in loops {
+            cursor.lock().await.keep(space).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes the cursors, at the end of a transaction, but for those of running loops.
     pub fn close_all(&self) {
-        let closed = std::mem::take(&mut *self.open.lock());
+        let loops = self.loops.lock().clone();
+        let is_running = |cursor: &SharedCursor| loops.iter().any(|one| Arc::ptr_eq(one, cursor));
+        let mut open = self.open.lock();
+        let closed: Vec<_> = open.extract_if(|_, cursor| !is_running(cursor)).collect();
+        drop(open);
         drop(closed);
     }
+}
+
+fn invalid_state<T>(message: String) -> Result<T> {
+    Err(Error::new(SqlState::InvalidCursorState, message))
 }
 
 fn unknown(name: &str) -> Error {

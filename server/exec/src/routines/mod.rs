@@ -5,6 +5,8 @@ mod cursors;
 mod definitions;
 mod rows;
 
-pub use cursors::{CursorSource, CursorStep, RoutineCursor, RoutineCursors};
+pub use cursors::{
+    CursorSource, CursorStep, RoutineCursor, RoutineCursors, RunningLoop, SharedCursor,
+};
 pub use definitions::{LentDraft, PlansAround, RoutineCommand, SessionSettings, TransactionDraft};
 pub use rows::RoutineRows;

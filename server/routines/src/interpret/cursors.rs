@@ -100,8 +100,11 @@ async fn open_statement(
     if let Some((_, table)) = &keyed {
         columns.truncate(columns.len() - table.primary.keys.len());
     }
-    let source = Box::new(QueryRows { execution, cx, owns_number: is_volatile });
+    let source = rows_of(execution, &cx, is_volatile);
     let mut cursor = RoutineCursor::new(source, memory, columns, scroll);
+    if plan.is_write || statement.is_utility() {
+        cursor.refuse_to_outlive();
+    }
     if let Some((_, table)) = keyed {
         cursor.add_key_of(table.id);
     }
@@ -242,6 +245,15 @@ pub(super) async fn open_for_loop(
     let given = run.given(&cursor.query);
     open_statement(run, slot, &statement, given, Some(false), Some(&cursor.name)).await?;
     cursor_name(run, slot)
+}
+
+/// The rows of a running statement, which may have a number of its own.
+pub(super) fn rows_of(
+    execution: Execution,
+    cx: &Arc<ExecContext>,
+    owns_number: bool,
+) -> Box<dyn CursorSource> {
+    Box::new(QueryRows { execution, cx: cx.clone(), owns_number })
 }
 
 /// The rows of a cursor's query.

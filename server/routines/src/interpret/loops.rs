@@ -1,9 +1,10 @@
 //! Loops: endless, conditional, over numbers, rows and elements.
 
-use braid_exec::{CursorStep, ExecContext, Execution, RoutineRows};
+use braid_exec::{CursorSource, CursorStep, ExecContext, RoutineCursor, RoutineRows};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
+use futures_util::future::BoxFuture;
 
-use super::cursors::{open_for_loop, rows_statement};
+use super::cursors::{open_for_loop, rows_of, rows_statement};
 use super::state::{Flow, Run};
 use crate::plpgsql::{ForInteger, Loop, Rows, Slot, Sql, Target};
 use crate::query::{fields, in_statement, start};
@@ -123,19 +124,25 @@ pub(super) async fn for_rows(
     let failed = |error: Error| in_statement(error, statement.text());
     let plan = statement.plan(&cx, &given).map_err(failed)?;
     let fields = fields(&plan);
-    let mut execution = start(&cx, &plan, given.values, run.host.is_volatile()).map_err(failed)?;
+    let is_volatile = run.host.is_volatile();
+    let execution = start(&cx, &plan, given.values, is_volatile).map_err(failed)?;
+    let mut source = rows_of(execution, &cx, is_volatile);
     // A change runs to its end, however early the loop is left, and before the body changes what
     // it works with.
-    let mut changed = match plan.is_write {
-        true => Some(all_rows(&mut execution, &cx).await.map_err(failed)?),
-        false => None,
-    };
+    if plan.is_write {
+        let rows = all_rows(&mut *source, &cx).await.map_err(failed)?;
+        source = Box::new(ChangedRows(rows));
+    }
+    let mut cursor = RoutineCursor::new(source, cx.memory.clone(), Vec::new(), Some(false));
+    if plan.is_write || statement.is_utility() {
+        cursor.refuse_to_outlive();
+    }
+    let (cursor, services) = (cursor.shared(), cx.services.clone());
+    drop(cx);
+    let _running = services.cursors().begin_loop(&cursor);
     let mut found = false;
     loop {
-        let batch = match &mut changed {
-            Some(rows) => next_rows(rows),
-            None => execution.next(BATCH_ROWS).await.map_err(failed)?,
-        };
+        let batch = cursor.lock().await.next_rows().await.map_err(failed)?;
         if batch.is_empty() {
             break;
         }
@@ -145,30 +152,22 @@ pub(super) async fn for_rows(
             run.assign_row(targets, Some(row), &fields).await?;
             match round(inner, run.statements(&inner.body).await?) {
                 Round::Again => {}
-                Round::Done => {
-                    run.done_with(&cx);
-                    return leave_loop(run, found, Flow::Next);
-                }
-                Round::Out(flow) => {
-                    run.done_with(&cx);
-                    return leave_loop(run, found, flow);
-                }
+                Round::Done => return leave_loop(run, found, Flow::Next),
+                Round::Out(flow) => return leave_loop(run, found, flow),
             }
         }
     }
     if !found {
         run.assign_row(targets, None, &fields).await?;
     }
-    run.done_with(&cx);
     leave_loop(run, found, Flow::Next)
 }
 
 /// Every row of a statement.
-async fn all_rows(execution: &mut Execution, cx: &ExecContext) -> Result<RoutineRows> {
+async fn all_rows(source: &mut dyn CursorSource, cx: &ExecContext) -> Result<RoutineRows> {
     let mut rows = RoutineRows::new(cx.memory.clone());
     loop {
-        cx.breathe().await?;
-        let batch = execution.next(BATCH_ROWS).await?;
+        let batch = source.next(BATCH_ROWS).await?;
         if batch.is_empty() {
             return Ok(rows);
         }
@@ -178,14 +177,19 @@ async fn all_rows(execution: &mut Execution, cx: &ExecContext) -> Result<Routine
     }
 }
 
-/// The next of these rows, as many as a batch has.
-fn next_rows(rows: &mut RoutineRows) -> Vec<Row> {
-    let values = std::iter::from_fn(|| rows.pop()).take(BATCH_ROWS);
-    let fields = |value| match value {
-        Datum::Record(fields) => Some(fields.to_vec()),
-        _ => None,
-    };
-    values.filter_map(fields).collect()
+/// The rows of a statement that has run to its end.
+struct ChangedRows(RoutineRows);
+
+impl CursorSource for ChangedRows {
+    fn next(&mut self, rows_max: usize) -> BoxFuture<'_, Result<Vec<Row>>> {
+        let values = std::iter::from_fn(|| self.0.pop()).take(rows_max);
+        let fields = |value| match value {
+            Datum::Record(fields) => Some(fields.to_vec()),
+            _ => None,
+        };
+        let rows = values.filter_map(fields).collect();
+        Box::pin(std::future::ready(Ok(rows)))
+    }
 }
 
 /// `FOR row IN cursor`
@@ -199,6 +203,7 @@ async fn for_cursor(
     let name = open_for_loop(run, slot, values).await?;
     let services = run.cx.services.clone();
     let cursor = services.cursors().get(&name)?;
+    let running = services.cursors().begin_loop(&cursor);
     let (mut found, mut end) = (false, Flow::Next);
     loop {
         let (row, fields) = {
@@ -219,6 +224,7 @@ async fn for_cursor(
             }
         }
     }
+    drop(running);
     if services.cursors().has(&name) {
         services.cursors().close(&name)?;
     }

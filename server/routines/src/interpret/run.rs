@@ -157,10 +157,9 @@ impl Run<'_> {
                 });
             }
             Kind::Nothing => {}
-            Kind::EndTransaction => {
-                let message = "invalid transaction termination";
-                return Err(Error::new(SqlState::InvalidTransactionTermination, message)
-                    .hint("Routines run in the transaction of their caller."));
+            Kind::EndTransaction(end) => {
+                self.host.end_transaction(*end).await?;
+                self.cx = self.host.current().await?;
             }
         }
         Ok(Flow::Next)

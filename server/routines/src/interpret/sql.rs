@@ -11,7 +11,9 @@ use braid_types::{Datum, Error, Result, SqlState, text};
 use super::cursors::at_cursor;
 use super::state::Run;
 use crate::plpgsql::{Into, Sql, Target};
-use crate::query::{BodyStatement, Given, call_procedure, fields, finish, in_statement, start};
+use crate::query::{
+    BodyStatement, Given, call_procedure, fields, finish, in_statement, procedure_of, start,
+};
 
 /// What becomes of the rows of a statement.
 #[derive(Clone, Copy)]
@@ -190,7 +192,7 @@ impl Run<'_> {
             Statement::Call(call) => {
                 let cx = self.host.next().await?;
                 let result = call_procedure(&cx, &call.call, given).await;
-                return result.map(|_| ()).map_err(|error| in_statement(error, statement.text()));
+                return result.map_err(|error| in_statement(error, statement.text()));
             }
             Statement::LockTable(_) if !self.host.is_volatile() => {
                 let message = "LOCK TABLE is not allowed in a non-volatile function";
@@ -287,8 +289,9 @@ pub(super) async fn call(
     };
     let given = run.given(sql);
     let cx = run.host.next().await?;
-    let result = call_procedure(&cx, &call.call, given).await;
-    let (routine, row) = result.map_err(|error| in_statement(error, statement.text()))?;
+    let failed = |error: Error| in_statement(error, statement.text());
+    let (routine, args) = procedure_of(&cx, &call.call, given).await.map_err(failed)?;
+    let row = run.host.call(&cx, &routine, args).await.map_err(failed)?;
     run.cx = run.host.current().await?;
     let Datum::Record(values) = row else { return Ok(()) };
     let mut values = values.iter();

@@ -33,6 +33,7 @@ pub(super) fn words(kind: &Kind) -> &'static str {
         Kind::Assert(..) => "ASSERT",
         Kind::Block(_) => "statement block",
         Kind::Nothing => "NULL",
-        Kind::EndTransaction => "COMMIT",
+        Kind::EndTransaction(end) if end.commits => "COMMIT",
+        Kind::EndTransaction(_) => "ROLLBACK",
     }
 }

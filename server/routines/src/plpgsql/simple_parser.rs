@@ -11,7 +11,7 @@ use super::parser::Parser;
 use super::sql_parser::{
     STATEMENT, Until, expression, named_target, parse_into, parse_list, statement, target,
 };
-use super::tree::{Kind, Raise, Sql, Step, Subscript, Target};
+use super::tree::{Kind, Raise, Sql, Step, Subscript, Target, TransactionEnd};
 use crate::conditions::state_named;
 
 /// A statement without statements inside.
@@ -52,12 +52,21 @@ pub(super) fn parse_simple(parser: &mut Parser<'_>) -> Result<Kind> {
         "fetch" | "move" => parse_fetch(parser, word == "move"),
         "close" => parse_close(parser),
         "call" => parse_call(parser),
-        "commit" | "rollback" => {
-            statement(parser, "")?;
-            Ok(Kind::EndTransaction)
-        }
+        "commit" | "rollback" => parse_end(parser, word == "commit"),
         _ => parse_sql(parser),
     }
+}
+
+/// `COMMIT` or `ROLLBACK`, `[AND [NO] CHAIN];`
+fn parse_end(parser: &mut Parser<'_>, commits: bool) -> Result<Kind> {
+    parser.advance();
+    let mut chains = false;
+    if parser.take("and") {
+        chains = !parser.take("no");
+        parser.expect("chain")?;
+    }
+    parser.expect_symbol(";")?;
+    Ok(Kind::EndTransaction(TransactionEnd { commits, chains }))
 }
 
 /// `target := value;`, or `None` if none is next.

@@ -276,7 +276,16 @@ pub enum Kind {
     /// `NULL`.
     Nothing,
     /// `COMMIT` and `ROLLBACK`.
-    EndTransaction,
+    EndTransaction(TransactionEnd),
+}
+
+/// `COMMIT` and `ROLLBACK`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionEnd {
+    /// `COMMIT`, not `ROLLBACK`.
+    pub commits: bool,
+    /// `AND CHAIN`: the next transaction has the modes of this one.
+    pub chains: bool,
 }
 
 /// `CASE`.

@@ -69,10 +69,12 @@ impl Session {
                 give_way(self).await;
             }
             Effect::RollBack => {
-                // `AND CHAIN` begins the next transaction with the modes of this one.
                 let modes = self.shared.modes();
                 rollback_open(self).await;
-                self.shared.state.lock().modes = modes;
+                if self.block != Block::None {
+                    // `AND CHAIN` begins the next transaction with the modes of this one.
+                    self.shared.state.lock().modes = modes;
+                }
             }
             _ => {}
         }

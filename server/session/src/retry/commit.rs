@@ -78,7 +78,8 @@ pub(crate) async fn commit_before_tag(
 
 /// Commits what is open, if anything is. However it ends, nothing is open afterwards.
 pub(crate) async fn commit_open(session: &mut Session) -> Result<()> {
-    commit_work(session, &Ending::Commit).await
+    let result = commit_work(session, &Ending::Commit).await;
+    result.map_err(|error| session.replay.explain(error))
 }
 
 /// The same, but after a retry error that is not a deadlock the transaction stays open, begun

@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | a statement | `statement/execute.rs` | the statement |
 //! | a definition, LOCK TABLE | `statement/commands` | the transaction, which it begins |
+//! | DO, CALL | `routines/run.rs` | the same, until the body has ended a transaction |
 //! | a list of statements | `protocol/simple.rs` | the implicit transaction, or the block |
 //! | an Execute, a batch | `retry/replay.rs`, `retry/batch.rs` | what was executed since Sync |
 //! | a commit | `retry/commit.rs` | the acknowledged statements |

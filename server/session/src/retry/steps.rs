@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use braid_sql::ast::Statement;
-use braid_types::Datum;
+use braid_types::{Datum, Error};
 
 use crate::client::{Formats, Mark};
+use crate::retry::reason::is_retryable;
 use crate::statement::kinds::is_repeatable;
 use crate::statement::prepared::Prepared;
 use crate::transaction::machine::Block;
@@ -33,6 +34,8 @@ pub(crate) struct Replay {
     pub ends_with_tag: bool,
     /// The steps begin a block.
     pub begins: bool,
+    /// The body of a routine has ended a transaction.
+    ended_inside: bool,
 }
 
 impl Step {
@@ -45,6 +48,24 @@ impl Step {
 impl Replay {
     pub(crate) fn clear(&mut self) {
         *self = Replay::default();
+    }
+
+    /// The body of a routine has ended a transaction: nothing before that runs again.
+    pub(crate) fn end_inside(&mut self) {
+        *self = Replay { blocked: true, ended_inside: true, ..Replay::default() };
+    }
+
+    /// Whether the body of a routine has ended a transaction since the last Sync, or in this text.
+    pub(crate) fn has_ended_inside(&self) -> bool {
+        self.ended_inside
+    }
+
+    /// The error with what a client has to know that may run all of it again.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match self.ended_inside && is_retryable(&error) {
+            true => error.hint("What the routine has committed before this error stays."),
+            false => error,
+        }
     }
 
     pub(crate) fn push(&mut self, step: Step) {

@@ -83,7 +83,7 @@ pub(crate) async fn run_defining(
         true => Datum::Null,
         false => {
             let shared = session.shared.clone();
-            let mut host = SessionHost::new(session, Some(routine.clone()));
+            let mut host = SessionHost::new(session, Some(routine.clone()), true);
             run_procedure(&shared.routines, &routine, args, &mut host).await?
         }
     };

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use braid_catalog::{Draft, Routine};
+use braid_ddl::is_ddl;
 use braid_exec::{ExecContext, NoticeLevel, RoutineCommand, SessionServices};
 use braid_kv::SavepointId;
-use braid_routines::{Host, Mark};
+use braid_routines::plpgsql::TransactionEnd;
+use braid_routines::{Host, Mark, not_its_transaction, run_inner_procedure};
 use braid_sql::ast::Statement;
-use braid_types::{Error, Result};
+use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
+use super::transactions::{end_transaction, lock_first, note_statement};
 use crate::session::Session;
 use crate::settings::SettingsMark;
 use crate::statement::commands::settings::apply_set;
-use crate::statement::commands::transaction_control::set_running_modes;
+use crate::statement::commands::transaction_control::{set_modes, set_running_modes};
 use crate::statement::context::{exec_context, statement_environment};
 use crate::transaction::deferred_constraints::set_constraints;
 use crate::transaction::open::{catalog_at, ensure_open};
@@ -31,19 +34,61 @@ pub(super) struct SessionHost<'s> {
     marks: Vec<Position>,
     /// The procedure, which may have another user and other settings.
     routine: Option<Arc<Routine>>,
+    /// It is a part of its caller's transaction, which it cannot end.
+    is_atomic: bool,
+    /// How many bodies run inside each other, this one included.
+    depth: usize,
+    /// When the statement of the client began: `statement_timestamp()`.
+    began: i64,
 }
 
 impl<'s> SessionHost<'s> {
-    pub(super) fn new(session: &'s mut Session, routine: Option<Arc<Routine>>) -> Self {
-        Self { session, marks: Vec::new(), routine }
+    /// The body of DO, of the procedure of CALL, or of another routine that is a part of its
+    /// transaction (`is_atomic`).
+    pub(super) fn new(
+        session: &'s mut Session,
+        routine: Option<Arc<Routine>>,
+        is_atomic: bool,
+    ) -> Self {
+        let is_atomic = is_atomic || routine.as_ref().is_some_and(|own| has_surroundings(own));
+        let began = session.shared.entry.activity.lock().query_start.unwrap_or_default();
+        let began = ensure_open(session).micros.max(began);
+        Self { session, marks: Vec::new(), routine, is_atomic, depth: 1, began }
+    }
+
+    /// The body of a procedure that this one calls.
+    fn inner(&mut self, routine: &Arc<Routine>) -> SessionHost<'_> {
+        SessionHost {
+            marks: Vec::new(),
+            routine: Some(routine.clone()),
+            is_atomic: false,
+            depth: self.depth + 1,
+            began: self.began,
+            session: &mut *self.session,
+        }
+    }
+
+    /// 2D000 where the transaction cannot end.
+    fn check_end(&self, end: TransactionEnd) -> Result<()> {
+        if self.is_atomic {
+            return Err(not_its_transaction());
+        }
+        if self.marks.is_empty() {
+            return Ok(());
+        }
+        let word = if end.commits { "commit" } else { "roll back" };
+        let message = format!("cannot {word} while a subtransaction is active");
+        Err(Error::new(SqlState::InvalidTransactionTermination, message)
+            .hint("COMMIT and ROLLBACK do not work in a block with EXCEPTION."))
     }
 
     async fn context(&mut self) -> Result<Arc<ExecContext>> {
         let seq = ensure_open(self.session).txn.next_statement();
         let catalog = catalog_at(self.session, seq).await?;
-        let env = statement_environment(self.session, &catalog);
+        let mut env = statement_environment(self.session, &catalog);
+        env.statement_micros = self.began;
         let mut cx = exec_context(self.session, seq, catalog, env);
-        cx.routine_depth = 1;
+        cx.routine_depth = self.depth;
         let own = match &self.routine {
             Some(routine) => self.session.shared.surroundings_of(&cx, routine)?,
             None => None,
@@ -53,6 +98,9 @@ impl<'s> SessionHost<'s> {
 
     async fn run_command(&mut self, command: RoutineCommand<'_>) -> Result<()> {
         let (statement, text) = (command.statement, command.text);
+        if is_ddl(statement) {
+            lock_first(self.session).await?;
+        }
         let cx = self.context().await?;
         if cx.services.command(&cx, command).await? {
             return Ok(());
@@ -63,7 +111,10 @@ impl<'s> SessionHost<'s> {
             Statement::SetConstraints { names, deferred } => {
                 set_constraints(session, names.as_deref(), *deferred).await
             }
-            Statement::SetTransaction(modes) => set_running_modes(session, modes),
+            Statement::SetTransaction(modes) => match ensure_open(session).statements {
+                0 => set_modes(session, modes),
+                _ => set_running_modes(session, modes),
+            },
             _ => {
                 let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
                 Err(Error::unsupported(format!("{word} in a routine")))
@@ -74,6 +125,7 @@ impl<'s> SessionHost<'s> {
 
 impl Host for SessionHost<'_> {
     fn next(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>> {
+        note_statement(self.session);
         Box::pin(self.context())
     }
 
@@ -115,4 +167,33 @@ impl Host for SessionHost<'_> {
     fn is_volatile(&self) -> bool {
         true
     }
+
+    fn end_transaction(&mut self, end: TransactionEnd) -> BoxFuture<'_, Result<()>> {
+        match self.check_end(end) {
+            Ok(()) => Box::pin(end_transaction(self.session, end)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn call<'a>(
+        &'a mut self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<Datum>> {
+        if self.is_atomic || !self.marks.is_empty() || has_surroundings(routine) {
+            return cx.services.call_routine(cx, routine, args);
+        }
+        Box::pin(async move {
+            let shared = self.session.shared.clone();
+            let mut host = self.inner(routine);
+            let depth = host.depth;
+            run_inner_procedure(&shared.routines, routine, args, (&mut host, depth)).await
+        })
+    }
+}
+
+/// Whether a routine has another user or other settings than its caller.
+fn has_surroundings(routine: &Routine) -> bool {
+    routine.security_definer || !routine.settings.is_empty()
 }

@@ -7,6 +7,7 @@ mod host;
 mod run;
 mod services;
 mod surroundings;
+mod transactions;
 
 pub(crate) use defining::{BeforeCall, run_defining};
 pub(crate) use definitions::{carry_out, check_definition, lock_catalog, schema_changed};

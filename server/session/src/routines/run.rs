@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::Routine;
+use braid_exec::ConstraintModes;
 use braid_routines::{run_block, run_procedure};
 use braid_sql::ast::{Expr, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
@@ -12,8 +13,11 @@ use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
 use crate::session::Session;
+use crate::settings::SettingsMark;
+use crate::shared::Modes;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::statement::prepared::Prepared;
+use crate::transaction::machine::Block;
 use crate::transaction::open::{catalog_at, ensure_open, restart_kv};
 
 /// Runs DO or CALL; its tag, and the row of the OUT parameters, if there are any.
@@ -23,8 +27,13 @@ pub(crate) async fn run_routine(
     statement: &Statement,
     params: &Arc<Vec<Datum>>,
 ) -> Result<(&'static str, Datum)> {
-    let mut body = Body { session, prepared, statement, params, is_first: false };
-    run_until_done(&mut body).await
+    let settings = session.shared.state.lock().settings.mark();
+    let modes = session.shared.modes();
+    let constraints = session.block_state.constraints.clone();
+    let before = Before { settings, modes, constraints };
+    let mut body = Body { session, prepared, statement, params, is_first: false, before };
+    let result = run_until_done(&mut body).await;
+    result.map_err(|error| session.replay.explain(error))
 }
 
 /// A body that runs again with its transaction, if it is the first statement there.
@@ -34,6 +43,14 @@ struct Body<'a> {
     statement: &'a Statement,
     params: &'a Arc<Vec<Datum>>,
     is_first: bool,
+    before: Before,
+}
+
+/// What a body may change in the session beside its transaction, as it was before.
+struct Before {
+    settings: SettingsMark,
+    modes: Modes,
+    constraints: Arc<ConstraintModes>,
 }
 
 impl Repeat for Body<'_> {
@@ -44,12 +61,14 @@ impl Repeat for Body<'_> {
         let open = ensure_open(self.session);
         open.statements += 1;
         self.is_first = open.statements == 1;
+        // A block of the client, or a list of its statements, is one transaction.
+        let is_atomic = self.session.block != Block::None || self.session.in_simple_list;
         match self.statement {
             Statement::Do(block) => {
                 if let Some(language) = block.language.as_deref().filter(|l| *l != "plpgsql") {
                     return Err(no_inline(language));
                 }
-                let mut host = SessionHost::new(self.session, None);
+                let mut host = SessionHost::new(self.session, None, is_atomic);
                 let ran = run_block(&block.body, &mut host).await;
                 let start = braid_sql::quoted_start(&self.prepared.parsed.text, &block.body);
                 ran.map_err(|error| match start {
@@ -62,7 +81,7 @@ impl Repeat for Body<'_> {
                 let (routine, args) =
                     arguments(self.session, self.prepared, &call.call, self.params).await?;
                 let shared = self.session.shared.clone();
-                let mut host = SessionHost::new(self.session, Some(routine.clone()));
+                let mut host = SessionHost::new(self.session, Some(routine.clone()), is_atomic);
                 let row = run_procedure(&shared.routines, &routine, args, &mut host).await?;
                 Ok(("CALL", row))
             }
@@ -70,14 +89,24 @@ impl Repeat for Body<'_> {
         }
     }
 
-    fn may_repeat(&mut self, _: &Error) -> bool {
+    fn may_repeat(&mut self, error: &Error) -> bool {
         self.is_first
+            && !self.session.replay.has_ended_inside()
+            && self.session.shared.advisory.may_run_again(None, error)
     }
 
     async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
-        self.session.shared.raised.lock().clear();
-        note_rerun(self.session, &error, attempt).await?;
-        restart_kv(self.session).await;
+        let Body { session, before, .. } = self;
+        session.shared.raised.lock().clear();
+        session.shared.cursors.close_all();
+        note_rerun(session, &error, attempt).await?;
+        {
+            let mut state = session.shared.state.lock();
+            state.settings.restart(&before.settings);
+            state.modes = before.modes;
+        }
+        session.block_state.constraints = before.constraints.clone();
+        restart_kv(session).await;
         Ok(())
     }
 }

@@ -19,7 +19,6 @@ use braid_types::{Error, Result, SqlState};
 use crate::groups::ParallelStatements;
 use crate::session::Session;
 use crate::statement::context::{context_in, exec_context, statement_environment};
-use crate::transaction::machine::Block;
 use crate::transaction::open::{catalog_at, catalog_of, ensure_open};
 use crate::transaction::state::Open;
 
@@ -84,9 +83,6 @@ pub(crate) async fn set_constraints(
             Some(ids)
         }
     };
-    if session.block == Block::None && !session.in_simple_list {
-        return Ok(());
-    }
     if !deferred {
         let cx = exec_context(session, seq, catalog, env);
         let named = |id: Id| ids.as_ref().is_none_or(|ids| ids.contains(&id));

@@ -102,3 +102,119 @@ fn a_queued_statement_does_not_run_by_an_old_plan() {
         }
     });
 }
+
+/// Procedures whose second part meets a conflict: by a statement, by COMMIT, and by their end.
+const PARTS: &str = "
+    CREATE PROCEDURE by_statement() LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE x SET v = v + 1; COMMIT;
+      PERFORM v FROM hot; PERFORM pg_sleep(0.8); UPDATE hot SET v = v + 10;
+    END $$;
+    CREATE PROCEDURE by_commit() LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE x SET v = v + 1; COMMIT;
+      PERFORM v FROM hot; PERFORM pg_sleep(0.8); INSERT INTO log VALUES (1); COMMIT;
+    END $$;
+    CREATE PROCEDURE by_end() LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE x SET v = v + 1; COMMIT;
+      PERFORM v FROM hot; PERFORM pg_sleep(0.8); INSERT INTO log VALUES (1);
+    END $$;
+    CREATE PROCEDURE by_inner() LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE x SET v = v + 1; CALL by_end(); UPDATE x SET v = v - 1;
+    END $$";
+
+/// The part of a body that COMMIT has ended is there once, whatever the next part meets. Switched
+/// off (the end is not noted), the body runs again from its start, and changes `x` twice.
+#[test]
+fn a_part_that_a_body_has_committed_does_not_run_again() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        one.batch_execute(PARTS).await.expect("procedures");
+        for (name, changes) in
+            [("by_statement", 1), ("by_commit", 1), ("by_end", 1), ("by_inner", 2)]
+        {
+            for is_simple in [true, false] {
+                one.batch_execute("UPDATE x SET v = 0").await.expect("a start");
+                let call = format!("CALL {name}()");
+                let call = async {
+                    match is_simple {
+                        true => one.batch_execute(&call).await,
+                        false => one.execute(&call, &[]).await.map(drop),
+                    }
+                };
+                let change = async {
+                    tokio::time::sleep(Duration::from_millis(400)).await;
+                    two.batch_execute("UPDATE hot SET v = v + 1").await.expect("a change");
+                };
+                let (result, ()) = tokio::join!(call, change);
+                let error = result.expect_err("its second part has met a change");
+                let error = error.as_db_error().expect("an answer of the server");
+                assert_eq!(error.code().code(), "40001", "{name}: {error:?}");
+                let hint = "What the routine has committed before this error stays.";
+                assert_eq!(error.hint(), Some(hint), "{name}");
+                let found = first_column(&two, "SELECT v FROM x").await;
+                assert_eq!(found, [changes.to_string()], "{name}, simple: {is_simple}");
+                assert_eq!(count(&two, "log").await, "0", "{name}");
+            }
+        }
+    });
+}
+
+/// As long as nothing of a body has committed, it runs again as before, also if COMMIT itself has
+/// met the conflict.
+#[test]
+fn a_body_runs_again_until_its_first_commit() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        let create = "CREATE PROCEDURE first_part() LANGUAGE plpgsql AS $$ BEGIN
+              PERFORM v FROM hot; PERFORM pg_sleep(0.8); UPDATE x SET v = v + 1; COMMIT;
+              INSERT INTO log VALUES (1);
+            END $$";
+        one.batch_execute(create).await.expect("a procedure");
+        beside_a_change(&one, &two, "CALL first_part()").await;
+        assert_eq!(first_column(&one, "SELECT v FROM x").await, ["1"]);
+        assert_eq!(count(&one, "log").await, "1");
+    });
+}
+
+/// What a body has committed is durable at once, although its statement goes on.
+#[test]
+fn a_committed_part_survives_a_kill() {
+    run(async {
+        let mut server = Server::start(Config::new());
+        let (one, two) = clients(&server).await;
+        let call = "DO $$ BEGIN UPDATE x SET v = v + 1; COMMIT; UPDATE x SET v = v + 10; \
+                    PERFORM pg_sleep(600); END $$";
+        let running = tokio::spawn(async move { one.batch_execute(call).await });
+        while first_column(&two, "SELECT v FROM x").await != ["1"] {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        server.kill();
+        running.await.expect("a task").expect_err("the server is gone");
+        server.restart();
+        let client = connect(server.sql_url(), None).await;
+        assert_eq!(first_column(&client, "SELECT v FROM x").await, ["1"]);
+    });
+}
+
+/// A commit token belongs to the transaction that sets it, inside of a body as well.
+#[test]
+fn a_body_has_a_commit_token_for_each_of_its_transactions() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        let token = |number: u32| format!("6ba7b810-9dad-41d1-80b4-{number:012x}");
+        let call = format!(
+            "DO $$ BEGIN SET LOCAL commit_token = '{}'; UPDATE x SET v = 1; COMMIT; \
+             UPDATE x SET v = 2; COMMIT; \
+             SET LOCAL commit_token = '{}'; UPDATE x SET v = 3; PERFORM 1 / 0; END $$",
+            token(1),
+            token(2)
+        );
+        one.batch_execute(&call).await.expect_err("it divides by zero");
+        let status = |number| format!("SELECT braid_commit_status('{}')", token(number));
+        assert_eq!(first_column(&two, &status(1)).await, ["committed"]);
+        assert_eq!(first_column(&two, &status(2)).await, ["aborted"]);
+        assert_eq!(first_column(&two, "SELECT v FROM x").await, ["2"]);
+    });
+}
