@@ -121,8 +121,7 @@ const PARTS: &str = "
       UPDATE x SET v = v + 1; CALL by_end(); UPDATE x SET v = v - 1;
     END $$";
 
-/// The part of a body that COMMIT has ended is there once, whatever the next part meets. Switched
-/// off (the end is not noted), the body runs again from its start, and changes `x` twice.
+/// The part of a body that COMMIT has ended is there once, whatever the next part meets.
 #[test]
 fn a_part_that_a_body_has_committed_does_not_run_again() {
     run(async {
