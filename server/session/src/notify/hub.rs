@@ -1,6 +1,5 @@
 //! Who listens to what in this process, and the order in which notifications reach them.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -208,8 +207,8 @@ impl Listeners {
         }
         let database = self.databases.entry(inbox.database).or_default();
         let mut gone = Vec::new();
-        for (channel, listens) in outcome(inbox, changes) {
-            match (inbox.listens_to(&channel), listens) {
+        for (channel, outcome) in outcome(inbox, changes) {
+            match (inbox.listens_to(&channel), outcome.listens) {
                 (false, true) => {
                     let listener = Listener { inbox: inbox.clone(), after };
                     database.entry(channel.clone()).or_default().push(listener);
@@ -226,6 +225,8 @@ impl Listeners {
                     }
                     gone.push(channel);
                 }
+                // It is the last one now, and has lost no notification.
+                (true, true) if outcome.was_stopped => inbox.add_channel(channel),
                 (true, true) | (false, false) => {}
             }
         }
@@ -245,38 +246,43 @@ impl Listeners {
     }
 }
 
-/// The channels that changes name, in the order in which they do, each with whether the session
-/// listens to it afterwards.
-fn outcome(inbox: &Inbox, changes: Vec<Listening>) -> Vec<(String, bool)> {
-    let mut outcome = Outcome::default();
-    for change in changes {
+/// The channels that changes name, in the order of the last LISTEN of each.
+fn outcome(inbox: &Inbox, changes: Vec<Listening>) -> Vec<(String, Outcome)> {
+    let mut channels: HashMap<String, Outcome> = HashMap::new();
+    let stop_all = |channels: &mut HashMap<String, Outcome>| {
+        channels.values_mut().for_each(|outcome| outcome.note(0, false));
+        for channel in inbox.channels() {
+            channels.entry(channel).or_default().note(0, false);
+        }
+    };
+    for (place, change) in changes.into_iter().enumerate() {
         match change {
-            Listening::Start(channel) => outcome.note(channel, true),
-            Listening::Stop(channel) => outcome.note(channel, false),
-            Listening::StopAll => {
-                outcome.channels.iter_mut().for_each(|(_, listens)| *listens = false);
-                inbox.channels().into_iter().for_each(|channel| outcome.note(channel, false));
-            }
+            Listening::Start(channel) => channels.entry(channel).or_default().note(place, true),
+            Listening::Stop(channel) => channels.entry(channel).or_default().note(place, false),
+            Listening::StopAll => stop_all(&mut channels),
         }
     }
-    outcome.channels
+    let mut channels: Vec<(String, Outcome)> = channels.into_iter().collect();
+    channels.sort_unstable_by_key(|(_, outcome)| outcome.place);
+    channels
 }
 
+/// What becomes of a channel.
 #[derive(Default)]
 struct Outcome {
-    channels: Vec<(String, bool)>,
-    /// Where in `channels` each of them is.
-    places: HashMap<String, usize>,
+    listens: bool,
+    /// The session has stopped to listen to it on the way.
+    was_stopped: bool,
+    /// The change that made it listen.
+    place: usize,
 }
 
 impl Outcome {
-    fn note(&mut self, channel: String, listens: bool) {
-        match self.places.entry(channel) {
-            Entry::Occupied(place) => self.channels[*place.get()].1 = listens,
-            Entry::Vacant(place) => {
-                self.channels.push((place.key().clone(), listens));
-                place.insert(self.channels.len() - 1);
-            }
+    fn note(&mut self, place: usize, listens: bool) {
+        if listens && !self.listens {
+            self.place = place;
         }
+        self.listens = listens;
+        self.was_stopped |= !listens;
     }
 }
