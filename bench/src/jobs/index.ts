@@ -80,7 +80,7 @@ class Seen {
 
   /** Waits for a number of jobs, as long as some still come. */
   async all(count: number): Promise<void> {
-    for (let before = -1; this.count < count && this.count > before; ) {
+    for (let before = -1; this.count < count && this.count > before;) {
       before = this.count;
       await this.until(count, performance.now() + PATIENCE_MS);
     }
