@@ -36,7 +36,7 @@ pub const EXTENSIONS: &[Extension] = &[
         oid: 15_003,
         name: "plpgsql",
         version: "1.0",
-        comment: "the language PL/pgSQL",
+        comment: "PL/pgSQL procedural language",
         functions: &[],
     },
     Extension {
