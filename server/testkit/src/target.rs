@@ -181,6 +181,18 @@ pub async fn first_column(client: &Client, sql: &str) -> Vec<String> {
     rows.collect()
 }
 
+/// The rows of an answer in a fixed order, as text: `∅` is NULL.
+pub fn sorted_rows(messages: &[SimpleQueryMessage]) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for message in messages {
+        let SimpleQueryMessage::Row(row) = message else { continue };
+        let cells: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
+        rows.push(cells.join("|"));
+    }
+    rows.sort_unstable();
+    rows
+}
+
 /// The first column of a query's answer, as text with commas between the rows.
 ///
 /// # Panics

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::size::Size;
-use braid_testkit::target::{Target, first_column};
+use braid_testkit::target::{Target, first_column, sorted_rows};
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, SimpleQueryMessage};
 
 const TABLES: &str = "
     CREATE TABLE l (id int PRIMARY KEY, k int, big bigint, s int NOT NULL, w text, c int NOT NULL);
@@ -159,14 +159,7 @@ async fn rows(client: &Client, sql: &str) -> Result<Vec<String>, SqlState> {
             _ => panic!("{sql}\n{error:?}"),
         },
     };
-    let mut rows: Vec<String> = Vec::new();
-    for message in messages {
-        let SimpleQueryMessage::Row(row) = message else { continue };
-        let cells: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
-        rows.push(cells.join("|"));
-    }
-    rows.sort_unstable();
-    Ok(rows)
+    Ok(sorted_rows(&messages))
 }
 
 async fn is_lookup(client: &Client, sql: &str) -> bool {

@@ -10,8 +10,8 @@
 
 use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::size::Size;
-use braid_testkit::target::Target;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use braid_testkit::target::{Target, sorted_rows};
+use tokio_postgres::Client;
 
 /// Tables and their numbers of rows. `fewn` has no statistics.
 const TABLES: [(&str, u32); 6] =
@@ -237,14 +237,7 @@ fn fixed_names(text: &str) -> String {
 async fn rows(client: &Client, sql: &str) -> Vec<String> {
     let messages = client.simple_query(sql).await;
     let messages = messages.unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
-    let mut rows: Vec<String> = Vec::new();
-    for message in messages {
-        let SimpleQueryMessage::Row(row) = message else { continue };
-        let cells: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
-        rows.push(cells.join("|"));
-    }
-    rows.sort_unstable();
-    rows
+    sorted_rows(&messages)
 }
 
 #[tokio::test(flavor = "multi_thread")]

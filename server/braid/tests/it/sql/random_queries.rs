@@ -12,8 +12,8 @@
 
 use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::size::Size;
-use braid_testkit::target::Target;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use braid_testkit::target::{Target, sorted_rows};
+use tokio_postgres::Client;
 
 mod expression;
 mod query;
@@ -58,16 +58,7 @@ type Answer = Result<Vec<String>, String>;
 
 async fn answer(client: &Client, sql: &str) -> Answer {
     match client.simple_query(sql).await {
-        Ok(messages) => {
-            let mut rows: Vec<String> = Vec::new();
-            for message in messages {
-                let SimpleQueryMessage::Row(row) = message else { continue };
-                let cells: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
-                rows.push(cells.join("|"));
-            }
-            rows.sort_unstable();
-            Ok(rows)
-        }
+        Ok(messages) => Ok(sorted_rows(&messages)),
         Err(error) => {
             let Some(error) = error.as_db_error() else { panic!("{sql}\n{error:?}") };
             let code = error.code().code().to_owned();

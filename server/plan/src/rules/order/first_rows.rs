@@ -48,18 +48,33 @@ fn take_few(scan: &mut Scan, (wanted, more): (f64, &[Expr]), catalog: &Catalog) 
     let mut usual = scan.clone();
     choose_index::choose(&mut usual, more, catalog);
     let given = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
-    if usual.filter.is_empty() || !usual.union.is_empty() {
+    usual.union.is_empty() && take_surer(scan, &usual, (&[], more), wanted / given, catalog)
+}
+
+/// Gives a scan an index that has this order and all conditions in its bounds, if the usual way
+/// leaves conditions to be checked for each row; false if there is none, or if it costs too much.
+fn take_surer(
+    scan: &mut Scan,
+    usual: &Scan,
+    (keys, more): (&[SortKey], &[Expr]),
+    part: f64,
+    catalog: &Catalog,
+) -> bool {
+    if usual.filter.is_empty() {
         return false;
     }
-    let Some((_, candidate)) = cheapest(scan, (&[], more), wanted / given, catalog) else {
-        return false;
-    };
-    if !has_all_conditions(scan, &candidate) {
-        return false;
-    }
-    (scan.wants_literals, scan.wants_values) = (usual.wants_literals, usual.wants_values);
-    candidate::take(scan, candidate, catalog);
+    let found = cheapest(scan, (keys, more), part, catalog);
+    let found = found.filter(|(_, candidate)| has_all_conditions(scan, candidate));
+    let Some((_, candidate)) = found else { return false };
+    take_instead(scan, usual, candidate, catalog);
     true
+}
+
+/// Gives a scan another index than it usually has.
+fn take_instead(scan: &mut Scan, usual: &Scan, candidate: Candidate, catalog: &Catalog) {
+    scan.wants_literals = usual.wants_literals;
+    scan.wants_values = usual.wants_values;
+    candidate::take(scan, candidate, catalog);
 }
 
 /// Whether the bounds of an index express every condition of a scan.
@@ -108,18 +123,9 @@ pub(crate) fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> boo
     let mut usual = scan.clone();
     choose_index::choose(&mut usual, &more, catalog);
     if usual.union.is_empty() && order_read(&usual, &keys).is_some() {
-        let surer = match usual.filter.is_empty() {
-            true => None,
-            false => cheapest(scan, (&keys, &more), wanted / given, catalog),
-        };
-        match surer.filter(|(_, candidate)| has_all_conditions(scan, candidate)) {
-            Some((_, candidate)) => {
-                (scan.wants_literals, scan.wants_values) =
-                    (usual.wants_literals, usual.wants_values);
-                candidate::take(scan, candidate, catalog);
-            }
+        if !take_surer(scan, &usual, (&keys, &more), wanted / given, catalog) {
             // What has the fewest rows has the first ones soonest.
-            None => *scan = usual,
+            *scan = usual;
         }
         return true;
     }
@@ -130,9 +136,7 @@ pub(crate) fn take_order(sort: &mut Sort, wanted: f64, catalog: &Catalog) -> boo
     if cost > sorted * PART_MAX {
         return false;
     }
-    scan.wants_literals = usual.wants_literals;
-    scan.wants_values = usual.wants_values;
-    candidate::take(scan, candidate, catalog);
+    take_instead(scan, &usual, candidate, catalog);
     true
 }
 
