@@ -25,6 +25,19 @@ const QUEUE_OVER_TIKV = { BRAID_TEST_STORE: 'tikv', QUEUE_JOBS: '50', QUEUE_KILL
 /** What the small size tests of the queue over TiKV; the other files hardly see the store. */
 const QUEUE_FILES_OVER_TIKV = isSmall ? ['test/queue.test.ts', 'test/kill.test.ts'] : [];
 
+/** The failures of a part that the end of the output repeats, and the lines of each. */
+const REPEATED = { failures: 5, lines: 12 };
+
+/** Repeats what failed: it stands far above, between the lines of other parts. */
+function repeatFailures() {
+  for (const { name, failures = [] } of parts) {
+    for (const text of failures.slice(0, REPEATED.failures)) {
+      process.stdout.write(`\n== failed in ${name}\n`);
+      for (const line of text.split('\n').slice(0, REPEATED.lines)) print(line);
+    }
+  }
+}
+
 /** Runs one part, perhaps beside others; a failure is noted and the other parts still run. */
 async function part(name, work) {
   const outcome = { name, ok: false, text: 'failed' };
@@ -35,6 +48,7 @@ async function part(name, work) {
     outcome.ok = true;
   } catch (error) {
     outcome.text = `failed: ${error.message}`;
+    outcome.failures = Array.isArray(error.cause) ? error.cause : [];
   }
   const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
   process.stdout.write(`\n== ${name}: ${outcome.text} (after ${seconds} s)\n`);
@@ -128,6 +142,7 @@ async function main() {
   for (const { name, ok, text } of parts) {
     process.stdout.write(`  ${ok ? 'ok    ' : 'FAILED'}  ${name}: ${text}\n`);
   }
+  repeatFailures();
   if (process.env.POSTGRES_URL === undefined) {
     print('POSTGRES_URL is not set: the same tests did not run on PostgreSQL.');
   }

@@ -137,6 +137,9 @@ function threadsOf(title) {
 /** Number of the slowest tests that are printed. */
 const SLOWEST_SHOWN = 10;
 
+/** What the test harness prints again of a test that failed. */
+const FAILURE = /^---- (\S+) stdout ----\n([^]*?)\n\n(?=---- |failures:)/gm;
+
 /** Sums of test binaries: how many tests passed, failed and were ignored, and how long each took. */
 class Sums {
   passed = 0;
@@ -144,6 +147,8 @@ class Sums {
   ignored = 0;
   /** Names of the tests that failed. */
   failures = [];
+  /** Name and output of each test that failed. */
+  messages = [];
   /** Name and seconds of each test. */
   times = [];
   /** Programs that ended with an error, whatever they printed. */
@@ -162,14 +167,18 @@ class Sums {
     for (const line of output.matchAll(/^test (\S+).* <([\d.]+)s>$/gm)) {
       this.times.push({ name: `${title} ${line[1]}`, seconds: Number(line[2]) });
     }
+    for (const [, name, text] of output.matchAll(FAILURE)) {
+      this.messages.push(`${title} ${name}\n${text.split('stack backtrace:')[0].trim()}`);
+    }
     if (code !== 0) this.broken.push(`${title} ended with ${code}`);
   }
 
-  /** The sums in words; throws with them if anything failed. */
+  /** The sums in words; throws with them if anything failed, with the messages as the cause. */
   outcome() {
     const text = `${this.passed} passed, ${this.failed} failed, ${this.ignored} ignored`;
     if (this.broken.length > 0) {
-      throw new Error([text, ...this.failures, ...this.broken].join('\n     '));
+      const all = [text, ...this.failures, ...this.broken].join('\n     ');
+      throw new Error(all, { cause: this.messages });
     }
     return text;
   }
@@ -216,7 +225,10 @@ export async function testsOverTikv(binary, further = [], lanes = new Lanes(LANE
     ),
   );
   const texts = outcomes.map(({ value, reason }) => value ?? reason.message);
-  if (outcomes.some(({ status }) => status === 'rejected')) throw new Error(texts.join('\n     '));
+  if (outcomes.some(({ status }) => status === 'rejected')) {
+    const cause = outcomes.flatMap(({ reason }) => reason?.cause ?? []);
+    throw new Error(texts.join('\n     '), { cause });
+  }
   return texts.join('; in their small size ');
 }
 

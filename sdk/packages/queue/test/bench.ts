@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Database } from '@braiddb/sdk';
-import { connect } from '@braiddb/sdk';
+import { connect, sql } from '@braiddb/sdk';
 import { afterAll, beforeAll, inject } from 'vitest';
 
 import { freshName } from '../../../test/targets.js';
@@ -23,6 +23,8 @@ export interface Bench {
   readonly schema: string;
   /** Errors that workers have survived. */
   readonly errors: unknown[];
+  /** The numbers that handlers have written to the table `done` as `who`, in order. */
+  readonly done: (who: string) => Promise<number[]>;
   /** Opens a queue, and closes it at the end of the file if the test does not. */
   readonly open: (
     settings?: QueueSettings,
@@ -38,7 +40,12 @@ export function bench(url: string): Bench {
   const schema = freshName('queue');
   const opened: JobQueue<Record<string, Note>>[] = [];
   const errors: unknown[] = [];
-  const state = { db: undefined as unknown as Database, schema, errors };
+  const done: Bench['done'] = async (who) => {
+    const { rows } = await state.db.query<{ n: number }>`
+      SELECT n FROM ${sql.identifier(schema, 'done')} WHERE who = ${who} ORDER BY n`;
+    return rows.map(({ n }) => n);
+  };
+  const state = { db: undefined as unknown as Database, schema, errors, done };
   let second: Database | undefined;
   const next = (): Database => (opened.length % 2 === 1 ? (second ?? state.db) : state.db);
   const open: Bench['open'] = (settings = {}, { name = freshName('q'), on, ...options } = {}) => {

@@ -1,4 +1,9 @@
-/** Enqueue, work, failures and the end of jobs. */
+/**
+ * Enqueue, work, failures and the end of jobs.
+ *
+ * A handler runs again when its transaction meets a conflict, so the tests keep sets of what handlers
+ * have seen. Rows that handlers write show that each job was done once.
+ */
 
 import { connect, OptionError, sql } from '@braiddb/sdk';
 import { expect, it } from 'vitest';
@@ -19,12 +24,7 @@ import { bench, sleep, untilEmpty } from './bench.js';
 
 onEachServer('the queue', ({ url }) => {
   const place = bench(url);
-  const { schema, errors, open } = place;
-  const done = async (who: string): Promise<number[]> => {
-    const { rows } = await place.db.query<{ n: number }>`
-      SELECT n FROM ${sqlDone()} WHERE who = ${who} ORDER BY n`;
-    return rows.map(({ n }) => n);
-  };
+  const { schema, errors, open, done } = place;
   const sqlDone = (): ReturnType<typeof sql.identifier> => sql.identifier(schema, 'done');
   const history = async (queue: string): Promise<string[]> => {
     const { rows } = await place.db.query<{ id: string }>`
@@ -106,26 +106,26 @@ onEachServer('the queue', ({ url }) => {
     await queue.enqueue(name, { n: 2 });
     await queue.enqueue(name, { n: 0 }, { priority: -5, runAt: new Date(0) });
     expect((await queue.stats())[name]?.jobs).toMatchObject({ ready: 4, delayed: 2 });
-    const order: number[] = [];
+    const order = new Set<number>();
     const startMs = performance.now();
-    await queue.work(name, { concurrency: 1 }, ({ payload: { n } }) => void order.push(n));
+    await queue.work(name, { concurrency: 1 }, ({ payload: { n } }) => void order.add(n));
     await untilEmpty(queue, name);
-    expect(order).toEqual([0, 1, 2, 3, 4, 5]);
+    expect([...order]).toEqual([0, 1, 2, 3, 4, 5]);
     expect(performance.now() - startMs).toBeGreaterThan(300);
   });
 
   it('tries again with pauses, then puts the job aside; redrive brings it back', async () => {
     const { queue, name } = open({ maxAttempts: 3 });
-    const attempts: number[] = [];
+    const attempts = new Set<number>();
     let isBroken = true;
     await queue.work(name, async ({ attempt, payload: { n } }, tx) => {
-      attempts.push(attempt);
+      attempts.add(attempt);
       await tx.run`INSERT INTO ${sqlDone()} VALUES (${n}, ${name})`;
       if (isBroken) throw new TypeError('no such address');
     });
     const id = await queue.enqueue(name, { n: 7 });
     await untilEmpty(queue, name);
-    expect(attempts).toEqual([1, 2, 3]);
+    expect([...attempts]).toEqual([1, 2, 3]);
     expect(await done(name)).toEqual([]);
     const [dead] = await queue.dead(name);
     expect(dead).toMatchObject({ id, payload: { n: 7 }, attempt: 3 });
@@ -160,11 +160,11 @@ onEachServer('the queue', ({ url }) => {
   it('ends handlers that never end, ignores those that reject late, and goes on', async () => {
     const { queue, name } = open({ maxAttempts: 1 });
     const reasons: unknown[] = [];
-    const worker = await queue.work(name, { timeoutMs: 2_000, concurrency: 2 }, async (job, tx) => {
+    const worker = await queue.work(name, { timeoutMs: 3_000, concurrency: 2 }, async (job, tx) => {
       await tx.run`INSERT INTO ${sqlDone()} VALUES (${job.payload.n}, ${name})`;
       if (job.payload.n === 0) await new Promise(() => undefined);
       if (job.payload.n === 1) {
-        await sleep(2_500);
+        await sleep(3_500);
         reasons.push(job.signal.reason);
         throw new Error('too late');
       }
@@ -209,13 +209,13 @@ onEachServer('the queue', ({ url }) => {
     const calls: number[] = [];
     const handler = async (job: LongJob<Note>): Promise<void> => {
       calls.push(job.payload.n);
-      await sleep(3_500);
+      await sleep(4_500);
       await job.finish(async (tx) => {
         await tx.run`INSERT INTO ${sqlDone()} VALUES (${job.payload.n}, ${name})`;
       });
     };
-    await queue.workLong(name, { leaseMs: 2_000 }, handler);
-    await other.queue.workLong(name, { leaseMs: 2_000 }, handler);
+    await queue.workLong(name, { leaseMs: 3_000 }, handler);
+    await other.queue.workLong(name, { leaseMs: 3_000 }, handler);
     await queue.enqueueMany(name, [{ payload: { n: 1 } }, { payload: { n: 2 } }]);
     await untilEmpty(queue, name);
     expect(calls.toSorted()).toEqual([1, 2]);
@@ -254,10 +254,10 @@ onEachServer('the queue', ({ url }) => {
     };
     await queue.enqueue(name, { n: 1 });
     await takes();
-    const attempts: number[] = [];
-    const worker = await queue.work(name, ({ attempt }) => void attempts.push(attempt));
+    const attempts = new Set<number>();
+    const worker = await queue.work(name, ({ attempt }) => void attempts.add(attempt));
     await untilEmpty(queue, name);
-    expect(attempts).toEqual([2]);
+    expect([...attempts]).toEqual([2]);
     await worker.close();
     await queue.enqueue(name, { n: 2 });
     await takes();
@@ -267,15 +267,15 @@ onEachServer('the queue', ({ url }) => {
 
   it('drains: close waits for what runs, or gives it back after its time', async () => {
     const { queue, name } = open();
-    let running = 0;
-    let ended = 0;
+    const running = new Set<number>();
+    const ended = new Set<number>();
     let onFull = (): void => undefined;
     const full = new Promise<void>((resolve) => (onFull = resolve));
     await queue.work(name, { concurrency: 3 }, async ({ payload: { n } }, tx) => {
       await tx.run`INSERT INTO ${sqlDone()} VALUES (${n}, ${name})`;
-      if (++running === 3) onFull();
+      if (running.add(n).size === 3) onFull();
       await sleep(n === 0 ? 20_000 : 300);
-      ended++;
+      ended.add(n);
     });
     await queue.enqueueMany(
       name,
@@ -285,11 +285,10 @@ onEachServer('the queue', ({ url }) => {
     const startMs = performance.now();
     await queue.close({ timeoutMs: 5_000 });
     expect(performance.now() - startMs).toBeLessThan(15_000);
-    expect(ended).toBe(2);
+    expect([...ended].toSorted()).toEqual([1, 2]);
     expect(await done(name)).toEqual([1, 2]);
     const after = open({}, { name });
     expect((await after.queue.stats())[name]?.jobs).toMatchObject({ ready: 8, active: 0, dead: 0 });
-    // The handler runs again, as the same attempt, when its transaction meets a conflict.
     const attempts = new Map<number, number>();
     await after.queue.work(name, ({ attempt, payload: { n } }) => void attempts.set(n, attempt));
     await untilEmpty(after.queue, name);
