@@ -137,6 +137,12 @@ impl SessionEntry {
         since.map(|since| now - since)
     }
 
+    /// The statement goes on, in its commit: it can be cancelled again.
+    pub(crate) fn resume_statement(&self) {
+        self.cancel.reset();
+        self.running.store(true, Ordering::Release);
+    }
+
     /// No statement runs any more.
     pub(crate) fn end_statement(&self) {
         self.running.store(false, Ordering::Release);

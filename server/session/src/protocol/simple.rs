@@ -219,6 +219,8 @@ async fn run_shared(
         let comment = session.observer.comment;
         begin_statement(session, statement, comment, || Subject::Prepared(prepared.clone()));
     }
+    // The commit is part of the statement: it can be cancelled, and the statement's time goes on.
+    let guard = guard_statement(session, prepared.whole_text());
     let mut portal = Portal::new(prepared, Arc::default(), Formats::TEXT);
     let mut result = run_portal(session, &mut portal, Wanted::DESCRIBED, client).await.map(drop);
     // The commit of many rows does not need their values any more.
@@ -226,6 +228,7 @@ async fn run_shared(
     if result.is_ok() && is_alone {
         result = commit_before_tag(session, client).await;
     }
+    drop(guard);
     let Err(error) = result else { return Ok(true) };
     let may_run_again = is_alone
         && is_retryable(&error)

@@ -10,10 +10,18 @@ use crate::retry::pause::note_rerun;
 use crate::retry::replay::replay_steps;
 use crate::retry::steps::Step;
 use crate::session::Session;
-use crate::statement::context::guard_statement;
+use crate::statement::context::guard_commit;
 
-/// Commits what was executed since the last Sync, and runs it again on a conflict.
+/// Commits what was executed since the last Sync, and runs it again on a conflict. The commit, with
+/// the checks and triggers that were deferred to it, can be cancelled and has the time of a request.
 pub(crate) async fn finish_batch(session: &mut Session, client: &mut dyn Client) -> Result<()> {
+    let guard = guard_commit(session);
+    let result = commit_batch(session, client).await;
+    drop(guard);
+    result
+}
+
+async fn commit_batch(session: &mut Session, client: &mut dyn Client) -> Result<()> {
     if session.replay.steps.is_empty() || session.open.is_none() {
         let result = commit_open(session).await;
         // Its client takes the first reply to a COPY for its end.
@@ -40,12 +48,8 @@ async fn commit_batch_again(
     error: Error,
     client: &mut dyn Client,
 ) -> Result<()> {
-    let Some(text) = session.replay.last_text() else { return Err(error) };
-    let guard = guard_statement(session, &text);
     let mut batch = Batch { session, steps: Vec::new(), error: None, client };
-    let result = rerun(&mut batch, error).await;
-    drop(guard);
-    result
+    rerun(&mut batch, error).await
 }
 
 /// What was executed since the last Sync, and its commit.

@@ -84,11 +84,6 @@ impl Replay {
         (!self.blocked && !steps.is_empty()).then_some(steps)
     }
 
-    /// The text of the last step.
-    pub(crate) fn last_text(&self) -> Option<Arc<str>> {
-        self.steps.last().map(|step| step.prepared.whole_text().clone())
-    }
-
     /// Whether a step can be run again after the remembered ones.
     pub(crate) fn takes(&self, statement: Option<&Statement>, block: Block) -> bool {
         let Some(statement) = statement else { return true };

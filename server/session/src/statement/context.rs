@@ -56,11 +56,24 @@ pub(crate) fn guard_statement(session: &mut Session, text: &Arc<str>) -> Option<
         session.shared.count_waiting(waited);
     }
     session.engine.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let timer = deadline_of(session).map(|deadline| {
-        session.timer.arm(deadline);
-        session.timer.clone()
-    });
-    Some(StatementGuard { entry, timer })
+    Some(StatementGuard { entry, timer: armed(session) })
+}
+
+/// The same for the commit of a statement that has ended, and is not counted again.
+pub(crate) fn guard_commit(session: &mut Session) -> Option<StatementGuard> {
+    let entry = session.shared.entry.clone();
+    if session.open.is_none() || entry.is_running() {
+        return None;
+    }
+    entry.resume_statement();
+    Some(StatementGuard { entry, timer: armed(session) })
+}
+
+/// The timer, if what the client has asked for has a deadline.
+fn armed(session: &mut Session) -> Option<Arc<StatementTimer>> {
+    let deadline = deadline_of(session)?;
+    session.timer.arm(deadline);
+    Some(session.timer.clone())
 }
 
 /// What functions and the planner see.

@@ -345,6 +345,49 @@ fn statement_timeout_ends_the_wait_of_a_commit() {
     }
 }
 
+/// The commit of an implicit transaction does what was deferred to it, as long as it may.
+#[test]
+fn what_is_deferred_to_a_commit_can_be_cancelled_and_has_a_time_limit() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(
+        &mut root,
+        "CREATE TABLE t (id int);
+         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
+         CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED
+             FOR EACH ROW EXECUTE FUNCTION slow()",
+    );
+    let (shared, alone) = ("INSERT INTO t VALUES (1)", "INSERT INTO t SELECT 1");
+    let list = "SELECT 1; INSERT INTO t VALUES (1)";
+    let run = |client: &mut Connection, text: &str| match text {
+        "extended" => {
+            send(client, &[shared], None);
+            client.until("ReadyForQuery").expect("an answer")
+        }
+        text => query(client, text),
+    };
+    for text in [shared, alone, list, "extended"] {
+        let mut client = open(server.sql_url());
+        query(&mut client, "SET statement_timeout = '200ms'");
+        let answer = run(&mut client, text);
+        assert!(answer.contains("57014"), "{text}: {answer}");
+        assert!(answer.contains("statement timeout"), "{text}: {answer}");
+        query(&mut client, "SET statement_timeout = 0; SET application_name = 'cancelled'");
+        let answer = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| run(&mut client, text));
+            let cancel = "SELECT pg_cancel_backend(pid), pg_sleep(0.02) FROM pg_stat_activity \
+                          WHERE application_name = 'cancelled'";
+            while !waiting.is_finished() {
+                query(&mut root, cancel);
+            }
+            waiting.join().expect("an answer")
+        });
+        assert!(answer.contains("due to user request"), "{text}: {answer}");
+        assert!(query(&mut client, "SELECT count(*) FROM t").contains("DataRow \"0\""), "{text}");
+    }
+}
+
 /// PREPARE cannot be done twice, so a list of statements with it is not run again.
 #[test]
 fn a_list_with_prepare_is_not_run_again() {
