@@ -91,14 +91,18 @@ impl Crate {
 
     /// Groups of files each of which uses all others, directly or through others.
     pub(super) fn circles(&self) -> Vec<Vec<String>> {
-        let edges: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
-            self.modules.keys().map(|path| (path, self.uses(path))).collect();
-        let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
-            edges.keys().map(|path| (*path, reachable(path, &edges))).collect();
+        // Numbers instead of paths: there are many pairs of files.
+        let number: BTreeMap<&ModulePath, usize> =
+            self.modules.keys().enumerate().map(|(at, path)| (path, at)).collect();
+        let uses = |path| self.uses(path).into_iter().map(|used| number[used]).collect();
+        let edges: Vec<Vec<usize>> = self.modules.keys().map(uses).collect();
+        let reached: Vec<Vec<bool>> =
+            (0..edges.len()).map(|from| reachable(from, &edges)).collect();
+        let files: Vec<&String> = self.modules.values().map(|module| &module.file).collect();
         let mut circles = BTreeSet::new();
-        for (path, reach) in &reached {
-            let both = reach.iter().filter(|other| reached[*other].contains(path));
-            let circle: Vec<String> = both.map(|path| self.modules[*path].file.clone()).collect();
+        for (from, reach) in reached.iter().enumerate() {
+            let both = (0..edges.len()).filter(|&to| reach[to] && reached[to][from]);
+            let circle: Vec<String> = both.map(|to| files[to].clone()).collect();
             if circle.len() > 1 {
                 circles.insert(circle);
             }
@@ -215,14 +219,12 @@ fn is_relative(segment: &str) -> bool {
     matches!(segment, "crate" | "self" | "super")
 }
 
-fn reachable<'a>(
-    from: &'a ModulePath,
-    edges: &BTreeMap<&'a ModulePath, BTreeSet<&'a ModulePath>>,
-) -> BTreeSet<&'a ModulePath> {
-    let mut found = BTreeSet::new();
+/// For each file whether another leads to it.
+fn reachable(from: usize, edges: &[Vec<usize>]) -> Vec<bool> {
+    let mut found = vec![false; edges.len()];
     let mut open = vec![from];
-    while let Some(path) = open.pop() {
-        open.extend(edges[path].iter().filter(|next| found.insert(**next)));
+    while let Some(at) = open.pop() {
+        open.extend(edges[at].iter().filter(|&&next| !std::mem::replace(&mut found[next], true)));
     }
     found
 }

@@ -303,7 +303,7 @@ async fn check(client: &Client, seed: u64, used: &mut BTreeSet<&'static str>) {
 
 #[test]
 fn each_way_of_reading_gives_the_rows_of_a_table_without_indexes() {
-    let rounds = Size::from_env().pick(120, 300, 20_000);
+    let rounds = Size::from_env().pick(120, 200, 20_000);
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         for target in Target::all().filter(|target| !target.is_postgres()) {
             let database = target.create_database("access_paths").await;
