@@ -26,7 +26,7 @@ pub(crate) enum RetryCause {
     /// A new leader does not know yet how far others have read.
     NotSynced,
     DiskFull,
-    /// The store is not the one that it was taken for.
+    /// Another store answers at this address.
     OtherStore,
     /// The leader stepped down: it may have been carried out.
     Undetermined,

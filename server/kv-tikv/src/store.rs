@@ -38,7 +38,7 @@ const OPEN_RETRY: Duration = Duration::from_secs(5);
 /// The kv contract over a TiKV cluster. See the crate's documentation.
 pub struct TikvStore {
     parts: StoreParts,
-    /// Of the data; what belongs to the store itself is written once.
+    /// Garbage collection of the data keyspace. The keyspace of the store itself needs none.
     collector: Option<Collector>,
     runtime: Handle,
     closed: AtomicBool,

@@ -11,8 +11,8 @@
 //! Engine   the store, the catalog, cached plans, every session by number; made by `server`
 //! ```
 //!
-//! Files import in this direction only. [`Session`] has the methods that a connection calls; every
-//! step is a function of the module that owns it.
+//! No two files import each other in a circle. [`Session`] has the methods that a connection
+//! calls; every step is a function of the module that owns it.
 //!
 //! What is here: the state of a transaction, what `SET` means, when a statement is run again, what
 //! a statement may wait for. What is not: who may connect and background jobs (`server`), sockets
@@ -47,7 +47,7 @@ pub mod settings;
 mod shared;
 mod statement;
 mod statistics;
-mod terminator;
+mod timer;
 
 mod transaction;
 
@@ -56,6 +56,7 @@ pub use client::{
     Severity, Target,
 };
 pub use clock::now_micros;
+pub use compute::SessionTerminator;
 pub use engine::{Counters, Engine, EngineParts, ShownLimits};
 pub use entry::SessionEnded;
 pub use maintenance::{analyze_table, check_table, finish_taken_over};
@@ -70,4 +71,3 @@ pub use protocol::text::utf8;
 pub use registry::SessionRegistry;
 pub use retry::reason::RetryCounters;
 pub use session::{BackendKey, IdleLimit, Login, Session, Status};
-pub use terminator::SessionTerminator;

@@ -8,7 +8,8 @@ use braid_types::{Result, Row};
 
 use crate::clock::now_micros;
 use crate::session::Session;
-use crate::statement::context::{StatementGuard, exec_context, statement_environment};
+use crate::statement::context::{exec_context, statement_environment};
+use crate::statement::deadline::StatementGuard;
 use crate::transaction::open::{catalog_at, ensure_open};
 
 /// What does not fit together in a table's data, a row for each finding.

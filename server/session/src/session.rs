@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::client::{Client, Mark};
+use crate::compute::SessionTerminator;
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::groups::{GroupState, ParallelStatements};
@@ -32,8 +33,7 @@ use crate::shared::{Shared, State, default_modes};
 use crate::statement::plans::cache::PlanKey;
 use crate::statement::portal::Portal;
 use crate::statement::prepared::Prepared;
-use crate::statement::timer::StatementTimer;
-use crate::terminator::SessionTerminator;
+use crate::timer::StatementTimer;
 use crate::transaction::machine::{Block, BlockMachine};
 use crate::transaction::state::{BlockState, Open};
 use crate::transaction::temporary::Temporary;

@@ -103,14 +103,14 @@ impl Plan {
             }
             changes.insert(key.clone(), Change { key, value: value.clone(), kind });
         }
-        for (key, duty) in new {
+        for (key, new_key) in new {
             match held.get(&key).map(|held| held.value.is_some()) {
                 Some(true) => {
-                    return Err(Error::Duplicate { key: duty.key.to_vec(), seq: duty.seq });
+                    return Err(Error::Duplicate { key: new_key.key.to_vec(), seq: new_key.seq });
                 }
                 Some(false) => {}
                 None => {
-                    let key = duty.key.to_vec();
+                    let key = new_key.key.to_vec();
                     let conflict = Conflict::new(RetryReason::ReadChanged, Some(key.clone()));
                     proofs.push(Proof { what: Condition::Absent(key), conflict });
                 }

@@ -382,9 +382,11 @@ async fn hold(
         None => Ok(()),
         Some(conflict) => {
             let key = conflict.key.as_ref();
-            let is_duty =
-                |proof: &Proof| matches!(&proof.what, Condition::Absent(duty) if Some(duty) == key);
-            match plan.proofs.iter().any(is_duty) {
+            let absent = |proof: &Proof| match &proof.what {
+                Condition::Absent(absent) => Some(absent) == key,
+                _ => false,
+            };
+            match plan.proofs.iter().any(absent) {
                 true => Err(CommitFailure::DuplicateKey),
                 false => Err(CommitFailure::Retry(conflict)),
             }

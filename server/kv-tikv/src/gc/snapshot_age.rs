@@ -1,4 +1,4 @@
-//! Whether what was read, or says that a transaction was rolled back, could have been gone.
+//! Whether garbage collection may have removed what was read, or the record of a rollback.
 
 use crate::cluster::Cluster;
 use braid_kv::{Error, Result};

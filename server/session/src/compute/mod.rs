@@ -21,6 +21,8 @@
 
 mod pool;
 mod roaming;
+mod terminator;
 
 pub(crate) use pool::Pool;
 pub(crate) use roaming::run;
+pub use terminator::SessionTerminator;

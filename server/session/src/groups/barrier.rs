@@ -11,7 +11,7 @@ use crate::groups::report::barrier_error;
 use crate::retry::reason::is_retryable;
 use crate::session::Session;
 use crate::statement::kinds::{completes_block, is_planned};
-use crate::transaction::commit::{end_block, rollback_open};
+use crate::transaction::commit_attempt::{end_block, rollback_open};
 use crate::transaction::savepoints::release_commits;
 
 /// Before a statement that is no part of the group: everything queued has finished.

@@ -14,15 +14,15 @@ use crate::observe::running::Subject;
 use crate::observe::statements::{begin_statement, end_execute, end_statement, resume_statement};
 use crate::protocol::between::note_idle;
 use crate::protocol::cursors::with_cursor_columns;
+use crate::protocol::sync::finish_batch;
 use crate::protocol::text::{as_standard, binary_value, utf8_without_nul};
-use crate::retry::batch::finish_batch;
-use crate::retry::deadline::{begin_request, check_request, end_request};
 use crate::retry::reason::{is_injected, is_retryable};
 use crate::retry::replay::{execute_again, remember_step};
 use crate::session::Session;
 use crate::statement::binding::{current_params, reg_parameter};
-use crate::statement::context::{guard_statement, send_notices};
+use crate::statement::context::send_notices;
 use crate::statement::cursor_rows::forget_cursor;
+use crate::statement::deadline::{begin_request, check_request, end_request, guard_statement};
 use crate::statement::kinds::{ends_failure, runs_in_any_block};
 use crate::statement::portal::{Ended, Portal, Run, Wanted};
 use crate::statement::prepare::{drop_prepared, keep_prepared, prepare_text};
@@ -31,7 +31,8 @@ use crate::statement::runner::run_portal;
 use crate::transaction::machine::Block;
 
 impl Session {
-    /// Parse.
+    /// Parse: prepares a statement, and keeps it under its name until Close. A statement without a
+    /// name lasts until the next one. Fails if the text or a type is wrong.
     pub async fn parse(
         &mut self,
         name: &str,
@@ -47,7 +48,8 @@ impl Session {
         Ok(())
     }
 
-    /// Bind.
+    /// Bind: gives values to the parameters of a prepared statement, and keeps the portal. Fails if
+    /// a value cannot be read as its type, or if the block has failed.
     pub async fn bind(
         &mut self,
         portal: &str,
@@ -119,7 +121,7 @@ impl Session {
         Ok(())
     }
 
-    /// Describe.
+    /// Describe: sends the parameters and columns of a statement, or the columns of a portal.
     pub fn describe(&mut self, target: Target<'_>, client: &mut dyn Client) -> Result<()> {
         check_request(self)?;
         let name = match target {
@@ -138,7 +140,8 @@ impl Session {
         Ok(())
     }
 
-    /// Execute.
+    /// Execute: runs a portal up to `rows_max` rows (0: all). After a conflict it runs again, with
+    /// what was executed since the last Sync.
     pub async fn execute(
         &mut self,
         name: &str,
@@ -164,7 +167,7 @@ impl Session {
         result
     }
 
-    /// Close.
+    /// Close: forgets a statement or a portal. It is no error if there is none.
     pub fn close_object(&mut self, target: Target<'_>) {
         match target {
             Target::Statement(name) => {

@@ -6,4 +6,5 @@ pub(crate) mod cursors;
 pub(crate) mod extended;
 pub(crate) mod function_call;
 pub(crate) mod simple;
+pub(crate) mod sync;
 pub(crate) mod text;

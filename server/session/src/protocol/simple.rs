@@ -1,5 +1,13 @@
 //! The simple protocol: one text, any number of statements, one implicit transaction.
 //!
+//! ```text
+//! run_text ─► one statement with a shared plan: run_shared ─┐
+//!    │                                                        ├─► run_portal ─► commit ─► tag
+//!    └──────► a list: run_listed for each statement ──────────┘
+//!    ▲                              │ 40001 or 40P01, and nothing has left
+//!    └── the text is parsed ────────┘
+//! ```
+//!
 //! Rules: every result comes before the next statement runs; the last command tag is sent only
 //! after the commit; a conflict runs the statements of the implicit transaction again as long as
 //! nothing of them has left.
@@ -15,16 +23,15 @@ use crate::observe::running::Subject;
 use crate::observe::statements::{begin_statement, end_statement, resume_statement};
 use crate::observe::traceparent::split_comment;
 use crate::protocol::between::note_idle;
+use crate::protocol::sync::finish_batch;
 use crate::protocol::text::as_standard;
-use crate::retry::batch::finish_batch;
-use crate::retry::commit::commit_before_tag;
-use crate::retry::deadline::{begin_request, end_request};
 use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::pause::pause;
-use crate::retry::reason::{is_injected, is_retryable};
+use crate::retry::reason::is_injected;
 use crate::session::Session;
-use crate::statement::context::{StatementGuard, guard_statement, send_notices};
+use crate::statement::context::send_notices;
+use crate::statement::deadline::{StatementGuard, begin_request, end_request, guard_statement};
 use crate::statement::describe::describe_prepared;
 use crate::statement::kinds::is_planned;
 use crate::statement::plans::cache::ParsedText;
@@ -33,7 +40,8 @@ use crate::statement::portal::{Portal, Wanted};
 use crate::statement::prepared::Prepared;
 use crate::statement::runner::run_portal;
 use crate::statement::skeleton::insert::shared_query;
-use crate::transaction::commit::{end_block, take_back_open};
+use crate::transaction::commit::commit_before_tag;
+use crate::transaction::commit_attempt::{end_block, take_back_open};
 use crate::transaction::machine::Block;
 
 impl Session {
@@ -72,29 +80,45 @@ async fn run_text(session: &mut Session, sql: &str, client: &mut dyn Client) -> 
     let (sql, comment) = split_comment(&sql);
     session.observer.comment = comment;
     send_notices(session, client);
-    if let Some(prepared) = shared_query(session, sql).await
-        && run_shared(session, prepared, client).await?
-    {
-        return Ok(());
-    }
-    let parsed = session.engine.plans.parse(sql)?;
-    let count = parsed.statements.len();
-    if count == 0 {
+    let list = match shared_query(session, sql).await {
+        Some(prepared) => List::Shared(Box::new(prepared)),
+        None => List::Parsed(session.engine.plans.parse(sql)?),
+    };
+    if list.count() == 0 {
         client.empty_query();
         return Ok(());
     }
-    session.in_simple_list = count > 1;
+    session.in_simple_list = list.count() > 1;
     let time = StatementTime { current: None, guard: None };
     let mark = client.mark();
     // A transaction that began in an earlier text cannot be run again from this one.
     let whole = session.block == Block::None;
-    let mut segment = Segment { session, parsed: &parsed, first: 0, mark, whole, time, client };
+    let mut segment = Segment { session, sql, list, first: 0, mark, whole, time, client };
     loop {
         let next = run_until_done(&mut segment).await?;
-        if next == count {
+        if next == segment.list.count() {
             return Ok(());
         }
         segment.begin_at(next);
+    }
+}
+
+/// The statements of a text.
+enum List {
+    /// One statement, by the plan that it shares with others. Its first attempt takes it, so that
+    /// the commit of many rows does not keep their values in memory.
+    Shared(Box<Prepared>),
+    /// A shared statement that has been taken. Another attempt parses the text.
+    Taken,
+    Parsed(Arc<ParsedText>),
+}
+
+impl List {
+    fn count(&self) -> usize {
+        match self {
+            List::Shared(_) | List::Taken => 1,
+            List::Parsed(parsed) => parsed.statements.len(),
+        }
     }
 }
 
@@ -120,13 +144,24 @@ impl StatementTime {
         let (statement, comment) = (&parsed.statements[index].statement, session.observer.comment);
         begin_statement(session, statement, comment, || Subject::Listed(parsed.clone(), index));
     }
+
+    /// The same for the statement that is the whole text.
+    fn begin_shared(&mut self, session: &mut Session, prepared: &Arc<Prepared>) {
+        self.current = Some(0);
+        self.guard = guard_statement(session, prepared.whole_text());
+        if let Some(statement) = prepared.statement() {
+            let comment = session.observer.comment;
+            begin_statement(session, statement, comment, || Subject::Prepared(prepared.clone()));
+        }
+    }
 }
 
 /// The part of a list of statements that runs again as a whole: an implicit transaction, or a
 /// block with what comes before it.
 struct Segment<'a> {
     session: &'a mut Session,
-    parsed: &'a Arc<ParsedText>,
+    sql: &'a str,
+    list: List,
     /// The first of its statements.
     first: usize,
     /// Where its output begins.
@@ -153,16 +188,25 @@ impl Repeat for Segment<'_> {
     const LIMITS: Limits = Limits::TRANSACTION;
 
     async fn attempt(&mut self) -> Result<usize> {
-        let Segment { session, parsed, first, whole, time, client, .. } = self;
+        let Segment { session, sql, list, first, whole, time, client, .. } = self;
+        let parsed = match std::mem::replace(list, List::Taken) {
+            List::Shared(prepared) => {
+                run_shared(session, Arc::new(*prepared), time, *client).await?;
+                return Ok(1);
+            }
+            List::Parsed(parsed) => parsed,
+            List::Taken => session.engine.plans.parse(sql)?,
+        };
+        *list = List::Parsed(parsed.clone());
         let count = parsed.statements.len();
         for index in *first..count {
             let is_between = session.block == Block::None && session.open.is_none();
             if is_between && index > *first {
                 return Ok(index);
             }
-            time.begin(session, parsed, index);
-            warn(session, parsed, index, *client);
-            run_listed(session, parsed, index, index + 1 == count, *client).await?;
+            time.begin(session, &parsed, index);
+            warn(session, &parsed, index, *client);
+            run_listed(session, &parsed, index, index + 1 == count, *client).await?;
             // What is committed must not run again, although the next block follows at once.
             let statement = &parsed.statements[index].statement;
             if matches!(statement, Statement::Commit { and_chain: true, .. }) {
@@ -204,42 +248,21 @@ fn warn(session: &mut Session, parsed: &ParsedText, index: usize, client: &mut d
     send_notices(session, client);
 }
 
-/// Runs a statement by its skeleton that is the whole text; false if it is to run again, which
-/// it does the ordinary way.
+/// Runs the statement that is the whole text, and commits what is implicit.
 async fn run_shared(
     session: &mut Session,
-    prepared: Prepared,
+    prepared: Arc<Prepared>,
+    time: &mut StatementTime,
     client: &mut dyn Client,
-) -> Result<bool> {
-    session.in_simple_list = false;
-    let is_alone = session.block == Block::None;
-    let start = client.mark();
-    let prepared = Arc::new(prepared);
-    if let Some(statement) = prepared.statement() {
-        let comment = session.observer.comment;
-        begin_statement(session, statement, comment, || Subject::Prepared(prepared.clone()));
-    }
-    // The commit is part of the statement: it can be cancelled, and the statement's time goes on.
-    let guard = guard_statement(session, prepared.whole_text());
+) -> Result<()> {
+    time.begin_shared(session, &prepared);
     let mut portal = Portal::new(prepared, Arc::default(), Formats::TEXT);
-    let mut result = run_portal(session, &mut portal, Wanted::DESCRIBED, client).await.map(drop);
-    // The commit of many rows does not need their values any more.
+    run_portal(session, &mut portal, Wanted::DESCRIBED, client).await?;
     drop(portal);
-    if result.is_ok() && is_alone {
-        result = commit_before_tag(session, client).await;
+    if session.block == Block::None {
+        commit_before_tag(session, client).await?;
     }
-    drop(guard);
-    let Err(error) = result else { return Ok(true) };
-    let may_run_again = is_alone
-        && is_retryable(&error)
-        && !is_injected(&error)
-        && session.shared.advisory.may_run_again(None, &error);
-    if !(may_run_again && client.rewind(start)) {
-        return Err(error);
-    }
-    session.shared.count_server_retry(&error);
-    take_back_open(session).await;
-    Ok(false)
+    Ok(())
 }
 
 /// Runs one statement of a list; the last one commits what is implicit.

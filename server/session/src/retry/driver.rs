@@ -14,8 +14,8 @@
 //! | a definition, LOCK TABLE | `statement/commands` | the transaction, which it begins |
 //! | DO, CALL | `routines/run.rs` | the same, until the body has ended a transaction |
 //! | a list of statements | `protocol/simple.rs` | the implicit transaction, or the block |
-//! | an Execute, a batch | `retry/replay.rs`, `retry/batch.rs` | what was executed since Sync |
-//! | a commit | `retry/commit.rs` | the acknowledged statements |
+//! | an Execute, a batch | `retry/replay.rs`, `protocol/sync.rs` | what was executed since Sync |
+//! | a commit | `transaction/commit.rs` | the acknowledged statements |
 //! | a group | `groups/again.rs`, `groups/task.rs` | its transaction; one statement |
 //!
 //! Rules: only an error that carries a reason of `kv` is repeated; the driver asks the limits last,

@@ -1,9 +1,6 @@
 //! Running again: the driver, which errors allow it, how often and how long, and what was done
 //! before.
 
-pub(crate) mod batch;
-pub(crate) mod commit;
-pub(crate) mod deadline;
 pub(crate) mod driver;
 pub(crate) mod limits;
 pub(crate) mod pause;

@@ -26,7 +26,7 @@ use crate::session::Session;
 use crate::statement::kinds::completes_block;
 use crate::statement::portal::{Ended, Portal, Run, Wanted};
 use crate::statement::runner::run_portal;
-use crate::transaction::commit::{end_block, rollback_open, take_back_open};
+use crate::transaction::commit_attempt::{end_block, rollback_open, take_back_open};
 use crate::transaction::machine::{Block, Event};
 
 /// Remembers what a portal has done, which ran when the block was like this.

@@ -15,10 +15,10 @@ use braid_routines::plpgsql::TransactionEnd;
 use braid_types::Result;
 
 use super::definitions::lock_catalog;
-use crate::retry::commit::commit_open;
 use crate::retry::reason::is_retryable;
 use crate::session::Session;
-use crate::transaction::commit::rollback_open;
+use crate::transaction::commit::commit_open;
+use crate::transaction::commit_attempt::rollback_open;
 use crate::transaction::open::{ensure_open, restart_kv};
 
 /// Ends the transaction of a running body. The next one begins with the next statement.

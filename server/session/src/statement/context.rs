@@ -1,4 +1,4 @@
-//! What a running statement may use: its clock and cancel switch, the session's settings, memory.
+//! What a running statement may use: its clock, the session's settings, memory.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,28 +9,10 @@ use braid_system_views::CatalogLookup;
 
 use crate::client::{Client, Severity};
 use crate::clock::now_micros;
-use crate::entry::SessionEntry;
-use crate::retry::deadline::deadline_of;
 use crate::session::Session;
 use crate::statement::environment::StatementEnvironment;
-use crate::statement::timer::StatementTimer;
 use crate::transaction::open::ensure_open;
 use crate::transaction::state::Open;
-
-/// While it lives, the statement can be cancelled and its timeout runs.
-pub(crate) struct StatementGuard {
-    pub entry: Arc<SessionEntry>,
-    pub timer: Option<Arc<StatementTimer>>,
-}
-
-impl Drop for StatementGuard {
-    fn drop(&mut self) {
-        if let Some(timer) = &self.timer {
-            timer.disarm();
-        }
-        self.entry.end_statement();
-    }
-}
 
 /// Sends the collected notices to the client.
 pub(crate) fn send_notices(session: &mut Session, client: &mut dyn Client) {
@@ -43,37 +25,6 @@ pub(crate) fn send_notices(session: &mut Session, client: &mut dyn Client) {
         let least = session.active().notices;
         session.notices.send(least, client);
     }
-}
-
-/// Marks the beginning of a statement for cancel requests, timeouts and the activity view;
-/// `None` if it is a part or another attempt of one that is marked.
-pub(crate) fn guard_statement(session: &mut Session, text: &Arc<str>) -> Option<StatementGuard> {
-    let entry = session.shared.entry.clone();
-    if entry.is_running() {
-        return None;
-    }
-    if let Some(waited) = entry.begin_statement(text, now_micros()) {
-        session.shared.count_waiting(waited);
-    }
-    session.engine.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    Some(StatementGuard { entry, timer: armed(session) })
-}
-
-/// The same for the commit of a statement that has ended, and is not counted again.
-pub(crate) fn guard_commit(session: &mut Session) -> Option<StatementGuard> {
-    let entry = session.shared.entry.clone();
-    if session.open.is_none() || entry.is_running() {
-        return None;
-    }
-    entry.resume_statement();
-    Some(StatementGuard { entry, timer: armed(session) })
-}
-
-/// The timer, if what the client has asked for has a deadline.
-fn armed(session: &mut Session) -> Option<Arc<StatementTimer>> {
-    let deadline = deadline_of(session)?;
-    session.timer.arm(deadline);
-    Some(session.timer.clone())
 }
 
 /// What functions and the planner see.

@@ -1,143 +1,171 @@
-//! One attempt of a commit, rollbacks, and what ends with every transaction.
+//! Commits: one attempt, and more while the transaction can run again.
 //!
-//! Rules: deferred checks come before the commit writes anything; the catalog's draft, the settings
-//! and the write buffer go back together; a commit ends as committed, retry or unknown.
+//! ```text
+//! commit_open ─ commit_kv ──► committed
+//!                  │ 40001 or 40P01, and the client knows of acknowledgements only
+//!                  └──► the group runs again in order ──► commit_kv …
+//! ```
+//!
+//! Rules: however a commit ends, nothing is open afterwards; only the release of the restart
+//! savepoint keeps a transaction that met a retry error, for its locks.
 
 use std::sync::Arc;
 
-use braid_catalog::PendingChange;
-use braid_cluster::{PreparedInfo, Token, token_key};
-use braid_exec::from_kv;
-use braid_kv::{CommitOutcome, Error as Kv};
-use braid_types::{Result, work};
+use braid_cluster::{PreparedInfo, Token};
+use braid_kv::StatementWaits;
+use braid_types::{Error, Result};
 
+use crate::client::Client;
 use crate::groups::ParallelStatements;
-use crate::notify::commit::{announce, announced};
 use crate::observe::transactions::{end_transaction, has_written};
-use crate::retry::deadline::{commit_lock_timeout, late_commit};
+use crate::retry::driver::{Repeat, rerun};
+use crate::retry::limits::Limits;
+use crate::retry::reason::is_restart;
 use crate::session::Session;
-use crate::statement::cursor_rows::{Rows, forget_cursors};
-use crate::transaction::deferred_constraints::{check_changed, check_deferred};
-use crate::transaction::machine::Event;
-use crate::transaction::prepare::prepare_kv;
-use crate::transaction::state::{BlockState, Open};
-use crate::transaction::temporary_objects::end_temporary;
+use crate::transaction::commit_attempt::{
+    Ending, commit_kv, materialize_held, rollback_open, transaction_ended,
+};
+use crate::transaction::machine::Block;
+use crate::transaction::open::ensure_open;
+use crate::transaction::state::Open;
 
-/// Reads cursors WITH HOLD to their end, before their transaction commits.
-pub(crate) async fn materialize_held(session: &mut Session) -> Result<()> {
-    let cancel = session.shared.entry.cancel.clone();
-    for portal in session.portals.values_mut() {
-        let Some(state) = portal.cursor.as_deref_mut() else { continue };
-        if !state.hold || portal.held {
-            continue;
+/// A commit that has met a conflict: the transaction as a whole runs again, if it may.
+struct CommitAgain<'a> {
+    session: &'a mut Session,
+    token: Option<Token>,
+    ending: &'a Ending,
+}
+
+impl Repeat for CommitAgain<'_> {
+    type Output = Open;
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<Open> {
+        let open = self.session.open.take();
+        let mut open = open.ok_or_else(|| Error::internal("nothing is open to commit"))?;
+        match commit_kv(self.session, &mut open, self.token, self.ending).await {
+            Ok(()) => Ok(open),
+            Err(error) => {
+                self.session.open = Some(open);
+                Err(error)
+            }
         }
-        let scroll = state.scroll.replace(true);
-        let mut rows = Rows { run: &mut portal.run, state, cancel: &cancel };
-        let result = rows.read_to(i64::MAX).await;
-        rows.state.scroll = scroll;
-        result?;
-        portal.held = true;
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        self.session.can_rerun_group(error)
+    }
+
+    // Here the error is counted, and others get their chance.
+    async fn begin_again(&mut self, error: Error, _: u32) -> Result<()> {
+        self.session.rerun_group(error).await
+    }
+}
+
+/// Commits before the last message, the command tag, can leave: it must not be sent if the
+/// commit fails.
+pub(crate) async fn commit_before_tag(
+    session: &mut Session,
+    client: &mut dyn Client,
+) -> Result<()> {
+    let tag = client.detach(session.tag_mark);
+    commit_open(session).await?;
+    if let Some(tag) = tag {
+        client.attach(tag.messages());
     }
     Ok(())
 }
 
-pub(crate) fn end_block(session: &mut Session) {
-    session.block.follow(Event::Forget);
-    session.block_state = BlockState::default();
+/// Commits what is open, if anything is. However it ends, nothing is open afterwards.
+pub(crate) async fn commit_open(session: &mut Session) -> Result<()> {
+    let result = commit_work(session, &Ending::Commit).await;
+    result.map_err(|error| session.replay.explain(error))
 }
 
-/// How a transaction that has done its work ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It commits.
-    Commit,
-    /// It commits, but a retry leaves it open, begun again with its locks.
-    CommitOrRestart,
-    /// It is prepared.
-    Prepare(PreparedInfo),
+/// The same, but after a retry error that is not a deadlock the transaction stays open, begun
+/// again with its locks.
+pub(crate) async fn commit_keeping_locks(session: &mut Session) -> Result<()> {
+    commit_work(session, &Ending::CommitOrRestart).await
 }
 
-pub(crate) async fn commit_kv(
+/// Prepares what is open, be it nothing. However it ends, nothing is open afterwards.
+pub(crate) async fn prepare_open(session: &mut Session, info: PreparedInfo) -> Result<()> {
+    ensure_open(session);
+    commit_work(session, &Ending::Prepare(info)).await
+}
+
+/// The first attempt of a commit. One that no COMMIT asks for counts its waits for the statement
+/// that it belongs to.
+async fn commit_watched(
     session: &mut Session,
     open: &mut Open,
     token: Option<Token>,
     ending: &Ending,
 ) -> Result<()> {
-    check_deferred(session, open).await?;
-    end_temporary(session, open).await?;
-    let mut pending: Option<PendingChange> = None;
-    if let Some(draft) = open.draft.get() {
-        let seq = open.txn.next_statement();
-        pending = draft.flush(&session.engine.catalog, &open.txn, seq).await.map_err(from_kv)?;
+    if session.block != Block::None || !session.observer.is_logged() {
+        return commit_kv(session, open, token, ending).await;
     }
-    if let Some(token) = token {
-        session.shared.record_token(&open.txn, token).await?;
-    }
-    open.txn.locks().set_timeout(commit_lock_timeout(session));
-    let announcement = announce(session, &open.txn).await?;
-    // Others may wait for this commit, or be part of the same one.
-    work::return_home().await;
-    let outcome = match ending {
-        Ending::Commit => open.txn.commit().await.and_then(CommitOutcome::into_result).map(drop),
-        Ending::CommitOrRestart => {
-            open.txn.commit_or_restart().await.and_then(CommitOutcome::into_result).map(drop)
+    let waits = Arc::new(StatementWaits::default());
+    let commit = commit_kv(session, open, token, ending);
+    let result = Box::pin(waits.watch(commit)).await;
+    session.observer.waited(waits.lock_micros(), waits.round_trips());
+    result
+}
+
+async fn commit_work(session: &mut Session, ending: &Ending) -> Result<()> {
+    let keep_locks = *ending == Ending::CommitOrRestart;
+    if let Err(error) = materialize_held(session).await {
+        if !(keep_locks && is_restart(&error)) {
+            rollback_open(session).await;
         }
-        Ending::Prepare(info) => prepare_kv(session, &open.txn, info).await?,
+        return Err(error);
+    }
+    let token = session.shared.state.lock().settings.commit_token();
+    if token.is_some() {
+        ensure_open(session);
+    }
+    let Some(mut open) = session.open.take() else {
+        if session.block != Block::None {
+            end_transaction(session, false, true);
+        }
+        session.shared.state.lock().settings.commit();
+        transaction_ended(session);
+        return Ok(());
     };
-    drop(pending);
-    if let (Ok(()), Some(announcement)) = (&outcome, announcement) {
-        announced(session, announcement).await;
-    }
-    match (outcome, token) {
-        (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
-            Err(session.shared.token_used(token).await)
+    let written = has_written(&open);
+    let first = commit_watched(session, &mut open, token, ending).await;
+    let (open, result) = match first {
+        Err(error) => {
+            session.open = Some(open);
+            match rerun(&mut CommitAgain { session, token, ending }, error).await {
+                Ok(open) => (Some(open), Ok(())),
+                Err(error) => (session.open.take(), Err(error)),
+            }
         }
-        (Err(Kv::CheckChanged(conflict)), _) => Err(check_changed(session, &conflict).await),
-        (outcome, _) => outcome.map_err(|error| {
-            let error = session.commit_error(error, open.unchecked.as_ref());
-            late_commit(session, error)
-        }),
-    }
-}
-
-/// Rolls back what is open. The block, if there is one, goes on as it is.
-pub(crate) async fn rollback_open(session: &mut Session) {
-    if let Some(written) = session.open.as_ref().map(has_written) {
-        end_transaction(session, written, false);
-    }
-    roll_back_work(session).await;
-}
-
-async fn roll_back_work(session: &mut Session) {
-    session.stop_group().await;
-    if let Some(open) = session.open.take() {
-        open.txn.rollback().await;
+        Ok(()) => (Some(open), Ok(())),
+    };
+    if let Some(open) = &open {
         session.shared.state.lock().round_trips = open.txn.round_trips().count();
     }
-    session.shared.state.lock().settings.rollback();
-    session.portals.retain(|_, portal| portal.is_held());
-    transaction_ended(session);
-}
-
-/// Rolls back what is open, to run it again.
-pub(crate) async fn take_back_open(session: &mut Session) {
-    session.shared.advisory.undo_transaction();
-    roll_back_work(session).await;
-}
-
-/// What ends with every transaction.
-pub(crate) fn transaction_ended(session: &mut Session) {
-    session.shared.advisory.end_transaction();
-    session.shared.cursors.close_all();
-    session.shared.exports.lock().clear();
-    session.block_state.snapshot = None;
-    session.portals.retain(|_, portal| portal.is_held());
-    session.shared.sequences.lock().retain_temporary(session.temporary.sequences());
-    forget_cursors(session);
-    session.end_group();
-    session.block_state.constraints = Arc::default();
-    session.shared.reset_modes();
-    let mut activity = session.shared.entry.activity.lock();
-    activity.transaction_start = None;
-    activity.transaction = None;
+    match &result {
+        Ok(()) => {
+            end_transaction(session, written, true);
+            if let Some(open) = &open {
+                session.temporary.keep(open.draft.get().as_ref(), &session.engine.catalog);
+            }
+            session.shared.state.lock().settings.commit();
+            transaction_ended(session);
+        }
+        Err(error) if keep_locks && is_restart(error) => session.open = open,
+        Err(_) => {
+            end_transaction(session, written, false);
+            if let Some(open) = &open {
+                open.txn.rollback().await;
+            }
+            session.shared.state.lock().settings.rollback();
+            session.portals.retain(|_, portal| portal.is_held());
+            transaction_ended(session);
+        }
+    }
+    result
 }

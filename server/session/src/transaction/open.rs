@@ -12,8 +12,8 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
 use crate::observe::transactions::begin_transaction;
-use crate::retry::deadline::deadline_of;
 use crate::session::Session;
+use crate::statement::deadline::deadline_of;
 use crate::transaction::machine::Block;
 use crate::transaction::state::Open;
 

@@ -12,18 +12,18 @@ use crate::tree::node::Scan;
 use super::facts::Facts;
 use super::guesses;
 
-/// The part of rows that a range leaves.
+/// The selectivity of a range.
 const RANGE: f64 = 0.3;
-/// The part of rows that any other condition leaves.
+/// The selectivity of any other condition.
 const OTHER: f64 = 0.5;
-/// The part of rows whose document or array contains another one, as PostgreSQL assumes it.
+/// The selectivity of "document or array contains another one", as PostgreSQL assumes it.
 const CONTAINING: f64 = 0.005;
-/// The part of rows whose document or array has one of some keys or elements.
+/// The selectivity of "document or array has one of some keys or elements".
 const OVERLAPPING: f64 = 0.01;
-/// The least part that a range of known ends leaves.
+/// The least selectivity of a range of known ends.
 const LEAST: f64 = 1e-9;
 
-/// The part of a scan's rows that a condition leaves.
+/// The selectivity of a condition: the part of a scan's rows for which it is true.
 pub(crate) fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
     let part = match e {
         Expr::Compare(op, a, b) => compare(*op, a, b, scan, catalog),

@@ -15,11 +15,11 @@ use braid_kv::Error as Kv;
 use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
-use crate::retry::commit::prepare_open;
 use crate::session::Session;
 use crate::statement::commands::transaction_control::{rollback_block, unsupported};
 use crate::statement::portal::Portal;
-use crate::transaction::commit::{end_block, rollback_open};
+use crate::transaction::commit::prepare_open;
+use crate::transaction::commit_attempt::{end_block, rollback_open};
 use crate::transaction::machine::Block;
 
 /// Bytes of an identifier, at most.

@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering;
 
 use braid_types::{Error, Result, SqlState};
 
-use crate::retry::commit::commit_keeping_locks;
 use crate::retry::reason::is_retryable;
 use crate::session::Session;
 use crate::statement::cursor_rows::forget_cursors;
+use crate::transaction::commit::commit_keeping_locks;
 use crate::transaction::machine::Event;
 use crate::transaction::savepoints::{drop_open, find_savepoint};
 use crate::transaction::state::{RESTART, Savepoint};

@@ -2,8 +2,8 @@
 //!
 //! Where groups are columns, the rows of a batch are sorted by group (keeping their order within a
 //! group) and each aggregate takes the values of a group at once. Arguments that are expressions
-//! are computed for the batch before. Aggregates that need more than that get row after row, made
-//! in the same place.
+//! are computed for the whole batch first. Aggregates that need more than that get row after row,
+//! made in the same place.
 
 use braid_builtins::{Accumulator, Environment};
 use braid_plan::Expr;
@@ -29,7 +29,8 @@ pub(crate) struct Scratch {
     floats: Vec<f64>,
     /// Of each call whose argument is an expression: its value for each row.
     computed: Vec<Computed>,
-    /// For each group ever seen: the last batch that had it, and its place among that one's.
+    /// For each group ever seen: the last batch that had it, and its place among the groups of that
+    /// batch.
     seen: Vec<(u32, u32)>,
     batch: u32,
     /// The groups of this batch, and for each row which of them.

@@ -1,4 +1,5 @@
-//! What follows from the plan of a lookup join alone: made once, and kept with the plan.
+//! What follows from the plan of a lookup join alone: made once, and kept in the plan
+//! (`Scan::memo`).
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a join, which the scan of its right side keeps.
+    /// The layout of a join. The plan's scan of the right side keeps it.
     pub(super) fn of(join: &Join, scan: &Scan) -> Result<Arc<Self>> {
         scan.memo.get_or_make(|| Self::new(join, scan))
     }

@@ -3,17 +3,17 @@
 use braid_types::{Error, Result};
 
 use crate::client::Client;
-use crate::retry::commit::commit_open;
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::pause::note_rerun;
 use crate::retry::replay::replay_steps;
 use crate::retry::steps::Step;
 use crate::session::Session;
-use crate::statement::context::guard_commit;
+use crate::statement::deadline::guard_commit;
+use crate::transaction::commit::commit_open;
 
-/// Commits what was executed since the last Sync, and runs it again on a conflict. The commit, with
-/// the checks and triggers that were deferred to it, can be cancelled and has the time of a request.
+/// Commits what was executed since the last Sync, and runs it again on a conflict. The commit,
+/// with the checks and triggers that were deferred to it, can be cancelled and has a time limit.
 pub(crate) async fn finish_batch(session: &mut Session, client: &mut dyn Client) -> Result<()> {
     let guard = guard_commit(session);
     let result = commit_batch(session, client).await;

@@ -1,4 +1,4 @@
-//! How long a request of the client may take.
+//! How long a request of the client may take, and when it can be cancelled.
 //!
 //! ```text
 //!   message ──► attempt ──► 40001 ──► attempt ──► wait for a lock ──► answer
@@ -7,15 +7,36 @@
 //!
 //! Rules: `statement_timeout` counts from the client's message, over all attempts and all waits;
 //! as in PostgreSQL, each statement of a list has its own time, and in the extended protocol the
-//! time ends with Execute, Sync and Flush.
+//! time ends with Execute, Sync and Flush; a statement can be cancelled until its commit has
+//! ended.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use braid_types::{Error, Result};
 use tokio::time::Instant;
 
+use crate::clock::now_micros;
+use crate::entry::SessionEntry;
 use crate::retry::reason::is_lock_refused;
 use crate::session::Session;
+use crate::timer::StatementTimer;
+
+/// While it lives, the statement can be cancelled and its timeout runs.
+pub(crate) struct StatementGuard {
+    pub entry: Arc<SessionEntry>,
+    pub timer: Option<Arc<StatementTimer>>,
+}
+
+impl Drop for StatementGuard {
+    fn drop(&mut self) {
+        if let Some(timer) = &self.timer {
+            timer.disarm();
+        }
+        self.entry.end_statement();
+    }
+}
 
 /// A message that is part of a request is here: its time runs, unless it runs already.
 pub(crate) fn begin_request(session: &mut Session) {
@@ -34,6 +55,37 @@ pub(crate) fn check_request(session: &mut Session) -> Result<()> {
 /// What the client has asked for has been answered.
 pub(crate) fn end_request(session: &mut Session) {
     session.requested = None;
+}
+
+/// Marks the beginning of a statement for cancel requests, timeouts and the activity view;
+/// `None` if it is a part or another attempt of one that is marked.
+pub(crate) fn guard_statement(session: &mut Session, text: &Arc<str>) -> Option<StatementGuard> {
+    let entry = session.shared.entry.clone();
+    if entry.is_running() {
+        return None;
+    }
+    if let Some(waited) = entry.begin_statement(text, now_micros()) {
+        session.shared.count_waiting(waited);
+    }
+    session.engine.counters.statements.here().fetch_add(1, Relaxed);
+    Some(StatementGuard { entry, timer: armed(session) })
+}
+
+/// The same for the commit of a statement that has ended, and is not counted again.
+pub(crate) fn guard_commit(session: &mut Session) -> Option<StatementGuard> {
+    let entry = session.shared.entry.clone();
+    if session.open.is_none() || entry.is_running() {
+        return None;
+    }
+    entry.resume_statement();
+    Some(StatementGuard { entry, timer: armed(session) })
+}
+
+/// The timer, if what the client has asked for has a deadline.
+fn armed(session: &mut Session) -> Option<Arc<StatementTimer>> {
+    let deadline = deadline_of(session)?;
+    session.timer.arm(deadline);
+    Some(session.timer.clone())
 }
 
 /// When what the client has asked for has to be done.

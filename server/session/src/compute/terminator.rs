@@ -1,8 +1,8 @@
-//! Ending a session from outside, while it works.
+//! All the work of a session, and its end from outside.
 
 use std::sync::Arc;
 
-use crate::compute::{self, Pool};
+use crate::compute::{Pool, run};
 use crate::entry::SessionEntry;
 
 /// Ends a session from outside, while it works.
@@ -33,6 +33,6 @@ impl SessionTerminator {
             gone.await;
             self.end();
         };
-        compute::run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
+        run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
     }
 }
