@@ -10,7 +10,7 @@ import type { Side } from '../sides.js';
 import { onOne } from '../sides.js';
 import type { SuitePlan } from '../suite.js';
 import { median, saveResults, showTable } from '../suite.js';
-import type { Work } from './works.js';
+import type { Work } from './work.js';
 import { WORKS } from './works.js';
 
 /** The suite, with its size. */

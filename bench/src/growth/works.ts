@@ -1,25 +1,15 @@
 /**
  * Every kind of work that a statement, a transaction, a session or the catalog can hold, with a
- * size. What is timed is `run` alone.
+ * size.
  */
 
-import type pg from 'pg';
-
 import { copyFrom } from './copy.js';
-
-/** One kind of work. */
-export interface Work {
-  readonly name: string;
-  /** `linear`: ten times the work. `constant`: one more operation beside ten times as much. */
-  readonly growth: 'linear' | 'constant';
-  /** The small size; the large one is ten times that. */
-  readonly size: number;
-  /** Statements before the time is taken. */
-  readonly prepare?: (size: number) => readonly string[];
-  readonly run: (client: pg.Client, size: number) => Promise<void>;
-  /** Statements afterwards. */
-  readonly finish: (size: number) => readonly string[];
-}
+import { HELD_WORKS } from './held.js';
+import { OBJECT_WORKS } from './objects.js';
+import { ROUTINE_WORKS } from './routines.js';
+import { TEXT_WORKS } from './texts.js';
+import type { Work } from './work.js';
+import { each, inTransaction, numbers } from './work.js';
 
 const ITEM = 'CREATE TABLE item (id BIGINT PRIMARY KEY, line TEXT)';
 const dropItem = (): string[] => ['DROP TABLE item'];
@@ -27,17 +17,6 @@ const filled = (size: number): string[] => [
   ITEM,
   `INSERT INTO item SELECT i, 'line ' || i FROM generate_series(1, ${size}) AS i`,
 ];
-const numbers = (size: number): number[] => Array.from({ length: size }, (_, i) => i + 1);
-
-async function each(client: pg.Client, size: number, text: (i: number) => string): Promise<void> {
-  for (let i = 1; i <= size; i++) await client.query(text(i));
-}
-
-async function inTransaction(client: pg.Client, work: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN');
-  await work();
-  await client.query('COMMIT');
-}
 
 /** Rows that go into the table by one statement of the server's own. */
 const insertSeries = (from: number, rows: number): string =>
@@ -320,4 +299,8 @@ const catalogs: readonly Work[] = [
 ];
 
 /** All of them. */
-export const WORKS: readonly Work[] = [...statements, ...transactions, ...sessions, ...catalogs];
+export const WORKS: readonly Work[] = [
+  ...[...statements, ...TEXT_WORKS, ...ROUTINE_WORKS],
+  ...[...transactions, ...sessions, ...HELD_WORKS],
+  ...[...catalogs, ...OBJECT_WORKS],
+];

@@ -25,7 +25,7 @@ use braid_types::EnumType;
 
 use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
-use crate::names::Named;
+use crate::names::{NameKind, Named, ObjectNames};
 use crate::storage::stored::FIRST_FORMAT;
 use crate::{
     Composite, Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence,
@@ -62,6 +62,11 @@ pub struct Catalog {
     /// The tables, views and composite types with a column of an enum or of a row type with a name:
     /// the type's number and their ids.
     pub(crate) type_users: SharedMap<(u32, Id), ()>,
+    /// What mentions what: the number of an object, and the id of one whose descriptor has it. See
+    /// [`crate::Mentioning`].
+    pub(crate) mentions: SharedMap<(Id, Id), ()>,
+    /// The names of roles, databases, schemas, types and routines.
+    pub(crate) object_names: ObjectNames,
     /// What the names in schemas stand for.
     pub(crate) names: SharedMap<(Id, Arc<str>), Named>,
     /// The tables of indexes and constraints, by the oids of these.
@@ -76,11 +81,12 @@ impl Catalog {
     /// A catalog without objects.
     pub(crate) fn empty(version: u64, next_id: Id, statistics: Arc<Statistics>) -> Self {
         // They are in every catalog and never stored.
-        let mut roles = Collection::default();
+        let (mut roles, mut object_names) = (Collection::default(), ObjectNames::default());
         for (id, name, member_of) in PREDEFINED {
             let member_of = member_of.to_vec();
             let role = Role { member_of, ..Role::new(*id, name) };
             roles.insert(Arc::new(role));
+            object_names.learn((NameKind::Role, 0), name, *id);
         }
         Catalog {
             version,
@@ -98,6 +104,8 @@ impl Catalog {
             composites: Collection::default(),
             enum_types: SharedMap::default(),
             type_users: SharedMap::default(),
+            mentions: SharedMap::default(),
+            object_names,
             names: SharedMap::default(),
             owners: SharedMap::default(),
             changes: Arc::default(),

@@ -7,10 +7,10 @@ use braid_sql::quote_ident;
 use braid_types::sql_type::row_type_oid;
 use braid_types::{Result, SqlType};
 
-use crate::names::{names_built_in_type, qualified, searched};
+use crate::names::{NameKind, names_built_in_type, qualified, searched};
 use crate::{
-    Catalog, CatalogNames, Column, Domain, DomainCheck, Id, SearchPath, StoredExpr, Table,
-    enums_named,
+    Catalog, CatalogNames, Column, Domain, DomainCheck, Id, Mentioning, SearchPath, StoredExpr,
+    Table, enums_named,
 };
 
 /// The most domains that may stand over each other.
@@ -48,7 +48,8 @@ impl<'c> Domains<'c> {
 
     /// The domain of that name in a schema.
     pub fn find(self, schema: Id, name: &str) -> Option<&'c Arc<Domain>> {
-        self.iter().find(|found| found.schema == schema && found.name == name)
+        let found = self.catalog.object_names.find((NameKind::Domain, schema), name).next()?;
+        self.get(found)
     }
 
     /// The domain that a name of one to three parts means. 0A000 for a foreign database, 42601
@@ -82,6 +83,22 @@ impl<'c> Domains<'c> {
         }
     }
 
+    /// A domain, those over it, and what stands for their arrays.
+    fn over(self, id: Id) -> BTreeSet<Id> {
+        let (mut found, mut waiting) = (BTreeSet::new(), vec![id]);
+        while let Some(next) = waiting.pop() {
+            if !found.insert(next) {
+                continue;
+            }
+            let Some(domain) = self.get(next) else { continue };
+            waiting.extend(Some(domain.array).filter(|array| *array != 0));
+            let mentioning = self.catalog.mentioning(next);
+            let above = mentioning.domains().filter(|above| above.parent == Some(next));
+            waiting.extend(above.map(|above| above.id));
+        }
+        found
+    }
+
     /// Whether NULL is no value of the domain.
     pub fn is_not_null(self, domain: &'c Domain) -> bool {
         self.chain(domain).any(|found| found.not_null)
@@ -109,16 +126,20 @@ impl<'c> Domains<'c> {
     /// The tables that a change of the domain concerns: a column has it, or one over it, or an
     /// expression of the table names one of them.
     pub fn users(self, id: Id) -> impl Iterator<Item = &'c Arc<Table>> {
-        let all = self.catalog.domains.iter().map(|found| found.id);
-        let concerned: Vec<Id> = all.filter(|other| self.is_over(*other, id)).collect();
+        let concerned = self.over(id);
         let is_concerned =
             |column: &Column| column.domain.is_some_and(|id| concerned.contains(&id));
-        let composites = self.catalog.composites.iter();
+        let mentioning = concerned.iter().map(|id| self.catalog.mentioning(*id));
+        let mentioning: Vec<Mentioning<'c>> = mentioning.collect();
+        let composites = mentioning.iter().flat_map(|found| found.composites());
         let composites = composites.filter(|found| found.columns.iter().any(is_concerned));
         let rows = self.catalog.names().row_types();
         let holders: BTreeSet<Id> =
             composites.flat_map(|found| rows.users(row_type_oid(found.id))).collect();
-        self.catalog.tables.iter().filter(move |table| {
+        let direct = mentioning.iter().flat_map(|found| found.tables()).map(|table| table.id);
+        let candidates: BTreeSet<Id> = direct.chain(holders.iter().copied()).collect();
+        let tables = candidates.into_iter().filter_map(move |id| self.catalog.table(id));
+        tables.filter(move |table| {
             if holders.contains(&table.id) {
                 return true;
             }

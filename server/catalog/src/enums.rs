@@ -6,7 +6,7 @@ use braid_sql::quote_ident;
 use braid_types::sql_type::refresh_types;
 use braid_types::{Result, SqlType};
 
-use crate::names::{names_built_in_type, qualified, searched};
+use crate::names::{NameKind, names_built_in_type, qualified, searched};
 use crate::{Catalog, Enum, Id, SearchPath};
 
 /// The enums of a catalog.
@@ -45,11 +45,12 @@ impl<'c> Enums<'c> {
     /// The enum of that name in a schema, or the one whose arrays' type has that name, and whether
     /// it is the latter.
     pub fn find(self, schema: Id, name: &str) -> Option<(&'c Arc<Enum>, bool)> {
-        let of_schema = || self.iter().filter(move |found| found.schema == schema);
-        let found = of_schema().find(|found| found.name == name).map(|found| (found, false));
-        found.or_else(|| {
-            of_schema().find(|found| found.array_name == name).map(|found| (found, true))
-        })
+        let find = |kind| {
+            let found = self.catalog.object_names.find((kind, schema), name).next()?;
+            self.get(found)
+        };
+        let found = find(NameKind::Enum).map(|found| (found, false));
+        found.or_else(|| find(NameKind::EnumArray).map(|found| (found, true)))
     }
 
     /// The enum, or the array of one, that a name of one to three parts means. 0A000 for a foreign

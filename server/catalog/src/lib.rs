@@ -22,13 +22,14 @@
 
 mod cache;
 mod catalog;
-mod catalog_edit;
 mod collection;
 pub mod descriptor;
 mod domains;
+mod edit;
 mod enums;
 mod interleaving;
 mod materialized;
+mod mentioning;
 pub mod names;
 mod operator_classes;
 pub mod partitions;
@@ -52,6 +53,7 @@ pub use domains::Domains;
 pub use enums::Enums;
 pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
 pub use materialized::Queries;
+pub use mentioning::Mentioning;
 pub use names::{
     CatalogKeyNames, CatalogNames, Collations, Named, Names, Relation, RowTypes, SearchPath,
     SortedText, StatisticsObjects, column_label, index_column_text, index_key_names, shown_column,

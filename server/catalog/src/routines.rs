@@ -6,7 +6,7 @@ use braid_sql::quote_ident;
 use braid_types::SqlType;
 use braid_types::sql_type::row_name;
 
-use crate::names::{Names, qualified};
+use crate::names::{NameKind, Names, qualified};
 use crate::{
     Catalog, CatalogNames, Column, Id, Language, PG_CATALOG, ROOT, Routine, RoutineParameter,
     RoutineResult, RoutineVolatility, SearchPath, virtual_schema,
@@ -108,7 +108,20 @@ impl<'c> Routines<'c> {
         name: &str,
         types: impl Iterator<Item = &'t SqlType> + Clone,
     ) -> Option<&'c Arc<Routine>> {
-        self.in_schema(schema).find(|found| found.name == name && found.has_types(types.clone()))
+        self.of_name(schema, name).find(|found| found.has_types(types.clone()))
+    }
+
+    /// The routines of that name in a schema, by id.
+    fn of_name<'n>(
+        self,
+        schema: Id,
+        name: &'n str,
+    ) -> impl Iterator<Item = &'c Arc<Routine>> + use<'c, 'n>
+    where
+        'c: 'n,
+    {
+        let found = self.catalog.object_names.find((NameKind::Routine, schema), name);
+        found.filter_map(move |id| self.get(id))
     }
 
     /// The routines that a name of one or two parts can mean, those of the schema that is
@@ -122,10 +135,8 @@ impl<'c> Routines<'c> {
             }
             _ => return Vec::new(),
         };
-        let here: Vec<_> =
-            self.in_database(path.database).filter(|found| found.name == *name).collect();
-        if here.is_empty() {
-            return here;
+        if self.iter().next().is_none() {
+            return Vec::new();
         }
         let names = self.catalog.names();
         let schemas: Vec<&str> = match schema {
@@ -134,9 +145,14 @@ impl<'c> Routines<'c> {
             None => path.names(true).filter(|schema| !names.is_temporary_schema(schema)).collect(),
         };
         let mut visible: Vec<&'c Arc<Routine>> = Vec::new();
-        for schema in schemas.into_iter().filter(|schema| names.may_search(path, schema)) {
-            let Some(schema) = names.schema(path.database, schema) else { continue };
-            for found in here.iter().filter(|found| found.schema == schema.id) {
+        for written in schemas {
+            let Some(schema) = names.schema(path.database, written) else { continue };
+            let mut here = self.of_name(schema.id, name).peekable();
+            // Most schemas do not have the name, so their privileges need not be known.
+            if here.peek().is_none() || !names.may_search(path, written) {
+                continue;
+            }
+            for found in here {
                 if !visible.iter().any(|known| known.has_types(found.types())) {
                     visible.push(found);
                 }

@@ -21,7 +21,7 @@ use braid_codec::key;
 use braid_kv::Span;
 
 use crate::catalog::private_version;
-use crate::catalog_edit::CatalogEdit;
+use crate::edit::CatalogEdit;
 use crate::{Catalog, Descriptor, Id, ROOT, Routine, Schema, Sequence, Table, View};
 
 /// The first id of temporary objects.

@@ -38,24 +38,34 @@ impl<'c> Triggers<'c> {
 
     /// Every trigger of a database, with its relation.
     pub fn in_database(self, database: Id) -> impl Iterator<Item = (Relation, &'c Trigger)> {
-        let tables = self.catalog.tables().in_database(database).flat_map(|table| {
-            let relation = move || Relation::Table(table.clone());
-            table.triggers.iter().map(move |trigger| (relation(), trigger))
-        });
-        let views = self.catalog.views().in_database(database).flat_map(|view| {
-            let relation = move || Relation::View(view.clone());
-            view.triggers.iter().map(move |trigger| (relation(), trigger))
-        });
-        tables.chain(views)
+        let tables = self.catalog.tables().in_database(database);
+        of_relations(tables, self.catalog.views().in_database(database))
     }
 
     /// The triggers that call a function, the oldest first.
-    pub fn calling(self, database: Id, function: Id) -> Vec<(Relation, &'c Trigger)> {
-        let all = self.in_database(database);
+    pub fn calling(self, function: Id) -> Vec<(Relation, &'c Trigger)> {
+        let mentioning = self.catalog.mentioning(function);
+        let all = of_relations(mentioning.tables(), mentioning.views());
         let mut found: Vec<_> = all.filter(|(_, found)| found.function == function).collect();
         found.sort_by_key(|(_, trigger)| trigger.id);
         found
     }
+}
+
+/// The triggers of some tables, then those of some views.
+fn of_relations<'c>(
+    tables: impl Iterator<Item = &'c Arc<Table>>,
+    views: impl Iterator<Item = &'c Arc<View>>,
+) -> impl Iterator<Item = (Relation, &'c Trigger)> {
+    let tables = tables.flat_map(|table| {
+        let relation = move || Relation::Table(table.clone());
+        table.triggers.iter().map(move |trigger| (relation(), trigger))
+    });
+    let views = views.flat_map(|view| {
+        let relation = move || Relation::View(view.clone());
+        view.triggers.iter().map(move |trigger| (relation(), trigger))
+    });
+    tables.chain(views)
 }
 
 impl Relation {

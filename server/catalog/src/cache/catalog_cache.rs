@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::changes::between;
-use crate::catalog_edit::CatalogEdit;
+use crate::edit::CatalogEdit;
 use crate::storage::stored::{Meta, read_meta};
 use crate::storage::system_keys::{
     descriptor_key, descriptors_span, statistics_key, statistics_span, version_key,

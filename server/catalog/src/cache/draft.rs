@@ -14,7 +14,7 @@ use braid_kv::{LockRequest, Record, Result as KvResult, Seq, Transaction};
 use super::changes::followed_by;
 use super::shared_map::SharedMap;
 use crate::catalog::private_version;
-use crate::catalog_edit::CatalogEdit;
+use crate::edit::CatalogEdit;
 use crate::storage::begun_or_ended;
 use crate::storage::stored::{FORMAT_VERSION, Meta, read_meta};
 use crate::storage::system_keys::{descriptor_key, statistics_key, version_key};

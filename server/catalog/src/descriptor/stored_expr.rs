@@ -10,16 +10,19 @@
 use crate::Collations;
 use braid_sql::{quote_ident, quote_literal};
 use std::collections::HashMap;
+use std::fmt;
 
 use braid_sql::{Names, RowNames};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::CatalogNames;
 use crate::names::qualified;
 use crate::{ColumnId, Id, Table};
 
 /// An expression of a table's definition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum StoredExpr {
     /// As it was written. A sequence may stand there as `nextval(id::regclass)`.
@@ -49,6 +52,32 @@ pub struct IdentifiedExpr {
 const NODE_START: &str = "{EXPR ";
 const NODE_END: char = '}';
 
+/// Reads a text or a document. The derived form of `untagged` would copy each document first, and
+/// a table may have thousands of them.
+impl<'de> Deserialize<'de> for StoredExpr {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = StoredExpr;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("the text of an expression, or one with ids in place of names")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<StoredExpr, E> {
+                Ok(StoredExpr::Written(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StoredExpr, A::Error> {
+                let found = IdentifiedExpr::deserialize(MapAccessDeserializer::new(map));
+                found.map(StoredExpr::Identified)
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
 impl StoredExpr {
     /// The text to parse.
     pub fn sql(&self) -> &str {
@@ -56,6 +85,20 @@ impl StoredExpr {
             StoredExpr::Written(text) => text,
             StoredExpr::Identified(expr) => &expr.sql,
         }
+    }
+
+    /// The sequences whose next values it takes.
+    pub fn sequences(&self) -> Vec<Id> {
+        let text = match self {
+            StoredExpr::Identified(expr) => return expr.relations.clone(),
+            StoredExpr::Written(text) => text,
+        };
+        let after = text.split("nextval(").skip(1);
+        let numbers = after.filter_map(|rest| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            rest[..digits].parse().ok().filter(|_| rest[digits..].starts_with("::regclass"))
+        });
+        numbers.collect()
     }
 
     /// Whether ids stand in place of names.

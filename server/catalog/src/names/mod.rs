@@ -5,6 +5,7 @@ mod identifier;
 mod index_keys;
 mod key_names;
 mod named;
+mod object_names;
 mod relation;
 mod resolve;
 mod row_types;
@@ -20,6 +21,7 @@ pub use identifier::{
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
 pub use named::Named;
+pub(crate) use object_names::{NameKind, ObjectNames, Place};
 pub use relation::Relation;
 pub(crate) use resolve::searched;
 pub use resolve::{Names, SearchPath, undefined_relation};

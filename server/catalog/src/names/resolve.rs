@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use braid_types::{Error, Result, SqlState};
 
-use super::Named;
+use super::{NameKind, Named};
 use crate::{
     Catalog, Database, Id, Object, PG_CATALOG, PG_TEMP, Relation, Role, Schema, View, is_temporary,
     is_virtual_schema, virtual_schema, virtual_table, virtual_table_by_oid,
@@ -114,18 +114,20 @@ impl<'c> Names<'c> {
         if name == PG_TEMP {
             return self.catalog.temporary_schema();
         }
-        let mut schemas = self.catalog.schemas.in_database(database);
-        schemas.find(|schema| schema.name == name)
+        let found = self.catalog.object_names.find((NameKind::Schema, database), name).next()?;
+        self.catalog.schemas.get(found)
     }
 
     /// A database by name.
     pub fn database(self, name: &str) -> Option<&'c Arc<Database>> {
-        self.catalog.databases.iter().find(|database| database.name == name)
+        let found = self.catalog.object_names.find((NameKind::Database, 0), name).next()?;
+        self.catalog.databases.get(found)
     }
 
     /// A role by name.
     pub fn role(self, name: &str) -> Option<&'c Arc<Role>> {
-        self.catalog.roles.iter().find(|role| role.name == name)
+        let found = self.catalog.object_names.find((NameKind::Role, 0), name).next()?;
+        self.catalog.roles.get(found)
     }
 
     /// What a name stands for in a schema.

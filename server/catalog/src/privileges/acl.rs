@@ -8,6 +8,9 @@
 //! Rules, PostgreSQL's: there is one item for each pair of grantee and grantor. An owner can grant
 //! everything, even without the privilege itself. No chain of grant options is a circle.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
@@ -55,12 +58,20 @@ pub(super) fn lists_owner(owner: Id, grants: &[Grant]) -> bool {
 
 /// The items of stored grants. A grant without a grantor is the owner's.
 fn items_of(owner: Id, grants: &[Grant]) -> Vec<AclItem> {
-    let mut items: Vec<AclItem> = Vec::new();
+    let mut items: Vec<AclItem> = Vec::with_capacity(grants.len());
+    let mut places: HashMap<(Id, Id), usize> = HashMap::with_capacity(grants.len());
     for grant in grants {
         let rights = Rights::of(grant.privileges.iter().map(String::as_str));
         let options = if grant.grant_option { rights } else { Rights::NONE };
         let grantor = grant.grantor.unwrap_or(owner);
-        merge(&mut items, AclItem { grantee: grant.role, grantor, rights, options });
+        let item = AclItem { grantee: grant.role, grantor, rights, options };
+        match places.entry((grant.role, grantor)) {
+            Entry::Vacant(place) => {
+                place.insert(items.len());
+                items.push(item);
+            }
+            Entry::Occupied(place) => items[*place.get()].add(item),
+        }
     }
     items.retain(|item| !item.rights.is_empty());
     items
@@ -70,10 +81,7 @@ fn items_of(owner: Id, grants: &[Grant]) -> Vec<AclItem> {
 fn merge(items: &mut Vec<AclItem>, item: AclItem) {
     let same = |known: &&mut AclItem| known.is_of(item);
     match items.iter_mut().find(same) {
-        Some(known) => {
-            known.rights = known.rights.with(item.rights);
-            known.options = known.options.with(item.options);
-        }
+        Some(known) => known.add(item),
         None => items.push(item),
     }
 }
@@ -102,6 +110,12 @@ fn roles_in_order(known: Privileges<'_>, role: Id, database: Option<Id>) -> Vec<
 }
 
 impl AclItem {
+    /// Adds what another item of the same roles has.
+    fn add(&mut self, other: AclItem) {
+        self.rights = self.rights.with(other.rights);
+        self.options = self.options.with(other.options);
+    }
+
     /// Whether both items have the same grantee and grantor.
     fn is_of(&self, other: AclItem) -> bool {
         (self.grantee, self.grantor) == (other.grantee, other.grantor)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use braid_catalog::*;
 use braid_kv::{Database as Kv, DatabaseOptions, Span, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
-use braid_types::SqlState;
+use braid_types::{SqlState, SqlType};
 
 use crate::support::*;
 
@@ -343,4 +343,97 @@ fn currval_wants_a_value_of_this_session() {
     let values = SequenceValues::default();
     let error = values.lastval(|_| true).unwrap_err();
     assert_eq!(error.message(), "lastval is not yet defined in this session");
+}
+
+fn domain(draft: &mut Draft, name: &str, parent: Option<Id>) -> Domain {
+    let schema = draft.catalog().names().schema(DEFAULT_DATABASE, "public").unwrap().id;
+    Domain {
+        id: draft.allocate_id(0),
+        array: draft.allocate_id(0),
+        element: None,
+        database: DEFAULT_DATABASE,
+        schema,
+        name: name.to_owned(),
+        owner: ROOT,
+        base: SqlType::Int4,
+        modifier: None,
+        more_dimensions: 0,
+        parent,
+        collation: None,
+        not_null: false,
+        default: None,
+        checks: Vec::new(),
+        grants: Vec::new(),
+        comment: None,
+    }
+}
+
+/// A DROP looks at what mentions the object. That is not more in a large catalog.
+#[tokio::test]
+async fn what_mentions_an_object_is_known_without_a_search() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = open(dir.path());
+    bootstrap(&kv).await.unwrap();
+    let cache = CatalogCache::new();
+    let (mut lower, mut upper) = (0, 0);
+    change(&kv, &cache, |draft| {
+        let below = domain(draft, "lower", None);
+        let above = domain(draft, "upper", Some(below.id));
+        (lower, upper) = (below.id, above.id);
+        draft.put(below);
+        draft.put(above);
+        for i in 0..200 {
+            let mut table = table(draft, &format!("t{i}"));
+            match i {
+                7 => table.columns[1].domain = Some(upper),
+                8 => {
+                    table.checks[0].expr = StoredExpr::Written(format!("a::\"#\".\"{lower}\" > 0"))
+                }
+                9 => table.checks[0].expr = StoredExpr::Written(format!("'\"#\".\"{lower}\"' > a")),
+                _ => {}
+            }
+            draft.put(table);
+            let other = domain(draft, &format!("d{i}"), None);
+            draft.put(other);
+        }
+    })
+    .await;
+    let names = |catalog: &Catalog, id: Id| -> Vec<String> {
+        catalog.mentioning(id).tables().map(|table| table.name.clone()).collect()
+    };
+    let users = |catalog: &Catalog| -> Vec<String> {
+        catalog.domains().users(lower).map(|table| table.name.clone()).collect()
+    };
+    let followed = current(&kv, &cache).await;
+    let loaded = current(&kv, &CatalogCache::new()).await;
+    for catalog in [&followed, &loaded] {
+        assert_eq!(
+            (names(catalog, lower), names(catalog, upper)),
+            (vec!["t8".into()], vec!["t7".into()])
+        );
+        assert_eq!(catalog.mentioning(lower).count(), 2);
+        assert_eq!(users(catalog), ["t7", "t8"]);
+        let public = catalog.names().schema(DEFAULT_DATABASE, "public").unwrap().id;
+        assert_eq!(catalog.domains().find(public, "d150").unwrap().name, "d150");
+    }
+    change(&kv, &cache, |draft| {
+        let public = draft.catalog().names().schema(DEFAULT_DATABASE, "public").unwrap().id;
+        let table = draft.catalog().domains().users(lower).nth(1).unwrap().clone();
+        let mut table = Table::clone(&table);
+        table.checks.clear();
+        draft.put(table);
+        draft.remove(upper);
+        let mut renamed = Domain::clone(draft.catalog().domains().find(public, "d3").unwrap());
+        renamed.name = "d3 again".to_owned();
+        draft.put(renamed);
+    })
+    .await;
+    let followed = current(&kv, &cache).await;
+    let loaded = current(&kv, &CatalogCache::new()).await;
+    for catalog in [&followed, &loaded] {
+        assert_eq!(catalog.mentioning(lower).count(), 0);
+        let public = catalog.names().schema(DEFAULT_DATABASE, "public").unwrap().id;
+        let find = |name: &str| catalog.domains().find(public, name).is_some();
+        assert_eq!([find("d3"), find("d3 again"), find("upper")], [false, true, false]);
+    }
 }

@@ -141,18 +141,6 @@ fn is_qualifier(words: &[Word<'_>], at: usize) -> bool {
 }
 
 /// The sequences that a default names.
-pub(crate) fn sequences_used(expr: &StoredExpr) -> Vec<Id> {
-    let text = match expr {
-        StoredExpr::Identified(expr) => return expr.relations.clone(),
-        StoredExpr::Written(text) => text,
-    };
-    let after = text.split("nextval(").skip(1);
-    let numbers = after.filter_map(|rest| {
-        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-        rest[..digits].parse().ok().filter(|_| rest[digits..].starts_with("::regclass"))
-    });
-    numbers.collect()
-}
 
 /// The expression that takes the next value of a sequence.
 pub(crate) fn nextval_of(sequence: Id) -> StoredExpr {
@@ -178,8 +166,8 @@ mod tests {
 
     #[test]
     fn finds_sequences_in_defaults() {
-        assert_eq!(sequences_used(&written("nextval(17::regclass) + 1")), [17]);
-        assert!(sequences_used(&written("nextval('x')")).is_empty());
-        assert_eq!(sequences_used(&nextval_of(18)), [18]);
+        assert_eq!(written("nextval(17::regclass) + 1").sequences(), [17]);
+        assert!(written("nextval('x')").sequences().is_empty());
+        assert_eq!(nextval_of(18).sequences(), [18]);
     }
 }

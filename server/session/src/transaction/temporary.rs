@@ -10,7 +10,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, CatalogCache, Draft, Sequence, TemporaryObjects, temporary_span};
+use braid_catalog::{
+    Catalog, CatalogCache, Draft, Sequence, Table, TemporaryObjects, temporary_span,
+};
 use braid_ddl as ddl;
 use braid_kv::LocalKeyspace;
 
@@ -45,8 +47,10 @@ impl Temporary {
         let objects = draft.catalog().temporary_objects();
         let before = std::mem::replace(&mut self.objects, objects);
         self.laid = None;
+        // Both lists are in the order of ids.
         let now = self.objects.tables();
-        let gone = before.tables().iter().filter(|old| now.iter().all(|new| new.id != old.id));
+        let is_gone = |old: &&Arc<Table>| now.binary_search_by_key(&old.id, |new| new.id).is_err();
+        let gone = before.tables().iter().filter(is_gone);
         gone.for_each(|table| catalog.statistics().forget(table.id));
     }
 

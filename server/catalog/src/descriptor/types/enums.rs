@@ -94,7 +94,8 @@ impl Enum {
 pub fn enums_named(text: &str) -> Vec<Id> {
     const MARK: &str = "\"#\".\"";
     let mut found = Vec::new();
-    let mut rest = text;
+    // Most texts name none.
+    let mut rest = if text.contains(MARK) { text } else { "" };
     while let Some(at) = rest.find(['\'', '"']) {
         rest = &rest[at..];
         if let Some(after) = rest.strip_prefix(MARK)

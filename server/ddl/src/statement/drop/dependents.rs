@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::partitions::{origin_of_key, references_to};
-use braid_catalog::{Catalog, ForeignKey, Id, Queries, Relation, Table};
+use braid_catalog::{Catalog, ForeignKey, Id, Relation, Table, View};
 use braid_sql::quote_ident;
 use braid_types::sql_type::{row_name, row_type_oid};
 use braid_types::{Result, SqlType};
@@ -13,7 +13,6 @@ use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::statement::object::sequence::owned_sequences;
 use crate::statement::policy::{describe_policy, policies_using};
-use crate::table::expr_text::sequences_used;
 
 /// What is to go.
 #[derive(Default)]
@@ -132,13 +131,13 @@ fn dependents(
         }
         add_foreign_keys(catalog, table, doomed, &mut found)?;
     }
-    for view in
-        Queries::of(catalog).iter().filter(|view| view.id != id && view.depends_on.contains(&id))
-    {
+    let mentioning = catalog.mentioning(id);
+    let reads = |view: &Arc<View>| view.id != id && view.depends_on.contains(&id);
+    for view in mentioning.queries().filter(reads) {
         found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
     }
     let is_of_row = |ty: &SqlType| row_name(ty).is_some_and(|row| row.oid == row_type_oid(id));
-    for routine in catalog.names().routines().iter() {
+    for routine in mentioning.routines() {
         if routine.uses_type(is_of_row) {
             found.push((Dependent::Routine(routine.id), "type".to_owned()));
         } else if routine.uses.contains(&id) {
@@ -163,10 +162,10 @@ fn dependents(
         }
     }
     if catalog.sequences().get(id).is_some() {
-        for table in catalog.tables().iter() {
+        for table in mentioning.tables() {
             for column in &table.columns {
                 let default = column.default.as_ref();
-                if default.is_some_and(|expr| sequences_used(expr).contains(&id)) {
+                if default.is_some_and(|expr| expr.sequences().contains(&id)) {
                     let (column_name, table_name) = (&column.name, quote_ident(&table.name));
                     let text =
                         format!("default value for column {column_name} of table {table_name}");
@@ -216,10 +215,7 @@ fn take_aggregates(
     doomed: &mut Doomed,
     seen: &mut Seen,
 ) {
-    let Some(database) = catalog.names().routines().get(routine).map(|found| found.database) else {
-        return;
-    };
-    for other in catalog.names().routines().in_database(database) {
+    for other in catalog.mentioning(routine).routines() {
         if other.is_aggregate_of(routine) && doomed.routines.insert(other.id) {
             let text = describe(cx, catalog, other.id);
             let on = describe(cx, catalog, routine);

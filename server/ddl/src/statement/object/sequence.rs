@@ -251,5 +251,7 @@ pub(crate) fn owned_sequences(
         owner == table && column.is_none_or(|column| own == column)
     };
     let owned = move |sequence: &&Arc<Sequence>| sequence.owned_by.is_some_and(is_owner);
-    catalog.sequences().iter().filter(owned).map(|sequence| sequence.id)
+    let mentioning = catalog.mentioning(table);
+    let owned: Vec<Id> = mentioning.sequences().filter(owned).map(|found| found.id).collect();
+    owned.into_iter()
 }

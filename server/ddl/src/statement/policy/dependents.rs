@@ -18,7 +18,7 @@ pub(crate) fn describe_policy(cx: &DdlContext<'_>, table: &Table, policy: &Polic
 /// The policies whose conditions name a relation or a function, with their tables.
 pub(crate) fn policies_using(catalog: &Catalog, id: Id) -> Vec<(Arc<Table>, Policy)> {
     let mut found = Vec::new();
-    for table in catalog.tables().iter() {
+    for table in catalog.mentioning(id).tables() {
         let using = table.security.policies.iter().filter(|policy| policy.uses(id));
         found.extend(using.map(|policy| (table.clone(), policy.clone())));
     }

@@ -41,7 +41,8 @@ pub(super) fn put_policies(
     mut policies: Vec<Policy>,
 ) -> Result<()> {
     policies.sort_by(|a, b| a.name.cmp(&b.name));
-    let security = RowSecurity { policies, ..table.security.clone() };
+    let (enabled, forced) = (table.security.enabled, table.security.forced);
+    let security = RowSecurity { policies, enabled, forced };
     cx.draft()?.put(Table { security, ..table.clone() });
     Ok(())
 }

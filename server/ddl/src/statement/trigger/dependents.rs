@@ -23,7 +23,7 @@ pub(crate) fn refuse_drop_of_function(
     behavior: DropBehavior,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let calling = catalog.names().triggers().calling(routine.database, routine.id);
+    let calling = catalog.names().triggers().calling(routine.id);
     let describe =
         |(relation, trigger): &(Relation, &Trigger)| describe_trigger(cx, relation, trigger);
     let mut lines: Vec<String> = calling.iter().map(describe).collect();
@@ -64,7 +64,7 @@ pub(crate) fn drop_triggers_calling(
     let mut lines = Vec::new();
     loop {
         let catalog = cx.catalog();
-        let calling = catalog.names().triggers().calling(routine.database, routine.id);
+        let calling = catalog.names().triggers().calling(routine.id);
         let Some((relation, trigger)) = calling.into_iter().next() else {
             lines.extend(drop_policies_using(cx, routine.id)?);
             return Ok(lines);
@@ -92,7 +92,8 @@ pub(crate) fn without_triggers(catalog: &Catalog, gone: Id) -> Vec<Table> {
         trigger.constraint.as_ref().is_some_and(|constraint| constraint.from == Some(gone))
     };
     let concerned = |table: &&std::sync::Arc<Table>| table.triggers.iter().any(names);
-    let tables = catalog.tables().iter().filter(concerned);
+    let mentioning = catalog.mentioning(gone);
+    let tables = mentioning.tables().filter(concerned);
     tables
         .map(|table| {
             let mut table = Table::clone(table);

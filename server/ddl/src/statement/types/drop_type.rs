@@ -28,7 +28,7 @@ use crate::table::descriptor::change_table;
 use crate::table::expr_text::columns_used;
 
 /// What needs a type.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Dependent {
     Column(Id, u16),
     /// An attribute of a composite type.
@@ -48,6 +48,7 @@ enum Dependent {
 #[derive(Default)]
 pub(crate) struct Dependents {
     dependents: Vec<Dependent>,
+    known: BTreeSet<Dependent>,
     lines: Vec<(String, String)>,
 }
 
@@ -79,7 +80,7 @@ impl Dependents {
     }
 
     fn add(&mut self, dependent: Dependent, text: String, on: &str) -> bool {
-        if self.dependents.contains(&dependent) {
+        if !self.known.insert(dependent.clone()) {
             return false;
         }
         self.dependents.push(dependent);
@@ -90,7 +91,7 @@ impl Dependents {
     /// Whether one of these columns of a table is among them.
     fn has_column(&self, table: Id, columns: impl IntoIterator<Item = u16>) -> bool {
         let mut columns = columns.into_iter();
-        columns.any(|column| self.dependents.contains(&Dependent::Column(table, column)))
+        columns.any(|column| self.known.contains(&Dependent::Column(table, column)))
     }
 }
 
@@ -170,7 +171,7 @@ fn add_routine(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    for other in catalog.names().routines().in_database(routine.database) {
+    for other in catalog.mentioning(routine.id).routines() {
         if other.is_aggregate_of(routine.id) && !doomed.contains(&other.id) {
             take_routine(cx, catalog, (other, name), doomed, all);
         }
@@ -310,17 +311,21 @@ fn add_type(
     all: &mut Dependents,
 ) {
     let (id, name, database) = (found.oid(), found.shown(cx), found.database());
-    let tables =
-        || catalog.tables().in_database(database).filter(|table| !doomed.contains(&table.id));
+    let arrays = match found {
+        UserType::Domain(found) => Some(found.array).filter(|array| *array != 0),
+        _ => None,
+    };
     for is_array in [true, false] {
         let on = if is_array { format!("type {name}[]") } else { format!("type {name}") };
+        let mentioning = catalog.mentioning(arrays.filter(|_| is_array).unwrap_or(id));
+        let tables = mentioning.tables().filter(|table| !doomed.contains(&table.id));
         // A materialized view goes with what its query reads.
-        for table in tables().filter(|table| table.materialized.is_none()) {
+        for table in tables.filter(|table| table.materialized.is_none()) {
             for column in table.columns.iter().filter(|column| is_of(column, found, is_array)) {
                 add_column(cx, catalog, table, column, &on, all);
             }
         }
-        for other in catalog.names().composites().in_database(database) {
+        for other in mentioning.composites() {
             let of_type = other.columns.iter().filter(|column| is_of(column, found, is_array));
             for attribute in of_type.filter(|_| !doomed.contains(&other.id)) {
                 let composite = describe(cx, catalog, other.id);
@@ -330,14 +335,14 @@ fn add_type(
         }
     }
     let on = format!("type {name}");
-    for domain in catalog.domains().in_database(database) {
+    for domain in catalog.mentioning(id).domains() {
         add_domain(cx, catalog, (domain, found), doomed, all);
     }
-    let arrays = match found {
-        UserType::Domain(found) => Some(found.array).filter(|array| *array != 0),
-        _ => None,
-    };
-    for routine in catalog.names().routines().in_database(database) {
+    let mentioning = arrays.into_iter().chain([id]).map(|id| catalog.mentioning(id));
+    let routines: BTreeSet<Id> = mentioning
+        .flat_map(|found| found.routines().map(|routine| routine.id).collect::<Vec<_>>())
+        .collect();
+    for routine in routines.into_iter().filter_map(|id| catalog.names().routines().get(id)) {
         let is_own = |ty: &SqlType| user_types(ty).contains(&id);
         let is_used = routine.uses_type(is_own)
             || routine.uses_domain(id)
@@ -359,19 +364,20 @@ fn add_named(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    let tables = catalog.tables().in_database(database);
-    for table in tables.filter(|table| !doomed.contains(&table.id)) {
+    let mentioning = catalog.mentioning(id);
+    let here = |table: &&Arc<Table>| table.database == database && !doomed.contains(&table.id);
+    for table in mentioning.tables().filter(here) {
         add_texts(cx, catalog, table, id, on, all);
     }
     let here = |view: &Arc<View>| view.database == database && !doomed.contains(&view.id);
-    for view in Queries::of(catalog).iter().filter(here) {
+    for view in mentioning.queries().filter(here) {
         let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
         let is_read = relation_of_row_type(id).map_or(id, |(relation, _)| relation);
         if enums_named(query).contains(&id) || view.depends_on.contains(&is_read) {
             add_view(cx, catalog, view.id, on, all);
         }
     }
-    for other in catalog.names().routines().in_database(database) {
+    for other in mentioning.routines() {
         let mut defaults = other.parameters.iter().filter_map(|known| known.default.as_ref());
         if defaults.any(|expr| names(expr, id)) && !doomed.contains(&other.id) {
             take_routine(cx, catalog, (other, on), doomed, all);
@@ -428,7 +434,7 @@ fn add_column(
     if !all.add(Dependent::Column(table.id, column.id), text.clone(), on) {
         return;
     }
-    for view in Queries::of(catalog).in_database(table.database) {
+    for view in catalog.mentioning(table.id).queries() {
         if view_reads(&view, table.id, column) {
             add_view(cx, catalog, view.id, &text, all);
         }
@@ -460,7 +466,8 @@ fn add_keyed_indexes(table: &Table, key: &Column, on: &str, all: &mut Dependents
 fn add_view(cx: &DdlContext<'_>, catalog: &Catalog, id: Id, on: &str, all: &mut Dependents) {
     let text = describe(cx, catalog, id);
     if all.add(Dependent::View(id), text.clone(), on) {
-        for view in Queries::of(catalog).iter().filter(|view| view.depends_on.contains(&id)) {
+        let mentioning = catalog.mentioning(id);
+        for view in mentioning.queries().filter(|view| view.depends_on.contains(&id)) {
             add_view(cx, catalog, view.id, &text, all);
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Conditions count as independent. Two ends of a range of one column belong together.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use braid_catalog::{Catalog, TermClass};
 use braid_types::{Datum, SqlType};
 
@@ -59,26 +61,47 @@ pub(crate) fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
 
 /// The part of a scan's rows that all of these conditions leave.
 pub(crate) fn part_of_all(list: &[Expr], scan: &Scan, catalog: &Catalog) -> f64 {
+    let ends: Vec<Option<RangeEnd>> = list.iter().map(|e| range_end(e, scan, catalog)).collect();
+    let sides = ends.iter().map(|end| end.as_ref().map(|end| (end.column, end.is_lower)));
+    let partners = partners(&sides.collect::<Vec<_>>());
     let mut part = 1.0;
-    // The first end of each range that has two.
-    let mut paired: Vec<usize> = Vec::new();
-    for (i, e) in list.iter().enumerate() {
-        if paired.contains(&i) {
-            continue;
-        }
-        let other = (i + 1..list.len()).find_map(|j| {
-            let both = between(e, &list[j], scan, catalog)?;
-            (!paired.contains(&j)).then_some((j, both))
-        });
-        part *= match other {
-            Some((j, both)) => {
-                paired.push(j);
-                both
-            }
-            None => selectivity(e, scan, catalog),
+    for (place, e) in list.iter().enumerate() {
+        let (first, second) = match partners[place] {
+            None => (None, None),
+            // It has been counted with its partner.
+            Some(other) if other < place => continue,
+            Some(other) => (ends[place].as_ref(), ends[other].as_ref()),
+        };
+        part *= match (first, second) {
+            (Some(first), Some(second)) => between(first, second),
+            _ => selectivity(e, scan, catalog),
         };
     }
     part
+}
+
+/// The other end of each range: for each condition the first later one that bounds the same column
+/// from the other side and belongs to no range yet. It takes time linear to the conditions.
+fn partners<K: Copy + Ord>(ends: &[Option<(K, bool)>]) -> Vec<Option<usize>> {
+    let mut open: BTreeMap<(K, bool), VecDeque<usize>> = BTreeMap::new();
+    for (place, end) in ends.iter().enumerate() {
+        end.iter().for_each(|end| open.entry(*end).or_default().push_back(place));
+    }
+    let mut partners = vec![None; ends.len()];
+    for (place, end) in ends.iter().enumerate() {
+        let Some((column, is_lower)) = *end else { continue };
+        let Some(others) = open.get_mut(&(column, !is_lower)) else { continue };
+        // Those before this place have looked for their partners already.
+        while others.front().is_some_and(|other| *other <= place) {
+            others.pop_front();
+        }
+        if partners[place].is_none()
+            && let Some(other) = others.pop_front()
+        {
+            (partners[place], partners[other]) = (Some(other), Some(place));
+        }
+    }
+    partners
 }
 
 /// The part of a table's rows within a bound of an index that is made of the conditions at these
@@ -226,25 +249,42 @@ fn range(facts: &Facts, op: CompareOp, value: &Expr, scan: &Scan) -> Option<f64>
     Some(part.clamp(LEAST, 1.0))
 }
 
-/// The part of the rows between two ends, if the conditions are the ends of one column's range.
-fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
-    let ((one, a, b), (other, c, d)) = (comparison(first)?, comparison(second)?);
-    let (known, one_op, low) = ends(one, a, b, scan)?;
-    let (same, other_op, high) = ends(other, c, d, scan)?;
-    if known != same {
-        return None;
-    }
-    let is_lower = |op| matches!(op, CompareOp::Gt | CompareOp::Ge);
-    let is_upper = |op| matches!(op, CompareOp::Lt | CompareOp::Le);
-    if !(is_lower(one_op) && is_upper(other_op) || is_upper(one_op) && is_lower(other_op)) {
-        return None;
-    }
-    let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == known)?;
+/// One end of a range of a column.
+struct RangeEnd {
+    column: Slot,
+    is_lower: bool,
+    /// The part of the rows on this side of the end.
+    part: f64,
+    null_fraction: f64,
+    /// The part of the rows with one value.
+    of_value: f64,
+}
+
+/// The end of a range that a condition is, if the values of its column are known.
+fn range_end(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<RangeEnd> {
+    let (op, a, b) = comparison(e)?;
+    let (column, op, value) = ends(op, a, b, scan)?;
+    let is_lower = match op {
+        CompareOp::Gt | CompareOp::Ge => true,
+        CompareOp::Lt | CompareOp::Le => false,
+        CompareOp::Eq | CompareOp::Ne => return None,
+    };
+    let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == column)?;
     let facts = Facts::of(&scan.table, *place, catalog);
-    let parts = range(&facts, one_op, low, scan)? + range(&facts, other_op, high, scan)?;
-    let part = parts - 1.0 + facts.null_fraction().unwrap_or(0.0);
+    Some(RangeEnd {
+        column,
+        is_lower,
+        part: range(&facts, op, value, scan)?,
+        null_fraction: facts.null_fraction().unwrap_or(0.0),
+        of_value: facts.equal_average(),
+    })
+}
+
+/// The part of the rows between two ends of one column's range.
+fn between(first: &RangeEnd, second: &RangeEnd) -> f64 {
+    let part = first.part + second.part - 1.0 + first.null_fraction;
     // Ends within one part of the histogram leave at least one value.
-    Some(part.max(facts.equal_average().min(1e-4)))
+    part.max(first.of_value.min(1e-4))
 }
 
 /// The operator and the sides of a comparison. One of a date with a timestamp is a call.
@@ -357,5 +397,45 @@ fn like(call: &CallExpr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
     match call.function.name {
         "~~" => Some(part),
         _ => Some((1.0 - facts.null_fraction().unwrap_or(0.0) - part).max(0.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What [`partners`] answers, by looking at all pairs.
+    fn by_pairs(ends: &[Option<(u64, bool)>]) -> Vec<Option<usize>> {
+        let mut partners = vec![None; ends.len()];
+        for (place, end) in ends.iter().enumerate() {
+            let Some((column, is_lower)) = *end else { continue };
+            let is_other = |other: &usize| {
+                partners[*other].is_none() && ends[*other] == Some((column, !is_lower))
+            };
+            let found = (place + 1..ends.len()).find(is_other);
+            if partners[place].is_none()
+                && let Some(other) = found
+            {
+                (partners[place], partners[other]) = (Some(other), Some(place));
+            }
+        }
+        partners
+    }
+
+    #[test]
+    fn each_end_gets_the_first_later_one_of_the_other_side() {
+        let mut seed = 7u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..500 {
+            let length = random(12);
+            let end = |random: &mut dyn FnMut(u64) -> u64| {
+                (random(5) > 0).then(|| (random(3), random(2) == 0))
+            };
+            let ends: Vec<_> = (0..length).map(|_| end(&mut random)).collect();
+            assert_eq!(partners(&ends), by_pairs(&ends), "{ends:?}");
+        }
     }
 }
