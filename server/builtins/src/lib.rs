@@ -56,5 +56,6 @@ pub use registry::tables::{
 };
 pub use registry::traits::{IndexTraits, SequenceTraits};
 pub use search::text_vector;
+pub use system::clock_micros;
 pub use text_types::{COLLATION_VERSION, check_locale};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

@@ -50,11 +50,12 @@ pub use places::{empty_array, find_parameter, find_token, last_token, next_token
 pub use precisions::precision_warnings;
 pub use relations::{defines, references};
 pub use rewrite::exclusion::{FrameEnd, FrameExclusion, FrameParts, frame_parts, set_frame_parts};
+pub use rewrite::from::only::is_only;
 pub use rewrite::from_items::{is_rows_from, split_using};
 pub use rewrite::grouping::{distinct_grouping, grouping_items};
 pub use rewrite::recursion::{CycleClause, RecursionClauses, SearchClause};
 pub use rewrite::sample::{TableSample, sample_numbers_mut, table_sample};
-pub use rewrite::tokens::{ROW_EXPANSION, is_only, row_expansion, row_locks};
+pub use rewrite::tokens::{ROW_EXPANSION, row_expansion, row_locks};
 pub use sizes::sizes_of;
 pub use text::{
     called_functions, column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name,

@@ -23,6 +23,44 @@ fn smaller(c: &Call<'_>) -> Result<Datum> {
     extreme(c, Ordering::Less)
 }
 
+/// The functions that compare two values of a type, below its b-tree operators.
+const COMPARED: [&str; 27] = [
+    "bitcmp(bit, bit) -> int4",
+    "bpcharcmp(bpchar, bpchar) -> int4",
+    "btarraycmp(anyarray, anyarray) -> int4",
+    "btboolcmp(bool, bool) -> int4",
+    "btfloat4cmp(float4, float4) -> int4",
+    "btfloat8cmp(float8, float8) -> int4",
+    "btint2cmp(int2, int2) -> int4",
+    "btint4cmp(int4, int4) -> int4",
+    "btint8cmp(int8, int8) -> int4",
+    "btoidcmp(oid, oid) -> int4",
+    "bttextcmp(text, text) -> int4",
+    "bttidcmp(tid, tid) -> int4",
+    "byteacmp(bytea, bytea) -> int4",
+    "date_cmp(date, date) -> int4",
+    "enum_cmp(anyenum, anyenum) -> int4",
+    "interval_cmp(interval, interval) -> int4",
+    "jsonb_cmp(jsonb, jsonb) -> int4",
+    "macaddr_cmp(macaddr, macaddr) -> int4",
+    "network_cmp(inet, inet) -> int4",
+    "numeric_cmp(numeric, numeric) -> int4",
+    "pg_lsn_cmp(pg_lsn, pg_lsn) -> int4",
+    "time_cmp(time, time) -> int4",
+    "timestamp_cmp(timestamp, timestamp) -> int4",
+    "timestamptz_cmp(timestamptz, timestamptz) -> int4",
+    "timetz_cmp(timetz, timetz) -> int4",
+    "uuid_cmp(uuid, uuid) -> int4",
+    "varbitcmp(varbit, varbit) -> int4",
+];
+
+/// -1, 0 or 1: whether the first value is the lesser one.
+fn compared(c: &Call<'_>) -> Result<Datum> {
+    let [a, b] = c.args else { return Err(Error::internal("two values are to be compared")) };
+    let ty = c.types.first().unwrap_or(c.returns);
+    Ok(Datum::Int(a.compare_typed(b, ty) as i64))
+}
+
 /// The sum so far and a value; NULL before the first one.
 fn sum(c: &Call<'_>) -> Result<Datum> {
     match c.args {
@@ -56,7 +94,7 @@ fn average(c: &Call<'_>) -> Result<Datum> {
 
 /// Adds them.
 pub(crate) fn register(registry: &mut Registry) {
-    const LARGER: [&str; 12] = [
+    const LARGER: [&str; 21] = [
         "int2larger(int2, int2) -> int2",
         "int4larger(int4, int4) -> int4",
         "int8larger(int8, int8) -> int8",
@@ -69,8 +107,17 @@ pub(crate) fn register(registry: &mut Registry) {
         "timestamp_larger(timestamp, timestamp) -> timestamp",
         "timestamptz_larger(timestamptz, timestamptz) -> timestamptz",
         "array_larger(anyarray, anyarray) -> anyarray",
+        "bpchar_larger(bpchar, bpchar) -> bpchar",
+        "enum_larger(anyenum, anyenum) -> anyenum",
+        "interval_larger(interval, interval) -> interval",
+        "network_larger(inet, inet) -> inet",
+        "oidlarger(oid, oid) -> oid",
+        "pg_lsn_larger(pg_lsn, pg_lsn) -> pg_lsn",
+        "tidlarger(tid, tid) -> tid",
+        "timetz_larger(timetz, timetz) -> timetz",
+        "xid8_larger(xid8, xid8) -> xid8",
     ];
-    const SMALLER: [&str; 12] = [
+    const SMALLER: [&str; 21] = [
         "int2smaller(int2, int2) -> int2",
         "int4smaller(int4, int4) -> int4",
         "int8smaller(int8, int8) -> int8",
@@ -83,9 +130,19 @@ pub(crate) fn register(registry: &mut Registry) {
         "timestamp_smaller(timestamp, timestamp) -> timestamp",
         "timestamptz_smaller(timestamptz, timestamptz) -> timestamptz",
         "array_smaller(anyarray, anyarray) -> anyarray",
+        "bpchar_smaller(bpchar, bpchar) -> bpchar",
+        "enum_smaller(anyenum, anyenum) -> anyenum",
+        "interval_smaller(interval, interval) -> interval",
+        "network_smaller(inet, inet) -> inet",
+        "oidsmaller(oid, oid) -> oid",
+        "pg_lsn_smaller(pg_lsn, pg_lsn) -> pg_lsn",
+        "tidsmaller(tid, tid) -> tid",
+        "timetz_smaller(timetz, timetz) -> timetz",
+        "xid8_smaller(xid8, xid8) -> xid8",
     ];
     LARGER.iter().for_each(|signature| registry.add(signature, larger));
     SMALLER.iter().for_each(|signature| registry.add(signature, smaller));
+    COMPARED.iter().for_each(|signature| registry.add(signature, compared));
     registry.add("int8inc(int8) -> int8", |c| fit(&SqlType::Int8, c.int(0)?.checked_add(1)));
     registry.add("int8dec(int8) -> int8", |c| fit(&SqlType::Int8, c.int(0)?.checked_sub(1)));
     registry

@@ -1,6 +1,8 @@
-//! `unistr`: Unicode escapes in text.
+//! `unistr`: Unicode escapes in text. `normalize`: Unicode's normal forms.
 
 use braid_types::{Datum, Error, Result, SqlState};
+
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::Call;
 use crate::registry::call::text;
@@ -24,6 +26,33 @@ fn code(rest: &[char]) -> Option<(u32, usize)> {
         return None;
     }
     Some((u32::from_str_radix(&digits_text, 16).ok()?, skip + digits))
+}
+
+/// A text in the normal form that the second argument names; NFC without one.
+fn normalized(call: &Call<'_>) -> Result<String> {
+    let text = call.text(0)?;
+    let form = match call.args.len() {
+        1 => "NFC",
+        _ => call.text(1)?,
+    };
+    Ok(match form.to_ascii_uppercase().as_str() {
+        "NFC" => text.nfc().collect(),
+        "NFD" => text.nfd().collect(),
+        "NFKC" => text.nfkc().collect(),
+        "NFKD" => text.nfkd().collect(),
+        _ => {
+            let message = format!("invalid normalization form: {form}");
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    })
+}
+
+fn normalize(call: &Call<'_>) -> Result<Datum> {
+    Ok(Datum::text(normalized(call)?))
+}
+
+fn is_normalized(call: &Call<'_>) -> Result<Datum> {
+    Ok(Datum::Bool(normalized(call)? == call.text(0)?))
 }
 
 fn unistr(call: &Call<'_>) -> Result<Datum> {
@@ -56,5 +85,9 @@ fn unistr(call: &Call<'_>) -> Result<Datum> {
 }
 
 pub(super) fn register(registry: &mut Registry) {
+    registry.add("normalize(text) -> text", normalize);
+    registry.add("normalize(text, text) -> text", normalize);
+    registry.add("is_normalized(text) -> bool", is_normalized);
+    registry.add("is_normalized(text, text) -> bool", is_normalized);
     registry.add("unistr(text) -> text", unistr);
 }

@@ -16,7 +16,7 @@ mod sample;
 mod session;
 mod sizes;
 
-pub(crate) use session::clock_micros;
+pub use session::clock_micros;
 
 use crate::registry::tables::Registry;
 

@@ -18,7 +18,7 @@ const VERSION: &str = concat!("PostgreSQL 15.0 (BraidDB ", env!("CARGO_PKG_VERSI
 const SECONDS_1970_TO_2000: i64 = 946_684_800;
 
 /// Microseconds since 2000 by the system's clock.
-pub(crate) fn clock_micros() -> i64 {
+pub fn clock_micros() -> i64 {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let micros = since_1970.map_or(0, |elapsed| elapsed.as_micros() as i64);
     micros - SECONDS_1970_TO_2000 * 1_000_000
@@ -164,6 +164,8 @@ fn register_specials(registry: &mut Registry) {
         .special("pg_sequence_last_value(regclass) -> int8 volatile", Special::SequenceLastValue);
     registry.special("braid_sequence_state(regclass) -> int8[] volatile", Special::SequenceState);
     registry.special("pg_sleep(float8) -> void volatile", Special::Sleep);
+    registry.special("pg_sleep_for(interval) -> void volatile", Special::Sleep);
+    registry.special("pg_sleep_until(timestamptz) -> void volatile", Special::Sleep);
     registry.special("set_config(text, text, bool) -> text volatile lax", Special::SetConfig);
     registry.special("pg_export_snapshot() -> text volatile", Special::ExportSnapshot);
     registry.special("pg_cancel_backend(int4) -> bool volatile", Special::CancelBackend);

@@ -67,6 +67,41 @@ impl fmt::Display for WrongKind {
 
 impl std::error::Error for WrongKind {}
 
+/// The names of PostgreSQL's system columns, which no column may have.
+const SYSTEM_COLUMNS: &[&str] = &["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
+
+/// Whether a name is that of a system column.
+pub(crate) fn is_system_column(name: &str) -> bool {
+    SYSTEM_COLUMNS.contains(&name)
+}
+
+/// 0A000 for a change of a system column, 42703 for a column that a table lacks.
+pub(crate) fn unchangeable_column(table: &str, column: &str, change: &str) -> Error {
+    if !is_system_column(column) {
+        return undefined_column(table, column);
+    }
+    let message = format!("cannot {change} system column \"{column}\"");
+    Error::new(SqlState::FeatureNotSupported, message)
+}
+
+/// The error for a system column as the key of an index: the types of some have no order.
+pub(crate) fn system_key(column: &str, method: &str) -> Option<Error> {
+    let ty = match column {
+        "xmin" | "xmax" => "xid",
+        "cmin" | "cmax" => "cid",
+        "ctid" | "tableoid" => {
+            let message = "index creation on system columns is not supported";
+            return Some(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        _ => return None,
+    };
+    let message =
+        format!("data type {ty} has no default operator class for access method \"{method}\"");
+    let hint = "You must specify an operator class for the index or define a default operator \
+                class for the data type.";
+    Some(Error::new(SqlState::UndefinedObject, message).hint(hint))
+}
+
 /// 42703 for a column of a table.
 pub(crate) fn undefined_column(table: &str, column: &str) -> Error {
     let message = format!("column \"{column}\" of relation \"{table}\" does not exist");

@@ -10,6 +10,7 @@ use braid_types::hashing::has_partition_hash;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
+use crate::names::lookup::is_system_column;
 use crate::table::columns::refuse_icu;
 use crate::table::expr_text::{columns_used, written};
 use crate::table::exprs::{bind_expr, stored_expr};
@@ -67,6 +68,10 @@ fn partition_key(
         Some(column) => {
             let name = fold(column);
             let Some(found) = table.visible_columns().find(|known| known.name == name) else {
+                if is_system_column(&name) {
+                    let message = format!("cannot use system column \"{name}\" in partition key");
+                    return Err(invalid(message).position(braid_sql::offset_of(column.span)));
+                }
                 let message = format!("column \"{name}\" named in partition key does not exist");
                 return Err(Error::new(SqlState::UndefinedColumn, message)
                     .position(braid_sql::offset_of(column.span)));

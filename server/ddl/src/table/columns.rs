@@ -7,15 +7,15 @@ use braid_plan::{
     NotAssignable, collation_named, more_dimensions_of, stored_collation, time_modifier_of,
 };
 use braid_sql::ast::{
-    CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey,
-    IdentityMode, ObjectName, SequenceOption, UniqueRules,
+    ArrayElemTypeDef, CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType,
+    Expr, ForeignKey, IdentityMode, ObjectName, SequenceOption, UniqueRules,
 };
 use braid_sql::fold;
 use braid_types::sql_type::length;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{choose_relation_name, last, parts};
+use crate::names::lookup::{choose_relation_name, is_system_column, last, parts};
 use crate::names::types::{column_type, type_place};
 use crate::names::user_types::column_domain;
 use crate::roles::default_privileges::new_grants;
@@ -61,11 +61,33 @@ fn syntax(message: String) -> Error {
 /// The integer type behind a SERIAL.
 pub(crate) fn serial_type(data_type: &DataType) -> Option<SqlType> {
     let DataType::Custom(name, _) = data_type else { return None };
-    match parts(name).last().map(String::as_str)? {
+    let [name] = &parts(name)[..] else { return None };
+    match name.as_str() {
         "smallserial" | "serial2" => Some(SqlType::Int2),
         "serial" | "serial4" => Some(SqlType::Int4),
         "bigserial" | "serial8" => Some(SqlType::Int8),
         _ => None,
+    }
+}
+
+/// 42601 for a SERIAL with a modifier, 0A000 for an array of SERIAL.
+fn check_serial(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Custom(_, modifiers) if !modifiers.is_empty() => match serial_type(data_type) {
+            Some(ty) => Err(syntax(format!(
+                "type modifier is not allowed for type \"{}\"",
+                ty.display_name()
+            ))),
+            None => Ok(()),
+        },
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element),
+        ) if serial_type(element).is_some() => {
+            Err(Error::new(SqlState::FeatureNotSupported, "array of serial is not implemented"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -250,6 +272,8 @@ pub(crate) fn add_column<'s>(
     let name = fold(&def.name);
     check_column_name(table, &name)?;
     let mut behind = read_behind(&def.constraints, &name, &table.name)?;
+    check_serial(&def.data_type)
+        .map_err(|error| error.position(type_place(cx, &def.name, &def.data_type)))?;
     let serial = serial_type(&def.data_type);
     let ty = match &serial {
         Some(ty) => ty.clone(),
@@ -346,12 +370,9 @@ pub(crate) fn push_column(
     Ok(id)
 }
 
-/// The names of PostgreSQL's system columns, which no column may have.
-const SYSTEM_COLUMNS: &[&str] = &["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
-
 /// 42701 if the name is taken or the system's.
 pub(crate) fn check_column_name(table: &Table, name: &str) -> Result<()> {
-    if SYSTEM_COLUMNS.contains(&name) {
+    if is_system_column(name) {
         let message = format!("column name \"{name}\" conflicts with a system column name");
         return Err(Error::new(SqlState::DuplicateColumn, message));
     }

@@ -14,7 +14,7 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{choose_relation_name, duplicate, folded};
+use crate::names::lookup::{choose_relation_name, duplicate, folded, system_key};
 use crate::table::constraint_names::{
     check_constraint_name, choose_constraint_name, multiple_primary_keys,
 };
@@ -25,6 +25,9 @@ use crate::table::key_spec::{KeySpec, SpecKey, equal_keys_first, exclusion_spec}
 
 fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
     let Some(column) = table.visible_columns().find(|column| column.name == name) else {
+        if let Some(error) = system_key(name, "btree") {
+            return Err(error);
+        }
         let message = if spec.constraint {
             format!("column \"{name}\" named in key does not exist")
         } else {

@@ -11,7 +11,7 @@ use braid_sql::ast::{self, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{WrongKind, folded, parts};
+use crate::names::lookup::{WrongKind, folded, is_system_column, parts};
 use crate::names::temporary::check_same_lifetime;
 use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
 use crate::table::descriptor::{change_table, child_of};
@@ -68,6 +68,10 @@ fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
     let mut ids = Vec::with_capacity(names.len());
     for name in names {
         let Some(column) = table.visible_columns().find(|column| column.name == *name) else {
+            if is_system_column(name) {
+                let message = "system columns cannot be used in foreign keys";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
             let message =
                 format!("column \"{name}\" referenced in foreign key constraint does not exist");
             return Err(Error::new(SqlState::UndefinedColumn, message));

@@ -11,7 +11,7 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::folded;
+use crate::names::lookup::{folded, system_key};
 use crate::table::descriptor::wanted_name;
 use crate::table::exprs::{check_written, index_key_expr, index_predicate};
 use crate::table::key_classes::{key_class, key_collation, key_terms};
@@ -196,7 +196,7 @@ pub(crate) fn index_spec(
                 (ty, cx.plan(|context| braid_plan::expr_collation(context, &shape, stored))?)
             }
             (None, Some(known)) => (&known.ty, known.collation.clone()),
-            (None, None) => return Err(undefined_column(&column)),
+            (None, None) => return Err(unusable_column(&column)),
         };
         let collation = key_collation(cx, key.collation.as_ref(), ty, own.as_deref())?;
         let operator_class = match is_inverted {
@@ -274,6 +274,9 @@ pub(crate) fn exclusion_spec(
     check_method(&method)?;
     for column in written.keys.iter().filter_map(IndexKey::column).map(fold) {
         if !table.visible_columns().any(|known| known.name == column) {
+            if let Some(error) = system_key(&column, &method) {
+                return Err(error);
+            }
             let message = format!("column \"{column}\" named in key does not exist");
             return Err(Error::new(SqlState::UndefinedColumn, message));
         }
@@ -356,6 +359,11 @@ pub(crate) fn equal_keys_first(
     parts.sort_by_key(|(_, excluded)| excluded.operator != ExclusionOperator::Equal);
     let (keys, excluded) = parts.into_iter().unzip();
     (keys, Some(Exclusion { keys: excluded, ..exclusion.clone() }))
+}
+
+/// 42703 for a column of an index that the table lacks, or the error for a system column.
+fn unusable_column(name: &str) -> Error {
+    system_key(name, "btree").unwrap_or_else(|| undefined_column(name))
 }
 
 fn undefined_column(name: &str) -> Error {

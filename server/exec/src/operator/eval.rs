@@ -258,6 +258,11 @@ impl Evaluator {
     async fn sleep(&self, args: &[Datum]) -> Result<Datum> {
         let seconds = match args.first() {
             Some(Datum::Float(seconds)) => seconds.clamp(0.0, 1e9),
+            Some(Datum::Interval(length)) => (length.span_micros() as f64 / 1e6).clamp(0.0, 1e9),
+            Some(Datum::Timestamptz(until)) => {
+                let left = until.saturating_sub(braid_builtins::clock_micros());
+                (left as f64 / 1e6).clamp(0.0, 1e9)
+            }
             _ => 0.0,
         };
         tokio::select! {

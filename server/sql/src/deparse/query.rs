@@ -407,7 +407,8 @@ fn print_key_sets(
         if place > 0 {
             printer.push(", ");
         }
-        let bare = set.len() == 1 && !grouping;
+        let is_list = matches!(&set[..], [Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_)]);
+        let bare = set.len() == 1 && (!grouping || is_list);
         if !bare {
             printer.push("(");
         }

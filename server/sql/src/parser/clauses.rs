@@ -69,8 +69,12 @@ pub(crate) fn parse_interleave(cursor: &mut Cursor<'_>) -> Result<Option<Interle
 
 /// The name of a tablespace: there is only the default one.
 pub(crate) fn parse_tablespace(cursor: &mut Cursor<'_>) -> Result<()> {
-    let name = crate::fold(&parse_ident(cursor)?);
-    match name.as_str() {
+    check_tablespace(&crate::fold(&parse_ident(cursor)?))
+}
+
+/// 42704 for any other tablespace than the default one.
+pub(crate) fn check_tablespace(name: &str) -> Result<()> {
+    match name {
         "pg_default" => Ok(()),
         "pg_global" => Err(Error::new(
             SqlState::InvalidParameterValue,

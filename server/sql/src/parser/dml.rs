@@ -3,17 +3,17 @@
 use sqlparser::ast::{AccessExpr, Expr, Ident};
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use super::clauses::{parse_current_of, parse_drop_behavior, parse_selection};
 use super::definition::create_index::parse_index_key;
 use super::embedded::{delegate, next_expr, next_query, next_select_item, next_table_with_joins};
-use super::names::{parse_ident, parse_label, parse_object_name};
+use super::names::{parse_ident, parse_label, parse_object_name, parse_relation};
 use crate::ast::{
-    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete, Insert,
-    InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn, Truncate, Update,
-    With,
+    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete,
+    IndexKey, Insert, InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn,
+    Truncate, Update, With,
 };
 
 /// INSERT, UPSERT, UPDATE or DELETE, behind its `WITH` list.
@@ -108,6 +108,7 @@ fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
         ConflictTarget::Constraint(parse_ident(cursor)?)
     } else if *cursor.peek() == Token::LParen {
         let keys = cursor.parens(parse_index_key)?;
+        check_arbiter(&keys)?;
         let predicate = parse_selection(cursor)?;
         ConflictTarget::Columns { keys, predicate }
     } else {
@@ -122,6 +123,24 @@ fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
         ConflictAction::Update { assignments, selection: parse_selection(cursor)? }
     };
     Ok(OnConflict { target, action, span })
+}
+
+/// 42P10 for an order in the target of ON CONFLICT.
+fn check_arbiter(keys: &[IndexKey]) -> Result<()> {
+    let refused = |key: &IndexKey, what: &str| {
+        let message = format!("{what} is not allowed in ON CONFLICT clause");
+        Err(Error::new(SqlState::InvalidColumnReference, message)
+            .position(crate::offset_of(key.span)))
+    };
+    for key in keys {
+        if key.descending {
+            return refused(key, "ASC/DESC");
+        }
+        if key.nulls_first.is_some() {
+            return refused(key, "NULLS FIRST/LAST");
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
@@ -145,8 +164,7 @@ pub(super) fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
 
 fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
     cursor.advance();
-    let table = parse_object_name(cursor)?;
-    cursor.take_symbol(&Token::Mul);
+    let table = parse_relation(cursor, false)?;
     let alias = parse_target_alias(cursor, "set")?;
     cursor.expect("set")?;
     let assignments = cursor.list(parse_assignment)?;
@@ -176,8 +194,7 @@ pub(super) fn parse_target_alias(cursor: &mut Cursor<'_>, next: &str) -> Result<
 fn parse_delete(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
     cursor.advance();
     cursor.expect("from")?;
-    let table = parse_object_name(cursor)?;
-    cursor.take_symbol(&Token::Mul);
+    let table = parse_relation(cursor, false)?;
     let alias = parse_target_alias(cursor, "using")?;
     let using = if cursor.take("using") { cursor.list(next_table_with_joins)? } else { Vec::new() };
     let current_of = parse_current_of(cursor)?;
@@ -210,11 +227,7 @@ fn parse_returning(cursor: &mut Cursor<'_>) -> Result<Returning> {
 pub(crate) fn parse_truncate(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     cursor.take("table");
-    let tables = cursor.list(|cursor| {
-        let name = parse_object_name(cursor)?;
-        cursor.take_symbol(&Token::Mul);
-        Ok(name)
-    })?;
+    let tables = cursor.list(|cursor| parse_relation(cursor, false))?;
     let restart_identity = cursor.take_all(&["restart", "identity"]);
     if !restart_identity {
         cursor.take_all(&["continue", "identity"]);

@@ -9,8 +9,8 @@ use braid_types::{Error, Result};
 use super::{Cursor, query_rules};
 use crate::lex::keywords;
 use crate::limits;
-use crate::rewrite::shape;
 use crate::rewrite::words::position;
+use crate::rewrite::{grouping, shape};
 
 /// Runs a part of sqlparser's parser.
 pub(crate) fn delegate<'a, T>(
@@ -33,6 +33,9 @@ fn finished<T: VisitMut>(cursor: &Cursor<'_>, first: usize, mut tree: T) -> Resu
     }
     if cursor.survey.empty_select {
         shape::drop_marks(&mut tree);
+    }
+    if cursor.survey.restore {
+        grouping::restore(&mut tree);
     }
     Ok(tree)
 }

@@ -53,6 +53,19 @@ pub(crate) fn parse_object_name(cursor: &mut Cursor<'_>) -> Result<ObjectName> {
     Ok(ObjectName(parts))
 }
 
+/// The relation behind `ONLY`, which may have parentheses, or one that `*` may follow.
+pub(crate) fn parse_relation(cursor: &mut Cursor<'_>, only: bool) -> Result<ObjectName> {
+    let has_parens = only && cursor.take_symbol(&Token::LParen);
+    let name = parse_object_name(cursor)?;
+    if has_parens {
+        cursor.expect_symbol(&Token::RParen)?;
+    }
+    if !only && !crate::is_only(&name) {
+        cursor.take_symbol(&Token::Mul);
+    }
+    Ok(name)
+}
+
 /// A type's or collation's name, which may be a word that names functions.
 pub(crate) fn parse_any_name(cursor: &mut Cursor<'_>) -> Result<ObjectName> {
     let first = parse_name(cursor, |category| category != Category::Reserved)?;

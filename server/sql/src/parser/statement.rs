@@ -73,7 +73,10 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 /// Statements that need nothing here, or that PostgreSQL knows and we do not.
 fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    const UNSUPPORTED: [&str; 2] = ["load", "import"];
+    const UNSUPPORTED: [&str; 1] = ["import"];
+    if cursor.take("load") {
+        return parse_load(cursor);
+    }
     if cursor.take_all(&["security", "label"]) {
         return Err(no_label_provider(cursor)?);
     }
@@ -89,6 +92,16 @@ fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
         cursor.advance();
     }
     Ok(Statement::NoOp(name))
+}
+
+/// `LOAD 'library'`: the language PL/pgSQL is part of the server, and other libraries are none.
+fn parse_load(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let library = parse_string(cursor)?;
+    if matches!(library.as_str(), "plpgsql" | "$libdir/plpgsql") {
+        return Ok(Statement::NoOp("LOAD"));
+    }
+    let message = format!("could not access file \"{library}\": No such file or directory");
+    Err(Error::new(SqlState::UndefinedFile, message))
 }
 
 /// 22023 for `SECURITY LABEL`, as in PostgreSQL without a provider of labels.

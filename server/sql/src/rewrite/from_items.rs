@@ -15,7 +15,7 @@ use super::words::{position, word};
 use crate::lex::tokens::word_token;
 
 /// The name of the function that stands for `ROWS FROM`. No user can write it.
-const ROWS_FROM: &str = "\u{1}rows from";
+pub(super) const ROWS_FROM: &str = "\u{1}rows from";
 
 /// What stands before the alias of USING. No user can write it.
 const USING_ALIAS: &str = "\u{1}as";

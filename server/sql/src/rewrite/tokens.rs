@@ -3,10 +3,10 @@
 //!
 //! - `TABLE t` becomes `SELECT * FROM t`;
 //! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
-//! - `FROM ONLY t` becomes `FROM t` with a mark that [`is_only`] finds;
+//! - `FROM ONLY t` becomes `FROM t` with a mark, `FROM t *` becomes `FROM t`: [`super::from`];
 //! - `SELECT` without columns gets one that is taken away behind the parser;
 //! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`: [`super::fetch`];
-//! - `pg_catalog.int4 '7'`: [`super::typed_literals`];
+//! - `pg_catalog.int4 '7'`: [`typed_literals`];
 //! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
 //!   for an interval, but its type is that of the ordering column;
 //! - `(row).*` becomes `row.*`;
@@ -23,17 +23,22 @@
 
 use std::borrow::Cow;
 
-use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, ObjectName, Query};
+use sqlparser::ast::{AccessExpr, Expr, LockClause, LockType, Query};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
 
+use super::expr::normal_forms::names_form;
+use super::expr::typed_literals;
 use super::fetch::{end_fetch, fetch_expression};
-use super::refusals::{begins_query, refuse_empty_list, refuse_modifier};
+use super::from::{self, only};
+use super::refusals::{
+    begins_query, refuse_call, refuse_empty_list, refuse_modifier, refuse_subscript,
+};
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{follows_into, follows_reindex, is_word, position, word};
-use super::{exclusion, from_items, grouping, recursion, typed_literals};
+use super::{exclusion, from_items, grouping, recursion};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
 use crate::limits;
@@ -47,6 +52,10 @@ pub(crate) struct Survey {
     pub(crate) empty_select: bool,
     /// Some FROM has a join or a subquery, which the parser checks.
     pub(crate) check_from: bool,
+    /// Some list of FROM may hold `t *` or a function with a syntax of its own: [`super::from`].
+    pub(crate) from_forms: bool,
+    /// Some tree is to be written in another form: [`super::grouping::restore`].
+    pub(crate) restore: bool,
     /// There is FETCH, TABLE or VALUES ROW, which the parser checks.
     pub(crate) check_words: bool,
     /// Something must be rewritten.
@@ -85,7 +94,9 @@ impl Counts {
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
             "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following"
             | "exclude" | "rows" | "rollup" | "cube" | "sets" | "tablesample" | "search"
-            | "cycle" | "similar" => return true,
+            | "cycle" | "similar" | "local" | "global" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
+                return true;
+            }
             _ => {}
         }
         false
@@ -113,6 +124,7 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
     for (at, token) in tokens.iter().enumerate() {
         match &token.token {
             Token::LParen => {
+                refuse_call(tokens, at)?;
                 counts.depth += 1;
                 counts.may_be_item = match previous {
                     Some(Token::LParen) => counts.may_be_item,
@@ -127,7 +139,10 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             }
             Token::LBracket => {
                 counts.depth += 1;
-                counts.subscripts += usize::from(previous == Some(&Token::RBracket));
+                if previous == Some(&Token::RBracket) {
+                    counts.subscripts += 1;
+                    refuse_subscript(tokens, at)?;
+                }
             }
             Token::RParen | Token::RBracket => {
                 counts.depth = counts.depth.saturating_sub(1);
@@ -146,6 +161,8 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
                     "join" | "apply" | "straight_join" => true,
                     word => counts.may_be_item && begins_query(word, previous),
                 };
+                survey.from_forms |= from::may_begin(&word.value, previous);
+                survey.restore |= matches!(word.value.as_str(), "sets" | "normalized");
                 survey.rewrite |= counts.word(&word.value)
                     || word.value == "as" && from_items::may_precede_as(previous)
                     || grouping::may_be_quantifier(&word.value, previous);
@@ -156,20 +173,35 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             _ => {}
         }
         survey.rewrite |= token.token == Token::Mul && previous == Some(&Token::Period);
-        survey.empty_select |= is_select(previous) && ends_select(Some(&token.token));
+        survey.from_forms |= token.token == Token::Mul && from::may_be_star(tokens, at);
+        survey.empty_select |= is_select(Some(&token.token)) && empty_select(tokens, at).is_some();
         if counts.too_many() {
             return Err(limits::too_deep().position(position(token.span)));
         }
         survey.balance |= counts.logic > 30;
         previous = Some(&token.token);
     }
-    survey.empty_select |= is_select(previous);
-    survey.rewrite |= survey.empty_select;
+    survey.rewrite |= survey.empty_select | survey.from_forms;
     Ok(survey)
 }
 
 fn is_select(token: Option<&Token>) -> bool {
     matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && word.value == "select")
+}
+
+/// Where the `SELECT` or `SELECT ALL` at `at` ends if it has no columns.
+fn empty_select(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    let has_all = word(tokens.get(at + 1)) == Some("all");
+    let end = at + 1 + usize::from(has_all);
+    let next = tokens.get(end);
+    // The parser takes a FROM right behind SELECT.
+    let ends = ends_select(next.map(|next| &next.token));
+    (ends || has_all && word(next) == Some("from")).then_some(end)
+}
+
+/// Whether the word at `at` is that of a temporary table.
+fn names_temporary(tokens: &[TokenWithSpan], at: usize) -> bool {
+    matches!(word(tokens.get(at)), Some("temp" | "temporary"))
 }
 
 /// Whether a `SELECT` before this token has no columns.
@@ -234,9 +266,13 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     // Where `ROWS ONLY` or `ROWS WITH TIES` stands that is to be rewritten.
     let mut rows_only = None;
     let mut wraps = grouping::Wraps::default();
+    let forms = if survey.from_forms { from::Forms::find(&tokens) } else { Default::default() };
     while let Some(token) = tokens.get(at) {
         let span = token.span;
-        wraps.put(&tokens, at, &mut out);
+        if forms.put(&tokens, at, &mut out) || wraps.put(&tokens, at, &mut out) {
+            at += 1;
+            continue;
+        }
         match word(Some(token)) {
             // `SELECT … INTO TABLE t`
             Some("table") if !inserting && follows_into(&out) => {}
@@ -262,9 +298,11 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 at += 2;
                 continue;
             }
-            Some("select") if ends_select(tokens.get(at + 1).map(|next| &next.token)) => {
+            Some("select") if let Some(end) = empty_select(&tokens, at) => {
                 out.push(token.clone());
                 out.push(TokenWithSpan { token: word_token(MARK.into(), Some('"')), span });
+                at = end;
+                continue;
             }
             Some("row" | "rows") if rows_only == Some(at) => {
                 at += end_fetch(&tokens, at, &mut out);
@@ -316,9 +354,14 @@ fn other_form(
         Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
         Some("search" | "cycle") => return Ok(recursion::clauses(tokens, at, out)),
         Some("distinct" | "all") => return Ok(grouping::quantifier(tokens, at, out)),
-        Some("only") if stands_before_table(out, tokens.get(at + 1)) => {
-            out.extend(tokens.get(at + 1).map(mark_only));
-            return Ok(Some(at + 2));
+        Some("only") => return only::rewrite(tokens, at, out),
+        Some(form @ ("nfc" | "nfd" | "nfkc" | "nfkd")) if names_form(tokens, at) => {
+            let token = Token::SingleQuotedString(form.to_ascii_uppercase());
+            out.push(TokenWithSpan { token, span: tokens[at].span });
+            return Ok(Some(at + 1));
+        }
+        Some("local" | "global") if is_word(out, 1, "into") && names_temporary(tokens, at + 1) => {
+            return Ok(Some(at + 1));
         }
         _ => {}
     }
@@ -438,7 +481,7 @@ fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
 }
 
 /// Whether a token is a name, for `TABLE t` and `ONLY t`.
-fn names(token: Option<&TokenWithSpan>) -> bool {
+pub(super) fn names(token: Option<&TokenWithSpan>) -> bool {
     match token.map(|token| &token.token) {
         Some(Token::Word(word)) => {
             word.quote_style.is_some()
@@ -473,44 +516,6 @@ fn starts_query(previous: Option<&TokenWithSpan>) -> bool {
             )
         ),
     }
-}
-
-/// Whether a table follows this token.
-fn follows_from(previous: Option<&TokenWithSpan>) -> bool {
-    matches!(previous.map(|token| &token.token), Some(Token::Comma))
-        || matches!(
-            word(previous),
-            Some("from" | "join" | "using" | "update" | "table" | "truncate" | "exists")
-        )
-}
-
-/// The quote of a name behind ONLY: sqlparser prints it, and PostgreSQL's lexer has none such.
-const ONLY_MARK: char = '`';
-
-/// Whether a relation was named behind ONLY, which leaves out its partitions.
-pub fn is_only(name: &ObjectName) -> bool {
-    let first = name.0.first().and_then(|part| part.as_ident());
-    first.is_some_and(|ident| ident.quote_style == Some(ONLY_MARK))
-}
-
-/// A name behind ONLY, marked by a quote that no text can have.
-fn mark_only(name: &TokenWithSpan) -> TokenWithSpan {
-    let mut marked = name.clone();
-    if let Token::Word(word) = &mut marked.token {
-        word.quote_style = Some(ONLY_MARK);
-    }
-    marked
-}
-
-/// Whether ONLY behind these tokens speaks of the table that follows. ALTER TABLE takes it itself.
-fn stands_before_table(out: &[TokenWithSpan], next: Option<&TokenWithSpan>) -> bool {
-    follows_from(out.last()) && names(next) && !alters_table(out)
-}
-
-/// Whether the tokens are `ALTER TABLE [IF EXISTS]`, where ONLY makes a difference.
-fn alters_table(out: &[TokenWithSpan]) -> bool {
-    let back = if is_word(out, 1, "exists") { 3 } else { 1 };
-    is_word(out, back, "table") && is_word(out, back + 1, "alter")
 }
 
 /// Copies `FOR …` at `at`, encoded where it is a row lock that sqlparser cannot express; returns

@@ -56,9 +56,9 @@ impl SqlType {
         let words: Vec<&str> = lower.split_whitespace().collect();
         Some(match words.join(" ").as_str() {
             "bool" | "boolean" => SqlType::Bool,
-            "int2" | "smallint" | "smallserial" | "serial2" => SqlType::Int2,
-            "int" | "int4" | "integer" | "serial" | "serial4" => SqlType::Int4,
-            "int8" | "int64" | "bigint" | "bigserial" | "serial8" => SqlType::Int8,
+            "int2" | "smallint" => SqlType::Int2,
+            "int" | "int4" | "integer" => SqlType::Int4,
+            "int8" | "int64" | "bigint" => SqlType::Int8,
             "float4" | "real" => SqlType::Float4,
             "float" | "float8" | "double precision" => SqlType::Float8,
             "numeric" | "decimal" | "dec" => SqlType::Numeric(None),

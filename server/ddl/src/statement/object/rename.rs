@@ -8,7 +8,9 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind};
+use crate::names::lookup::{
+    is_system_column, last, parts, unchangeable_column, undefined, undefined_column, wrong_kind,
+};
 use crate::names::owner::{check_new_owner, check_schema_name, schema_content};
 use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
@@ -198,9 +200,12 @@ fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Re
         Relation::Table(table) => {
             let mut changed = Table::clone(table);
             let Some(place) = table.columns.iter().position(|c| c.name == from && !c.hidden) else {
-                return Err(undefined_column(&table.name, from));
+                return Err(unchangeable_column(&table.name, from, "rename"));
             };
-            if check_column_name(table, to).is_err() {
+            if let Err(error) = check_column_name(table, to) {
+                if is_system_column(to) {
+                    return Err(error);
+                }
                 let relation = &table.name;
                 let message = format!("column \"{to}\" of relation \"{relation}\" already exists");
                 return Err(Error::new(SqlState::DuplicateColumn, message));

@@ -12,7 +12,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
-use crate::names::lookup::undefined_column;
+use crate::names::lookup::unchangeable_column;
 use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
 use crate::rows::domain_values::{checked, column_check, default_of, domain_check};
@@ -44,7 +44,9 @@ pub(crate) async fn run(
     action: &AlterColumnAction,
 ) -> Result<()> {
     let place = table.columns.iter().position(|column| column.name == name && !column.hidden);
-    let Some(place) = place else { return Err(undefined_column(&table.name, name)) };
+    let Some(place) = place else {
+        return Err(unchangeable_column(&table.name, name, "alter"));
+    };
     let mut changed = Table::clone(&table);
     match action {
         AlterColumnAction::SetDefault(expr) => set_default(cx, &mut changed, place, expr)?,

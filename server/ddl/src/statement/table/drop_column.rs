@@ -8,7 +8,7 @@ use braid_sql::ast::DropBehavior;
 use braid_types::{Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::names::lookup::undefined_column;
+use crate::names::lookup::{is_system_column, unchangeable_column};
 use crate::rows::delete::delete_index_entries;
 use crate::statement::drop::column_dependents::check_column_dependents;
 use crate::statement::drop::dependents::Doomed;
@@ -27,8 +27,8 @@ pub(crate) async fn drop_column(
     behavior: DropBehavior,
 ) -> Result<()> {
     let Some(column) = table.visible_columns().find(|column| column.name == name).cloned() else {
-        let error = undefined_column(&table.name, name);
-        if !if_exists {
+        let error = unchangeable_column(&table.name, name, "drop");
+        if !if_exists || is_system_column(name) {
             return Err(error);
         }
         cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));

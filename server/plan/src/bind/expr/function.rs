@@ -3,7 +3,9 @@
 
 use braid_builtins::ResolvedSet;
 use braid_catalog::{is_extension_function, is_virtual_schema};
-use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr, Span, Spanned};
+use braid_sql::ast::{
+    BinaryOperator, Function, FunctionArguments, ObjectName, OrderByExpr, Span, Spanned,
+};
 use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -396,6 +398,23 @@ fn is_descending(operator: &ObjectName) -> Result<bool> {
 /// Whether there is a schema of that name.
 fn is_schema(cx: &PlanContext<'_>, name: &str) -> bool {
     is_virtual_schema(name) || cx.catalog.names().schema(cx.path.database, name).is_some()
+}
+
+/// 3F000 for an operator of a schema that is not there.
+pub(crate) fn check_operator_schema(cx: &PlanContext<'_>, op: &BinaryOperator) -> Result<()> {
+    let BinaryOperator::PGCustomBinaryOperator(parts) = op else { return Ok(()) };
+    match &parts[..] {
+        [schema, _] if !is_schema(cx, schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(Error::new(SqlState::InvalidSchemaName, message))
+        }
+        [_, _, _, ..] => {
+            let name = parts.join(".");
+            let message = format!("improper qualified name (too many dotted names): {name}");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A function's name. A schema before it has to be `pg_catalog`, or that of the extension which

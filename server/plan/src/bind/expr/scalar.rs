@@ -9,7 +9,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::arguments::bind_row_items;
-use super::function::{bind_function, keyword_value, refuse_sets};
+use super::function::{bind_function, check_operator_schema, keyword_value, refuse_sets};
 use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to, unify_at};
 use super::operators::{
@@ -281,6 +281,7 @@ fn bind_binary_op(
     }
     let left = bind_expr(binder, left, cx)?;
     let right = bind_expr(binder, right, cx)?;
+    check_operator_schema(&binder.cx, op)?;
     call_operator(binder, &op_name(op), left, right)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Routine, RoutineResult};
 use braid_sql::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName, TableAlias, TableFactor,
+    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
 };
 use braid_types::sql_type::RowType;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -19,7 +19,7 @@ use crate::bind::domain::check_filled;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments, place_arguments};
 use crate::bind::expr::data_type::{TypeNames, sql_type_of};
 use crate::bind::expr::function::{function_name, keyword_value, set_call};
-use crate::bind::expr::scalar::{bind_row, call_function};
+use crate::bind::expr::scalar::{bind_expr, bind_row, call_function};
 use crate::bind::query::lock::refuse_lock;
 use crate::bind::query::ordered::plain_column;
 use crate::bind::routine::{FoundCall, find_call};
@@ -283,7 +283,14 @@ pub(crate) fn bind_rows_from(
     }
     let mut calls = Vec::with_capacity(items.len());
     let mut first = None;
+    let syntax_name = items.first().and_then(syntax_function).map(named);
     for item in items {
+        if let Some(name) = syntax_function(item) {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(ast)) = item else { continue };
+            let expr = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "FROM"))?;
+            calls.push(single_value(binder, expr, name));
+            continue;
+        }
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Function(function))) = item else {
             let message = format!("{item} is not a function in ROWS FROM");
             return Err(Error::new(SqlState::SyntaxError, message));
@@ -302,7 +309,37 @@ pub(crate) fn bind_rows_from(
         }
         calls.push(bind_table_function(binder, name, args, None, scopes)?);
     }
+    let first = first.or(syntax_name.as_ref());
     function_factor(binder, calls, with_ordinality, alias, first, scopes).map(Some)
+}
+
+fn named(name: String) -> ObjectName {
+    ObjectName::from(vec![Ident::new(name)])
+}
+
+/// The column's name of an expression that may stand in FROM: what looks like a function, but has a
+/// syntax of its own.
+fn syntax_function(item: &FunctionArg) -> Option<String> {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(ast)) = item else { return None };
+    Some(match ast {
+        Ast::Function(call) => match &call.name.0[..] {
+            [name] => {
+                let name = name.as_ident().filter(|name| name.quote_style.is_none())?.value.clone();
+                let is_syntax =
+                    matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif");
+                return is_syntax.then_some(name);
+            }
+            _ => return None,
+        },
+        Ast::Extract { .. } => "extract".to_owned(),
+        Ast::Cast { data_type, .. } => data_type.to_string().to_lowercase(),
+        Ast::Trim { trim_where: None, .. } => "btrim".to_owned(),
+        Ast::Trim { .. } => "trim".to_owned(),
+        Ast::Substring { .. } => "substring".to_owned(),
+        Ast::Position { .. } => "position".to_owned(),
+        Ast::Overlay { .. } => "overlay".to_owned(),
+        _ => return None,
+    })
 }
 
 /// Functions in FROM as an item of it. `scopes` is what their arguments are bound in.

@@ -359,7 +359,21 @@ fn alternatives(ast: &Ast) -> Result<Vec<Vec<&Ast>>> {
                 })
                 .collect()
         }
-        Ast::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
+        Ast::GroupingSets(sets) => {
+            let mut all = Vec::with_capacity(sets.len());
+            for set in sets {
+                match &set[..] {
+                    [nested @ (Ast::Rollup(_) | Ast::Cube(_) | Ast::GroupingSets(_))] => {
+                        all.extend(alternatives(nested)?);
+                    }
+                    plain => all.push(plain.iter().collect()),
+                }
+                if all.len() > GROUPING_SETS_MAX {
+                    return Err(too_many_sets());
+                }
+            }
+            all
+        }
         Ast::Tuple(list) if list.is_empty() => vec![Vec::new()],
         Ast::Tuple(list) => vec![list.iter().collect()],
         other => vec![vec![other]],

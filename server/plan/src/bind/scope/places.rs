@@ -134,7 +134,13 @@ fn written_start(binder: &Binder<'_>, ast: &Ast) -> u32 {
 fn operator_place(binder: &Binder<'_>, left: &Ast, op: &BinaryOperator, right: &Ast) -> u32 {
     let name = op_name(op);
     // `!=` is written for `<>` as well.
-    let written: &[&str] = if name == "<>" { &["<>", "!="] } else { &[name.as_str()] };
+    let is_qualified =
+        matches!(op, BinaryOperator::PGCustomBinaryOperator(parts) if parts.len() > 1);
+    let written: &[&str] = match name.as_str() {
+        _ if is_qualified => &["operator"],
+        "<>" => &["<>", "!="],
+        name => &[name],
+    };
     let before = match start_of(right) {
         0 => u32::MAX,
         start => start,

@@ -22,12 +22,13 @@ use crate::ast::{
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
-    parse_drop_behavior, parse_interleave, parse_options, parse_rename_kind, parse_tablespace,
+    Options, parse_drop_behavior, parse_interleave, parse_options, parse_rename_kind,
+    parse_tablespace,
 };
 use crate::parser::embedded::{next_data_type, next_expr};
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_integer, parse_label, parse_object_name,
-    parse_object_number, parse_role_name, take_if_exists, take_if_not_exists,
+    parse_object_number, parse_relation, parse_role_name, take_if_exists, take_if_not_exists,
 };
 use crate::parser::routine::{parse_alter_routine, parse_alter_trigger, parse_trigger_action};
 use crate::parser::session::characteristics::ConstraintAttributes;
@@ -104,8 +105,7 @@ fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
     let if_exists = take_if_exists(cursor);
     let only = cursor.take("only");
-    let name = parse_object_name(cursor)?;
-    cursor.take_symbol(&Token::Mul);
+    let name = parse_relation(cursor, only)?;
     if let Some(kind) = parse_rename_kind(cursor, true)? {
         let target = AlterTarget::Table(name);
         return Ok(Statement::Rename(Rename { target, if_exists, kind }));
@@ -157,8 +157,14 @@ fn parse_alter_named(
     }
     match target {
         AlterTarget::Sequence(name) => {
-            let options = parse_sequence_options(cursor, false)?;
-            if options.is_empty() {
+            // A sequence is never unlogged here, so that neither word changes anything.
+            let is_logged = cursor.take_all(&["set", "logged"]);
+            let sets_logging = is_logged || cursor.take_all(&["set", "unlogged"]);
+            let options = match sets_logging {
+                true => Vec::new(),
+                false => parse_sequence_options(cursor, false)?,
+            };
+            if options.is_empty() && !sets_logging {
                 return Err(cursor.unexpected());
             }
             Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
@@ -400,6 +406,15 @@ fn parse_alter_alter(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
     Ok(AlterAction::AlterColumn { name, action })
 }
 
+/// 22023 for an option of a column that PostgreSQL does not have. None has an effect here.
+fn check_column_options(options: &Options) -> Result<()> {
+    let known = ["n_distinct", "n_distinct_inherited"];
+    let unknown = options.iter().find(|(name, _)| !known.contains(&name.value.as_str()));
+    let Some((name, _)) = unknown else { return Ok(()) };
+    let message = format!("unrecognized parameter \"{}\"", name.value);
+    Err(Error::new(SqlState::InvalidParameterValue, message))
+}
+
 fn parse_alter_column_set(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> {
     if cursor.take("default") {
         return Ok(AlterColumnAction::SetDefault(next_expr(cursor)?));
@@ -422,7 +437,7 @@ fn parse_alter_column_set(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> 
         return Ok(AlterColumnAction::Tuning(ColumnTuning::Storage(word)));
     }
     if *cursor.peek() == Token::LParen {
-        parse_options(cursor)?;
+        check_column_options(&parse_options(cursor)?)?;
         return Ok(AlterColumnAction::Tuning(ColumnTuning::Ignored));
     }
     if cursor.take("generated") {

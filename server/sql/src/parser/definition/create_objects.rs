@@ -21,7 +21,7 @@ use crate::ast::{
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
-    Options, Temporary, parse_options, parse_tablespace, parse_with_data,
+    Options, Temporary, parse_options, parse_tablespace, parse_with_data, redundant_options,
 };
 use crate::parser::embedded::next_query;
 use crate::parser::names::{
@@ -316,14 +316,20 @@ fn parse_create_extension(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_ident(cursor)?;
     cursor.take("with");
-    let mut schema = None;
+    let (mut schema, mut seen) = (None, Vec::new());
     loop {
-        if cursor.take("schema") {
-            schema = Some(parse_ident(cursor)?);
-        } else if cursor.take("version") {
-            parse_setting_value(cursor)?;
-        } else if !cursor.take("cascade") {
-            break;
+        let place = crate::offset_of(cursor.span());
+        let Some(option) = cursor.take_one(&["schema", "version", "cascade"]) else { break };
+        if seen.contains(&option) {
+            return Err(redundant_options(place));
+        }
+        seen.push(option);
+        match option {
+            0 => schema = Some(parse_ident(cursor)?),
+            1 => {
+                parse_setting_value(cursor)?;
+            }
+            _ => {}
         }
     }
     let create = CreateExtension { name, if_not_exists, schema };

@@ -26,6 +26,7 @@ use crate::parser::session::characteristics::{
     at_characteristics, misplaced, parse_characteristics,
 };
 use crate::parser::session::prepared::parse_execution;
+use crate::rewrite::words::word;
 
 /// `CREATE … TABLE`, behind that word.
 pub(crate) fn parse_create_table(
@@ -218,13 +219,21 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
             if let Some(ColumnConstraint { kind: ColumnConstraintKind::Default(expr), .. }) =
                 column.constraints.last_mut()
                 && let Some(collation) = take_collation(expr)
-                && column.collation.replace(collation).is_some()
+                && (take_collation(expr).is_some() || column.collation.replace(collation).is_some())
             {
-                return Err(collated_twice(place));
+                return Err(collated_twice(last_collate(cursor).unwrap_or(place)));
             }
         }
     }
     Ok(column)
+}
+
+/// Where the last COLLATE stands before the cursor's place.
+pub(super) fn last_collate(cursor: &Cursor<'_>) -> Option<u32> {
+    let index = cursor.inner.index();
+    let tokens = (0..index).rev().map(|at| cursor.inner.token_at(at));
+    let found = tokens.take(8).find(|token| word(Some(token)) == Some("collate"));
+    found.map(|token| crate::offset_of(token.span))
 }
 
 /// 42601 for the second COLLATE of a column or domain.

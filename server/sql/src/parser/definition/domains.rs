@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
 
-use super::create_table::collated_twice;
+use super::create_table::{collated_twice, last_collate};
 use crate::ast::{
     AlterDomain, AlterDomainAction, AlterTarget, CreateDomain, DomainConstraint,
     DomainConstraintKind, Rename, Statement,
@@ -35,9 +35,9 @@ pub(crate) fn parse_create_domain(cursor: &mut Cursor<'_>) -> Result<Statement> 
         };
         if let DomainConstraintKind::Default(expr) = &mut constraint.kind
             && let Some(name) = take_collation(expr)
-            && collation.replace(name).is_some()
+            && (take_collation(expr).is_some() || collation.replace(name).is_some())
         {
-            return Err(collated_twice(place));
+            return Err(collated_twice(last_collate(cursor).unwrap_or(place)));
         }
         constraints.push(constraint);
     }

@@ -17,6 +17,7 @@ use crate::parser::row_statement::{at_row_statement, parse_row_statement, refuse
 /// `COPY …`.
 pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.advance();
+    let mut is_binary = false;
     let source = if cursor.take_symbol(&Token::LParen) {
         if !at_row_statement(cursor) {
             return Err(cursor.unexpected());
@@ -29,6 +30,10 @@ pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
         cursor.expect_symbol(&Token::RParen)?;
         CopySource::Query(Box::new(statement))
     } else {
+        // `COPY BINARY t` is the form of old dumps; a table may have that name as well.
+        let is_table = cursor.nth_is(1, "from") || cursor.nth_is(1, "to");
+        is_binary =
+            !is_table && matches!(cursor.peek_nth(1), Token::Word(_)) && cursor.take("binary");
         let name = parse_object_name(cursor)?;
         let columns =
             if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
@@ -44,6 +49,9 @@ pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let direction = if from { CopyDirection::FromStdin } else { CopyDirection::ToStdout };
     let file = parse_copy_end(cursor)?;
     let mut options = CopyOptions::default();
+    if is_binary {
+        options.format = CopyFormat::Binary;
+    }
     cursor.take("with");
     if *cursor.peek() == Token::LParen {
         parse_copy_option_list(cursor, &mut options)?;

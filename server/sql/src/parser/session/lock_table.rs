@@ -1,12 +1,10 @@
 //! `LOCK TABLE`.
 
-use sqlparser::tokenizer::Token;
-
 use braid_types::Result;
 
 use crate::ast::{LockTable, ObjectName, Statement, TableLockMode};
 use crate::parser::Cursor;
-use crate::parser::names::parse_object_name;
+use crate::parser::names::parse_relation;
 
 /// `LOCK [TABLE] names [IN mode MODE] [NOWAIT]`.
 pub(crate) fn parse_lock_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -24,12 +22,8 @@ pub(crate) fn parse_lock_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 /// `ONLY name`, `name *` or `name`: no table has others that inherit from it.
 fn parse_table_alone_or_not(cursor: &mut Cursor<'_>) -> Result<ObjectName> {
-    if cursor.take("only") {
-        return parse_object_name(cursor);
-    }
-    let name = parse_object_name(cursor)?;
-    cursor.take_symbol(&Token::Mul);
-    Ok(name)
+    let only = cursor.take("only");
+    parse_relation(cursor, only)
 }
 
 fn parse_lock_mode(cursor: &mut Cursor<'_>) -> Result<TableLockMode> {

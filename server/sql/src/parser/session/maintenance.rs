@@ -6,6 +6,7 @@ use sqlparser::tokenizer::{Span, Token};
 use super::set::parse_setting_value;
 use crate::ast::{MaintainedTable, Reindex, ReindexTarget, Statement};
 use crate::parser::Cursor;
+use crate::parser::clauses::check_tablespace;
 use crate::parser::names::{parse_columns, parse_label, parse_object_name};
 
 /// Parallel workers that VACUUM may be asked for.
@@ -134,7 +135,7 @@ pub(crate) fn parse_reindex(cursor: &mut Cursor<'_>) -> Result<Statement> {
             "verbose" => {
                 option.switch()?;
             }
-            "tablespace" => {}
+            "tablespace" => check_tablespace(option.value.as_deref().unwrap_or_default())?,
             _ => return Err(option.unrecognized("REINDEX")),
         }
     }

@@ -7,7 +7,9 @@ use braid_types::Result;
 use super::transaction::parse_transaction_modes;
 use crate::ast::{Reset, Set, SetScope, SetValue, ShowTarget, Statement, TransactionModes};
 use crate::parser::Cursor;
-use crate::parser::names::{parse_ident, parse_label, parse_object_name, parse_string};
+use crate::parser::names::{
+    parse_ident, parse_integer, parse_label, parse_object_name, parse_string,
+};
 
 /// `SET …`.
 pub(crate) fn parse_set(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -81,6 +83,10 @@ fn parse_set_special(cursor: &mut Cursor<'_>, scope: SetScope, name: &str) -> Re
     let value = if cursor.take("default") || (is_zone && cursor.take("local")) {
         SetValue::Default
     } else if is_zone && cursor.take("interval") {
+        if *cursor.peek() == Token::LParen {
+            // The digits of its seconds mean nothing to a zone.
+            cursor.parens(parse_integer)?;
+        }
         let mut text = parse_string(cursor)?;
         let mut unit = None;
         while !cursor.at_end() {

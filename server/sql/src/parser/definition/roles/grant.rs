@@ -58,6 +58,9 @@ pub(crate) fn parse_revoke(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let grant_option = cursor.take_all(&["grant", "option", "for"]);
     let admin_option = cursor.take_all(&["admin", "option", "for"]);
     let granted = parse_granted(cursor)?;
+    if admin_option && cursor.is("on") {
+        return Err(cursor.unexpected());
+    }
     if let Some(list) = take_on(cursor, &granted)? {
         let objects = parse_grant_objects(cursor)?;
         cursor.expect("from")?;
