@@ -7,7 +7,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::plpgsql::{Body, BoundCursor, ResultKind, Slot, SlotKind, Sql, TypeText, parse};
 use crate::query::BodyStatement;
-use crate::values::{named_domain, named_type};
+use crate::values::{ResultDomains, named_domain, named_type};
 
 /// A body that is ready to run.
 pub(crate) struct Code {
@@ -26,6 +26,8 @@ pub(crate) struct Code {
     pub(crate) name: String,
     /// The type of its result, or of each row of a set; `None` without one.
     pub(crate) returns: Option<SqlType>,
+    /// The domains of rows that it gives.
+    pub(crate) results: ResultDomains,
     /// What RETURN gives.
     pub(crate) kind: ResultKind,
     /// Whether a statement is about the row of a cursor.
@@ -72,6 +74,7 @@ impl Code {
         }
         code.outputs = places(ParameterMode::is_output);
         code.names_cursors = names_cursors(&routine.body);
+        code.results = ResultDomains::of(routine);
         Ok(code)
     }
 
@@ -123,6 +126,7 @@ impl Code {
             parameters,
             name,
             returns,
+            results: ResultDomains::default(),
             kind,
             names_cursors,
             is_trigger,

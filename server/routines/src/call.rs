@@ -13,6 +13,7 @@ use crate::deep::Deep;
 use crate::host::{Host, Nested, check_depth};
 use crate::interpret::run_code;
 use crate::sql_body::run_sql;
+use crate::values::check_domain;
 
 /// Calls a function within a statement; its arguments have the types of the parameters.
 pub fn call_function<'a>(
@@ -55,7 +56,9 @@ pub fn call_set_function<'a>(
             run_body(cache, cx, call, &mut host, Some(&mut rows)).await?;
         } else {
             let value = run_body(cache, cx, call, &mut host, None).await?;
-            rows.push(value)?;
+            let is_output = routine.outputs().next().is_some();
+            let domain = routine.result_domain.filter(|_| !is_output);
+            rows.push(check_domain(cx, value, domain)?)?;
         }
         Ok(rows)
     })))

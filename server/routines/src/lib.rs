@@ -31,6 +31,7 @@ mod host;
 mod interpret;
 pub mod plpgsql;
 mod query;
+mod simple;
 mod sql_body;
 mod trigger;
 mod values;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use braid_catalog::Routine;
 use braid_exec::{ExecContext, Execution, RoutineCommand};
-use braid_plan::{Expr, Node, PlanContext, PlannedStatement, TransitionTable, Variables};
+use braid_plan::{Node, PlanContext, PlannedStatement, TransitionTable, Variables};
 use braid_sql::ast::{Expr as Ast, ParsedStatement, ShowTarget, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use parking_lot::Mutex;
 
 use crate::plpgsql::{EXPRESSION_PREFIX, Sql};
+use crate::simple::Simple;
 
 /// How many rows are asked for at a time.
 pub(crate) const BATCH_ROWS: usize = 256;
@@ -33,6 +34,17 @@ struct KeptPlan {
     settings: u64,
     types: Vec<SqlType>,
     plan: Arc<PlannedStatement>,
+    /// The only value of the plan, if it waits for nothing.
+    simple: Option<Arc<Simple>>,
+}
+
+/// The types of a statement's parameters, and what names mean in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Signature<'a> {
+    pub(crate) types: &'a [SqlType],
+    /// How many of the parameters have numbers that the text may write.
+    pub(crate) numbered: usize,
+    pub(crate) variables: Option<&'a Variables>,
 }
 
 /// The parameters of a statement with their types.
@@ -126,7 +138,35 @@ impl BodyStatement {
         cx: &ExecContext,
         given: &Given<'_>,
     ) -> Result<Arc<PlannedStatement>> {
-        if self.parameters > given.numbered {
+        let (types, numbered) = (given.types.as_slice(), given.numbered);
+        let signature = Signature { types, numbered, variables: given.variables };
+        let is_same = |kept: &KeptPlan| kept.types == types;
+        self.kept(cx, signature, is_same).map(|kept| kept.plan.clone())
+    }
+
+    /// Its only value as an expression; `None` if the value has to be waited for.
+    pub(crate) fn simple(
+        &self,
+        cx: &ExecContext,
+        signature: Signature<'_>,
+    ) -> Result<Option<Arc<Simple>>> {
+        let types = signature.types;
+        let is_same = |kept: &KeptPlan| match &kept.simple {
+            Some(simple) => {
+                simple.reads.iter().all(|slot| kept.types.get(*slot) == types.get(*slot))
+            }
+            None => kept.types == types,
+        };
+        self.kept(cx, signature, is_same).map(|kept| kept.simple.clone())
+    }
+
+    fn kept(
+        &self,
+        cx: &ExecContext,
+        signature: Signature<'_>,
+        is_same: impl Fn(&KeptPlan) -> bool,
+    ) -> Result<Arc<KeptPlan>> {
+        if self.parameters > signature.numbered {
             let message = format!("there is no parameter ${}", self.parameters);
             return Err(Error::new(SqlState::UndefinedParameter, message));
         }
@@ -134,24 +174,24 @@ impl BodyStatement {
         let kept = self.plan.lock().clone();
         if let Some(kept) = kept
             && (kept.version, kept.settings) == (version, settings)
-            && kept.types == given.types
+            && is_same(&kept)
         {
-            return Ok(kept.plan.clone());
+            return Ok(kept);
         }
         let context = PlanContext {
             catalog: &cx.catalog,
             path: &cx.path,
             env: &*cx.env,
             text: &self.text,
-            param_types: &given.types,
-            variables: given.variables.or(self.variables.as_ref()),
+            param_types: signature.types,
+            variables: signature.variables.or(self.variables.as_ref()),
         };
-        let plan = braid_plan::plan(&self.statement, &context);
-        let plan = Arc::new(plan?);
-        let types = given.types.clone();
-        let kept = KeptPlan { version, settings, types, plan: plan.clone() };
-        *self.plan.lock() = Some(Arc::new(kept));
-        Ok(plan)
+        let plan = Arc::new(braid_plan::plan(&self.statement, &context)?);
+        let simple = simple_value(&plan).map(Arc::new);
+        let types = signature.types.to_vec();
+        let kept = Arc::new(KeptPlan { version, settings, types, plan, simple });
+        *self.plan.lock() = Some(kept.clone());
+        Ok(kept)
     }
 }
 
@@ -184,13 +224,23 @@ fn shown(statement: &Statement) -> Option<Statement> {
 }
 
 /// The value of a plan that is one expression which waits for nothing.
-pub(crate) fn plain_value(plan: &PlannedStatement) -> Option<&Expr> {
+fn simple_value(plan: &PlannedStatement) -> Option<Simple> {
     let Node::Project(project) = &plan.root else { return None };
     let Node::Values(values) = &project.input else { return None };
     let is_one_row = values.slots.is_empty() && values.rows.len() == 1;
-    match project.exprs.as_slice() {
-        [(_, expr)] if is_one_row && !expr.waits() => Some(expr),
+    match (project.exprs.as_slice(), plan.columns.as_slice()) {
+        ([(_, expr)], [column]) if is_one_row && !expr.waits() => {
+            Some(Simple::new(expr.clone(), value_type(&column.ty)))
+        }
         _ => None,
+    }
+}
+
+/// The type of a value that a column gives.
+pub(crate) fn value_type(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Unknown => SqlType::Text,
+        ty => ty.clone(),
     }
 }
 
@@ -253,11 +303,7 @@ pub(crate) async fn finish(
 
 /// The columns of a statement's rows as a record's fields.
 pub(crate) fn fields(plan: &PlannedStatement) -> Vec<(String, SqlType)> {
-    let ty = |ty: &SqlType| match ty {
-        SqlType::Unknown => SqlType::Text,
-        ty => ty.clone(),
-    };
-    plan.columns.iter().map(|column| (column.name.clone(), ty(&column.ty))).collect()
+    plan.columns.iter().map(|column| (column.name.clone(), value_type(&column.ty))).collect()
 }
 
 /// Calls the procedure of a CALL inside of a statement: it is a part of the transaction.

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::query::{
     BATCH_ROWS, BodyStatement, Given, call_procedure, fields, finish, in_context, start,
 };
-use crate::values::{assign, plan_context};
+use crate::values::{ResultDomains, assign, plan_context};
 
 /// A body in SQL, ready to run.
 pub(crate) struct SqlBody {
@@ -32,6 +32,8 @@ pub(crate) struct SqlBody {
     /// The type of its result or of each row of a set, `None` without one.
     returns: Option<SqlType>,
     is_set: bool,
+    /// The domains of its result.
+    results: ResultDomains,
 }
 
 impl SqlBody {
@@ -67,6 +69,7 @@ impl SqlBody {
             types: routine.types().map(refresh).collect(),
             inputs: routine.of_call().map(|parameter| parameter.mode.is_input()).collect(),
             is_set: routine.returns_set,
+            results: ResultDomains::of(routine),
             returns: (returns != SqlType::Void).then_some(returns),
         })
     }
@@ -275,7 +278,7 @@ async fn run_statement(
                     break;
                 }
                 for row in batch {
-                    sink.push(result.value(&cx, row)?)?;
+                    sink.push(body.results.check(&cx, result.value(&cx, row)?)?)?;
                 }
             }
         }
@@ -284,6 +287,7 @@ async fn run_statement(
             let rows = finish(&mut execution, &cx, usize::from(returns.is_some())).await?;
             if let (Some(returns), Some(row)) = (returns, rows.into_iter().next()) {
                 value = result_of(&plan, returns).value(&cx, row)?;
+                value = body.results.check(&cx, value)?;
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Values that become those of a variable: casts as PL/pgSQL makes them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use braid_catalog::{Catalog, Id, SearchPath};
+use braid_catalog::{Catalog, Id, Routine, SearchPath};
 use braid_exec::ExecContext;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Expr, PlanContext, bind_assignment_cast, bind_domain_check, bind_parts_check};
@@ -78,6 +78,72 @@ pub(crate) fn check_domain(cx: &ExecContext, value: Datum, domain: Option<Id>) -
             eval_over(cx, &check, value)
         }
         None => Ok(value),
+    }
+}
+
+/// The domains of what a routine gives, as far as its body has to check them: those of OUT
+/// parameters and of rows of a set.
+#[derive(Default)]
+pub(crate) struct ResultDomains {
+    /// The domain of each value.
+    whole: Option<Id>,
+    /// The domains of the columns of each row.
+    columns: Vec<Option<Id>>,
+    /// Their checks: of the whole value, or of the columns.
+    checks: OnceLock<Vec<Option<Expr>>>,
+}
+
+impl ResultDomains {
+    /// Those of a routine.
+    pub(crate) fn of(routine: &Routine) -> Self {
+        let outputs: Vec<Option<Id>> = routine.outputs().map(|output| output.domain).collect();
+        let (whole, columns) = match outputs.as_slice() {
+            [] => (routine.result_domain.filter(|_| routine.returns_set), Vec::new()),
+            [only] if !routine.is_procedure => (*only, Vec::new()),
+            _ if outputs.iter().all(Option::is_none) => (None, Vec::new()),
+            _ => (None, outputs),
+        };
+        Self { whole, columns, checks: OnceLock::new() }
+    }
+
+    /// A value of the result that its domains have let pass.
+    pub(crate) fn check(&self, cx: &ExecContext, value: Datum) -> Result<Datum> {
+        if self.whole.is_none() && self.columns.is_empty() {
+            return Ok(value);
+        }
+        let checks = match self.checks.get() {
+            Some(checks) => checks,
+            None => {
+                let bound = self.bind(cx)?;
+                self.checks.get_or_init(|| bound)
+            }
+        };
+        match (&value, checks.as_slice()) {
+            (_, [Some(check)]) if self.whole.is_some() => {
+                return eval_over(cx, check, value);
+            }
+            (Datum::Record(fields), checks) => {
+                for (field, check) in fields.iter().zip(checks) {
+                    if let Some(check) = check {
+                        eval_over(cx, check, field.clone())?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(value)
+    }
+
+    fn bind(&self, cx: &ExecContext) -> Result<Vec<Option<Expr>>> {
+        let domains = match self.whole {
+            Some(_) => std::slice::from_ref(&self.whole),
+            None => &self.columns,
+        };
+        let bind = |id: &Option<Id>| match id.and_then(|id| cx.catalog.domains().get(id)) {
+            Some(domain) => bind_domain_check(&plan_context(cx), domain).map(Some),
+            None => Ok(None),
+        };
+        domains.iter().map(bind).collect()
     }
 }
 

@@ -6,10 +6,11 @@ use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{CallExpr, Expr};
 use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
 
+use super::at_once::now;
 use super::sql::catch_up;
 use super::state::Run;
 use crate::plpgsql::{Slot, Sql, Step, Subscript, Target};
-use crate::query::{Given, finish, in_expression, plain_value, start};
+use crate::query::{Given, finish, in_expression, start, value_type};
 use crate::values::{assign, assign_to_field, check_domain};
 
 /// Where an assignment to an array goes.
@@ -20,7 +21,8 @@ enum Place {
 
 impl Run<'_> {
     /// The parameters of a piece of SQL: every variable.
-    pub(super) fn given<'s>(&self, sql: &'s Sql) -> Given<'s> {
+    pub(super) fn given<'s>(&mut self, sql: &'s Sql) -> Given<'s> {
+        self.frame.show_all();
         Given {
             values: self.frame.values.clone(),
             types: self.frame.types.clone(),
@@ -32,25 +34,22 @@ impl Run<'_> {
     /// The value of an expression and its type.
     pub(super) async fn value(&mut self, sql: &Sql) -> Result<(Datum, SqlType)> {
         if let Some(slot) = sql.only {
+            self.frame.show(&[slot]);
             return Ok((self.frame.values[slot].clone(), self.frame.types[slot].clone()));
         }
-        let statement = self.code.statement(sql)?;
         catch_up(self).await?;
+        if let Some((simple, value)) = now(self, sql) {
+            return Ok((value?, simple.ty.clone()));
+        }
+        let statement = self.code.statement(sql)?;
         let given = self.given(sql);
         let plan = statement.plan(&self.cx, &given).map_err(|error| in_expression(error, sql))?;
         let [column] = plan.columns.as_slice() else {
             let message = format!("query returned {} columns", plan.columns.len());
             return Err(Error::new(SqlState::SyntaxError, message));
         };
-        let ty = match &column.ty {
-            SqlType::Unknown => SqlType::Text,
-            ty => ty.clone(),
-        };
-        if let Some(expr) = plain_value(&plan) {
-            let env = &*self.cx.env;
-            let value = eval(expr, &[], &EvalContext { env, params: &given.values, outer: &[] })?;
-            return Ok((value, ty));
-        }
+        let ty = value_type(&column.ty);
+        self.is_settled = false;
         let cx = self.host.next().await?;
         let mut execution = start(&cx, &plan, given.values, self.host.is_volatile())?;
         let rows = finish(&mut execution, &cx, 2).await?;
@@ -131,14 +130,15 @@ impl Run<'_> {
 
     async fn bound(&mut self, subscript: &Sql) -> Result<i64> {
         let (place, ty) = self.value(subscript).await?;
-        let place = assign(&self.cx, place, &ty, &SqlType::Int4)?.as_int();
-        place.ok_or_else(|| {
-            let message = "array subscript in assignment must not be null";
-            Error::new(SqlState::NullValueNotAllowed, message)
-        })
+        subscript_of(&self.cx, place, &ty)
     }
 
-    fn assign_variable(&mut self, slot: Slot, value: Datum, from: &SqlType) -> Result<()> {
+    pub(super) fn assign_variable(
+        &mut self,
+        slot: Slot,
+        value: Datum,
+        from: &SqlType,
+    ) -> Result<()> {
         let Some(to) = &self.code.types[slot] else {
             return self.assign_record(slot, value, from);
         };
@@ -161,19 +161,20 @@ impl Run<'_> {
             let message = "cannot assign non-composite value to a record variable";
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         }
-        self.frame.types[slot] = from.clone();
+        self.frame.set_type(slot, from);
         self.frame.set(slot, value)
     }
 
-    fn assign_field(
+    pub(super) fn assign_field(
         &mut self,
         slot: Slot,
         field: &str,
         value: Datum,
         from: &SqlType,
     ) -> Result<()> {
-        let (place, _) = self.field(slot, field)?;
+        let place = self.field(slot, field)?;
         let value = assign_to_field(&self.cx, value, from, (&self.frame.types[slot], place))?;
+        let Some(value) = self.frame.set_field(slot, place, value)? else { return Ok(()) };
         let width = match &self.frame.types[slot] {
             SqlType::Record(fields) => fields.len(),
             _ => 0,
@@ -188,24 +189,22 @@ impl Run<'_> {
         self.frame.set(slot, Datum::Record(items.into()))
     }
 
-    /// The place and the type of a record's field.
-    fn field(&self, slot: Slot, field: &str) -> Result<(usize, SqlType)> {
+    /// The place of a record's field.
+    fn field(&self, slot: Slot, field: &str) -> Result<usize> {
         let SqlType::Record(fields) = &self.frame.types[slot] else {
             let message = "a field of a variable that is not a record";
             return Err(Error::new(SqlState::WrongObjectType, message));
         };
-        let variable = self.code.body.names.get(slot).cloned().flatten().unwrap_or_default();
         let found = fields.iter().position(|(name, _)| name == field);
-        found.map(|place| (place, fields[place].1.clone())).ok_or_else(|| match fields.is_empty() {
-            true => {
+        found.ok_or_else(|| {
+            let variable = self.code.body.names.get(slot).cloned().flatten().unwrap_or_default();
+            if fields.is_empty() {
                 let message = format!("record \"{variable}\" is not assigned yet");
-                Error::new(SqlState::ObjectNotInPrerequisiteState, message)
-                    .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+                return Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+                    .detail("The tuple structure of a not-yet-assigned record is indeterminate.");
             }
-            false => {
-                let message = format!("record \"{variable}\" has no field \"{field}\"");
-                Error::new(SqlState::UndefinedColumn, message)
-            }
+            let message = format!("record \"{variable}\" has no field \"{field}\"");
+            Error::new(SqlState::UndefinedColumn, message)
         })
     }
 
@@ -220,6 +219,9 @@ impl Run<'_> {
             && matches!(self.code.types[*slot], None | Some(SqlType::Record(_)))
         {
             let row = row.unwrap_or_else(|| vec![Datum::Null; fields.len()]);
+            if self.code.types[*slot].is_none() && is_row_of(&self.frame.types[*slot], fields) {
+                return self.frame.set(*slot, Datum::Record(row.into()));
+            }
             let from = SqlType::Record(fields.to_vec().into());
             return self.assign_variable(*slot, Datum::Record(row.into()), &from);
         }
@@ -231,6 +233,32 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it is the type of anonymous rows with these columns.
+fn is_row_of(ty: &SqlType, fields: &[(String, SqlType)]) -> bool {
+    matches!(ty, SqlType::Record(row) if row.name().is_none() && row.as_slice() == fields)
+}
+
+/// A value as the subscript of an element that is assigned to. 22004 for NULL.
+pub(super) fn subscript_of(cx: &ExecContext, value: Datum, ty: &SqlType) -> Result<i64> {
+    let place = assign(cx, value, ty, &SqlType::Int4)?.as_int();
+    place.ok_or_else(|| {
+        let message = "array subscript in assignment must not be null";
+        Error::new(SqlState::NullValueNotAllowed, message)
+    })
+}
+
+/// Gives a variable a copy of its array with another element.
+pub(super) fn set_element_in_copy(
+    run: &mut Run<'_>,
+    slot: Slot,
+    place: i64,
+    (value, element): (Datum, &SqlType),
+) -> Result<()> {
+    let held = (&run.frame.types[slot], &run.frame.values[slot]);
+    let changed = with_element(&run.cx, held, &[Place::At(place)], value, element)?;
+    run.frame.set(slot, changed)
 }
 
 /// The subscript of an assignment to one element of an array of one dimension.

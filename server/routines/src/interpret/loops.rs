@@ -1,7 +1,7 @@
 //! Loops: endless, conditional, over numbers, rows and elements.
 
 use braid_exec::{CursorSource, CursorStep, ExecContext, RoutineCursor, RoutineRows};
-use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType};
+use braid_types::{Array, Datum, Error, Result, Row, SqlState, SqlType, work};
 use futures_util::future::BoxFuture;
 
 use super::cursors::{open_for_loop, rows_of, rows_statement};
@@ -12,6 +12,9 @@ use crate::values::assign;
 
 /// Rows that a loop asks for at a time.
 const BATCH_ROWS: usize = 64;
+
+/// Rounds of loops between two looks at the clock.
+const ROUNDS_BETWEEN_LOOKS: u32 = 16;
 
 /// What a round of a loop leads to.
 enum Round {
@@ -36,10 +39,20 @@ fn round(inner: &Loop, flow: Flow) -> Round {
     }
 }
 
+/// Lets others have the thread from time to time; 57014 once the statement is to stop.
+async fn pause(run: &mut Run<'_>) -> Result<()> {
+    run.cx.cancel.check()?;
+    run.rounds = run.rounds.wrapping_add(1);
+    if run.rounds.is_multiple_of(ROUNDS_BETWEEN_LOOKS) || work::is_overdue() {
+        return run.cx.breathe().await;
+    }
+    Ok(())
+}
+
 /// `LOOP`
 pub(super) async fn endless(run: &mut Run<'_>, inner: &Loop) -> Result<Flow> {
     loop {
-        run.cx.breathe().await?;
+        pause(run).await?;
         match round(inner, run.statements(&inner.body).await?) {
             Round::Again => {}
             Round::Done => return Ok(Flow::Next),
@@ -51,7 +64,7 @@ pub(super) async fn endless(run: &mut Run<'_>, inner: &Loop) -> Result<Flow> {
 /// `WHILE`
 pub(super) async fn while_true(run: &mut Run<'_>, condition: &Sql, inner: &Loop) -> Result<Flow> {
     while run.holds(condition).await? {
-        run.cx.breathe().await?;
+        pause(run).await?;
         match round(inner, run.statements(&inner.body).await?) {
             Round::Again => {}
             Round::Done => return Ok(Flow::Next),
@@ -86,7 +99,7 @@ pub(super) async fn for_integer(run: &mut Run<'_>, numbers: &ForInteger) -> Resu
     let (mut at, mut found) = (from, false);
     let goes_on = |at: i64| if numbers.reverse { at >= to } else { at <= to };
     while goes_on(at) {
-        run.cx.breathe().await?;
+        pause(run).await?;
         found = true;
         run.frame.set(numbers.slot, Datum::Int(at))?;
         match round(&numbers.inner, run.statements(&numbers.inner.body).await?) {
@@ -143,6 +156,7 @@ pub(super) async fn for_rows(
     let mut found = false;
     loop {
         let batch = cursor.lock().await.next_rows().await.map_err(failed)?;
+        run.is_settled = false;
         if batch.is_empty() {
             break;
         }
@@ -211,6 +225,7 @@ async fn for_cursor(
             let row = cursor.fetch(CursorStep::By(1)).await?.pop();
             (row, cursor.fields.clone())
         };
+        run.is_settled = false;
         let Some(row) = row else { break };
         run.cx.breathe().await?;
         found = true;
@@ -255,7 +270,7 @@ pub(super) async fn for_each(
     check_slice(run, target, slice)?;
     let mut found = false;
     for item in items {
-        run.cx.breathe().await?;
+        pause(run).await?;
         found = true;
         run.assign(target, item, &element).await?;
         match round(inner, run.statements(&inner.body).await?) {

@@ -1,6 +1,7 @@
 //! Runs the tree of a PL/pgSQL body.
 
 mod assign;
+mod at_once;
 mod cursors;
 mod diagnostics;
 mod frame;

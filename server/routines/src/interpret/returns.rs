@@ -94,7 +94,8 @@ pub(super) fn outputs(run: &Run<'_>) -> Datum {
 pub(super) async fn return_next(run: &mut Run<'_>, value: Option<&Sql>) -> Result<()> {
     let Some(returns) = run.code.returns.clone() else { return Ok(()) };
     let value = match value {
-        None => outputs(run),
+        // Assignments have checked the variables.
+        None => return add_row(run, outputs(run)),
         Some(value) => {
             if let Some(slot) = value.only
                 && run.code.types[slot].is_none()
@@ -119,6 +120,7 @@ pub(super) async fn return_next(run: &mut Run<'_>, value: Option<&Sql>) -> Resul
             }
         }
     };
+    let value = run.code.results.check(&run.cx, value)?;
     add_row(run, value)
 }
 
@@ -171,13 +173,12 @@ pub(super) async fn return_query(run: &mut Run<'_>, rows: &Rows) -> Result<()> {
         }
         for row in batch {
             count += 1;
-            add_row(
-                run,
-                match is_row {
-                    true => Datum::Record(row.into()),
-                    false => row.into_iter().next().unwrap_or(Datum::Null),
-                },
-            )?;
+            let value = match is_row {
+                true => Datum::Record(row.into()),
+                false => row.into_iter().next().unwrap_or(Datum::Null),
+            };
+            let value = run.code.results.check(&cx, value).map_err(failed)?;
+            add_row(run, value)?;
         }
     }
     drop(execution);

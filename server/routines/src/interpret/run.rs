@@ -7,13 +7,14 @@ use braid_kv::Error as Kv;
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
+use super::at_once::{Path, holds_now, is_settled, run_at_once};
 use super::cursors::{close, fetch, move_cursor, open};
 use super::diagnostics::diagnostics;
 use super::frame::{Frame, unknown_row};
 use super::loops::{endless, for_each, for_integer, for_rows, while_true};
 use super::raise::{assert, raise_message};
 use super::returns::{outputs, return_next, return_query, return_value};
-use super::sql::call;
+use super::sql::{call, renew};
 use super::state::{Flow, Run};
 use super::words::words;
 use crate::body::Code;
@@ -39,10 +40,15 @@ pub(crate) async fn run_code(
         rows,
         row_count: 0,
         caught: Vec::new(),
+        prepared: Vec::new(),
+        is_settled: false,
+        rounds: 0,
         failed_at: None,
     };
     run.frame.set(code.body.found, Datum::Bool(false))?;
-    let result = match run.block(&code.body.block).await {
+    let ended = run.block(&code.body.block).await;
+    run.frame.show_all();
+    let result = match ended {
         Ok(_) if !code.kind.is_set && !code.outputs.is_empty() => Ok(outputs(&run)),
         // A function of type void gives an empty value.
         Ok(_) if code.kind.is_function && code.kind.is_nothing && !code.kind.is_set => {
@@ -76,23 +82,12 @@ impl Run<'_> {
     }
 
     /// Statements one after the other.
-    pub(super) fn statements<'s>(
-        &'s mut self,
-        list: &'s [Statement],
-    ) -> BoxFuture<'s, Result<Flow>> {
-        Box::pin(async move {
-            for statement in list {
-                match self.statement(statement).await {
-                    Ok(Flow::Next) => {}
-                    Ok(flow) => return Ok(flow),
-                    Err(error) => {
-                        self.failed_at.get_or_insert((statement.line, words(&statement.kind)));
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(Flow::Next)
-        })
+    pub(super) async fn statements(&mut self, list: &[Statement]) -> Result<Flow> {
+        let mut path = Path::new(list);
+        match run_at_once(self, &mut path)? {
+            Ok(flow) => Ok(flow),
+            Err(first) => go_on(self, first, path).await,
+        }
     }
 
     async fn statement(&mut self, statement: &Statement) -> Result<Flow> {
@@ -159,7 +154,7 @@ impl Run<'_> {
             Kind::Nothing => {}
             Kind::EndTransaction(end) => {
                 self.host.end_transaction(*end).await?;
-                self.cx = self.host.current().await?;
+                renew(self).await?;
             }
         }
         Ok(Flow::Next)
@@ -167,6 +162,11 @@ impl Run<'_> {
 
     /// Whether a condition holds; NULL does not.
     pub(super) async fn holds(&mut self, condition: &crate::plpgsql::Sql) -> Result<bool> {
+        if is_settled(self)
+            && let Some(holds) = holds_now(self, condition)?
+        {
+            return Ok(holds);
+        }
         let (value, ty) = self.value(condition).await?;
         let value = assign(&self.cx, value, &ty, &braid_types::SqlType::Bool)?;
         Ok(value.as_bool() == Some(true))
@@ -175,7 +175,7 @@ impl Run<'_> {
     async fn case(&mut self, case: &Case) -> Result<Flow> {
         if let Some((slot, operand)) = &case.operand {
             let (value, ty) = self.value(operand).await?;
-            self.frame.types[*slot] = ty;
+            self.frame.set_type(*slot, &ty);
             self.frame.set(*slot, value)?;
         }
         for (condition, body) in &case.whens {
@@ -218,7 +218,7 @@ impl Run<'_> {
         let error = self.with_context(error);
         self.host.rollback_to(mark)?;
         self.host.release(mark);
-        self.cx = self.host.current().await?;
+        renew(self).await?;
         self.frame.set(handlers.state, Datum::text(error.fields().code()))?;
         self.frame.set(handlers.message, Datum::text(error.message()))?;
         self.caught.push(error);
@@ -238,10 +238,35 @@ impl Run<'_> {
         }
         // A loop may come here again.
         if self.code.types[slot].is_none() {
-            self.frame.types[slot] = unknown_row();
+            self.frame.set_type(slot, &unknown_row());
         }
         self.frame.set(slot, Datum::Null)
     }
+}
+
+/// Runs a statement that may wait, and what comes after it.
+fn go_on<'s>(
+    run: &'s mut Run<'_>,
+    first: &'s Statement,
+    mut path: Path<'s>,
+) -> BoxFuture<'s, Result<Flow>> {
+    Box::pin(async move {
+        let mut statement = first;
+        loop {
+            match run.statement(statement).await {
+                Ok(Flow::Next) => run.is_settled = false,
+                Ok(flow) => return Ok(flow),
+                Err(error) => {
+                    run.failed_at.get_or_insert((statement.line, words(&statement.kind)));
+                    return Err(error);
+                }
+            }
+            match run_at_once(run, &mut path)? {
+                Ok(flow) => return Ok(flow),
+                Err(next) => statement = next,
+            }
+        }
+    })
 }
 
 /// The statements that handle an error.

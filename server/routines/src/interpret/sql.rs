@@ -8,6 +8,7 @@ use braid_sql::ast::Statement;
 use braid_sql::{fold, quote_literal};
 use braid_types::{Datum, Error, Result, SqlState, text};
 
+use super::at_once::is_settled;
 use super::cursors::at_cursor;
 use super::state::Run;
 use crate::plpgsql::{Into, Sql, Target};
@@ -214,16 +215,20 @@ impl Run<'_> {
         }
         let result = self.host.command(statement.command(given)).await;
         result.map_err(|error| in_statement(error, statement.text()))?;
-        self.cx = self.host.current().await?;
-        Ok(())
+        renew(self).await
     }
 }
 
 /// Expressions see what statements of this body and of others have defined and set.
 pub(super) async fn catch_up(run: &mut Run<'_>) -> Result<()> {
-    if run.cx.is_outdated() {
-        run.cx = run.host.current().await?;
-    }
+    if is_settled(run) { Ok(()) } else { renew(run).await }
+}
+
+/// Takes a new context for expressions.
+pub(super) async fn renew(run: &mut Run<'_>) -> Result<()> {
+    run.cx = run.host.current().await?;
+    run.prepared.clear();
+    run.is_settled = false;
     Ok(())
 }
 
@@ -292,7 +297,7 @@ pub(super) async fn call(
     let failed = |error: Error| in_statement(error, statement.text());
     let (routine, args) = procedure_of(&cx, &call.call, given).await.map_err(failed)?;
     let row = run.host.call(&cx, &routine, args).await.map_err(failed)?;
-    run.cx = run.host.current().await?;
+    renew(run).await?;
     let Datum::Record(values) = row else { return Ok(()) };
     let mut values = values.iter();
     for (place, parameter) in routine.of_call().enumerate() {

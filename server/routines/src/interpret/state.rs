@@ -8,6 +8,7 @@ use braid_types::{Datum, Error};
 use super::frame::Frame;
 use crate::body::Code;
 use crate::host::Host;
+use crate::simple::Prepared;
 
 /// Where a statement leads.
 pub(super) enum Flow {
@@ -32,6 +33,12 @@ pub(super) struct Run<'r> {
     pub(super) row_count: i64,
     /// The errors whose handlers are running, the innermost last.
     pub(super) caught: Vec<Error>,
+    /// The expressions whose values wait for nothing, as they are bound for `cx`, by their numbers.
+    pub(super) prepared: Vec<Option<Prepared>>,
+    /// The catalog and the settings are those of `cx`: nothing has run since it was looked at.
+    pub(super) is_settled: bool,
+    /// Rounds of loops.
+    pub(super) rounds: u32,
     /// The line and the words of the statement that has failed.
     pub(super) failed_at: Option<(u32, &'static str)>,
 }

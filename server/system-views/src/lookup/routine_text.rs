@@ -6,7 +6,6 @@ use braid_builtins::RoutineText;
 use braid_catalog::names::qualified;
 use braid_catalog::{ParameterMode, Routine, RoutineVolatility};
 use braid_sql::{quote_ident, quote_literal};
-use braid_types::SqlType;
 
 use crate::lookup::CatalogLookup;
 
@@ -45,12 +44,12 @@ fn result(lookup: &CatalogLookup, routine: &Routine) -> Option<String> {
         return None;
     }
     let routines = lookup.catalog.names().routines();
-    let text = |ty: &SqlType| routines.type_text(Some(&lookup.path), ty);
     let columns = || routine.parameters.iter().filter(|p| p.mode == ParameterMode::Table);
     if columns().next().is_some() {
         let shown = columns().map(|column| {
             let name = column.name.as_deref().map(quote_ident).unwrap_or_default();
-            format!("{name} {}", text(&column.ty))
+            let path = Some(&*lookup.path);
+            format!("{name} {}", routines.value_text(path, &column.ty, column.domain))
         });
         return Some(format!("TABLE({})", shown.collect::<Vec<_>>().join(", ")));
     }

@@ -67,6 +67,20 @@ impl Array {
         Ok(std::mem::replace(item, value))
     }
 
+    /// Adds elements of the same type after the last one in place. The elements come back if the
+    /// array is empty or has several dimensions, or would have too many elements.
+    pub fn append(&mut self, items: Vec<Datum>) -> std::result::Result<(), Vec<Datum>> {
+        let length = self.items.len() + items.len();
+        let last = i64::from(self.lower) + length as i64 - 1;
+        let has_room = length <= ITEMS_MAX / 4 && last < i64::from(i32::MAX);
+        if !self.inner.is_empty() || self.items.is_empty() || !has_room {
+            return Err(items);
+        }
+        self.members = Members::default();
+        self.items.extend(items);
+        Ok(())
+    }
+
     /// The array with another slice, taken from the first items of `source`. A bound that is
     /// `None` is the array's own.
     pub fn with_slice(

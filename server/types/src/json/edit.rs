@@ -1,6 +1,8 @@
-//! Changed copies: `||`, `-`, `#-`, `jsonb_set`, `jsonb_insert`, `jsonb_strip_nulls`.
+//! Changed copies: `||`, `-`, `#-`, `jsonb_set`, `jsonb_insert`, `jsonb_strip_nulls`. And `||` in
+//! place ([`append`]).
 
 use super::Json;
+use super::value::compare_keys;
 use crate::{Error, Result, SqlState};
 
 fn invalid_parameter(message: &str) -> Error {
@@ -29,6 +31,31 @@ pub fn concat(base: &Json, other: &Json) -> Result<Json> {
             Json::Array(items)
         }
     })
+}
+
+/// `||` in place, of an object and an object or of an array and anything; false, and no change, for
+/// other values.
+pub fn append(base: &mut Json, other: &Json) -> bool {
+    match (base, other) {
+        (Json::Object(members), Json::Object(added)) => {
+            for (key, value) in added {
+                match members.binary_search_by(|(known, _)| compare_keys(known, key)) {
+                    Ok(place) => members[place].1 = value.clone(),
+                    Err(place) => members.insert(place, (key.clone(), value.clone())),
+                }
+            }
+            true
+        }
+        (Json::Array(items), Json::Array(added)) => {
+            items.extend(added.iter().cloned());
+            true
+        }
+        (Json::Array(items), other) => {
+            items.push(other.clone());
+            true
+        }
+        _ => false,
+    }
 }
 
 /// `- 'key'`: without that member, or without that string among the elements.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use braid_testkit::server::{Config, Server};
 use braid_testkit::target::{connect, first_column};
-use tokio_postgres::Client;
+use braid_testkit::tikv::{Config as Cluster, Fault, Rpc, Rule, TikvStandIn};
+use braid_types::{Datum, SqlType};
+use tokio_postgres::{Client, NoTls};
 
 const TABLES: &str = "CREATE TABLE hot (id int PRIMARY KEY, v int);
      INSERT INTO hot VALUES (1, 1);
@@ -215,5 +217,78 @@ fn a_body_has_a_commit_token_for_each_of_its_transactions() {
         assert_eq!(first_column(&two, &status(1)).await, ["committed"]);
         assert_eq!(first_column(&two, &status(2)).await, ["aborted"]);
         assert_eq!(first_column(&two, "SELECT v FROM x").await, ["2"]);
+    });
+}
+
+/// A body that is stopped between two of its parts keeps what it has committed, and no more. The
+/// session goes on, and no lock is left.
+#[test]
+fn a_body_that_is_stopped_keeps_what_it_has_committed() {
+    run(async {
+        let server = Server::start(Config::new().without_sync());
+        let (one, two) = clients(&server).await;
+        for second_part in ["PERFORM pg_sleep(600)", "LOOP n := n + 1; END LOOP"] {
+            let body = format!(
+                "DECLARE n int8 := 0; BEGIN \
+                   UPDATE x SET v = v + 1; COMMIT; UPDATE x SET v = v + 10; {second_part}; \
+                 END"
+            );
+            let create = format!("CREATE PROCEDURE parts() LANGUAGE plpgsql AS $${body}$$");
+            one.batch_execute(&create).await.expect("a procedure");
+            for statement in [format!("DO $${body}$$"), "CALL parts()".to_owned()] {
+                for has_timeout in [true, false] {
+                    two.batch_execute("UPDATE x SET v = 0").await.expect("no lock is left");
+                    let timeout = if has_timeout { "1s" } else { "0" };
+                    let set = format!("SET statement_timeout = '{timeout}'");
+                    one.batch_execute(&set).await.expect("is set");
+                    let stop = async {
+                        while first_column(&two, "SELECT v FROM x").await != ["1"] {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                        }
+                        if !has_timeout {
+                            one.cancel_token().cancel_query(NoTls).await.expect("is asked");
+                        }
+                    };
+                    let (result, ()) = tokio::join!(one.batch_execute(&statement), stop);
+                    let error = result.expect_err("is stopped");
+                    assert_eq!(error.code().map(|code| code.code()), Some("57014"), "{error:?}");
+                    let found = first_column(&one, "SELECT v FROM x").await;
+                    assert_eq!(found, ["1"], "{statement}, timeout: {timeout}");
+                }
+            }
+            one.batch_execute("RESET statement_timeout; DROP PROCEDURE parts").await.expect("end");
+        }
+    });
+}
+
+/// The outcome of a COMMIT inside of a body may stay unknown. That is 40003 for the client, and no
+/// part of the body runs again. Always on a stand-in of its own.
+#[test]
+fn a_body_whose_commit_is_unknown_does_not_run_again() {
+    run(async {
+        let cluster = TikvStandIn::start(Cluster::default());
+        let server = Server::start(Config::new().store(cluster.store_url()));
+        let (one, two) = clients(&server).await;
+        let sql = "SELECT data_id FROM braid_internal.tables WHERE table_name = 'hot'";
+        let table: u32 = first_column(&one, sql).await[0].parse().expect("a number");
+        let mut key = braid_codec::key::index_prefix(table, 1);
+        braid_codec::key::encode(&mut key, &Datum::Int(1), &SqlType::Int4, false);
+        braid_codec::key::encode_family(&mut key, 0);
+        let key = [b"braid/d".as_slice(), &key].concat();
+        for rpc in [Rpc::Prewrite, Rpc::Commit] {
+            cluster.add(Rule::next(rpc, Fault::LoseAnswer).key(&key).times(10_000));
+        }
+        for rpc in [Rpc::CheckTxnStatus, Rpc::CheckSecondaryLocks, Rpc::BatchRollback] {
+            cluster.add(Rule::next(rpc, Fault::LoseRequest).key(&key).times(10_000));
+        }
+        let body = "DO $$ BEGIN UPDATE hot SET v = v + 1 WHERE id = 1; COMMIT; \
+                    INSERT INTO log VALUES (1); END $$";
+        let error = one.batch_execute(body).await.expect_err("nobody answers the commit");
+        assert_eq!(error.code().map(|code| code.code()), Some("40003"), "{error:?}");
+        cluster.clear_rules();
+        let found = first_column(&two, "SELECT v FROM hot").await;
+        assert!(found == ["1"] || found == ["2"], "{found:?}");
+        assert_eq!(count(&two, "log").await, "0");
+        one.batch_execute("INSERT INTO log VALUES (2)").await.expect("the session goes on");
     });
 }

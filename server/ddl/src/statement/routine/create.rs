@@ -39,11 +39,12 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         let message = "SQL function with unquoted function body cannot have polymorphic arguments";
         return Err(definition(message));
     }
+    let result_domain = result_domain(cx, create, &parameters)?;
     let mut routine = Routine {
         is_procedure: create.kind == RoutineKind::Procedure,
         parameters,
         returns,
-        result_domain: result_domain(cx, create)?,
+        result_domain,
         returns_set,
         language,
         body,
@@ -176,8 +177,8 @@ pub(super) fn replace(cx: &DdlContext<'_>, or_replace: bool, routine: &mut Routi
 
 /// Whether a call of either gives the same.
 fn same_result(old: &Routine, new: &Routine) -> bool {
-    let outputs = |routine: &Routine| -> Vec<(Option<String>, SqlType)> {
-        let of = |known: &RoutineParameter| (known.name.clone(), known.ty.clone());
+    let outputs = |routine: &Routine| -> Vec<(Option<String>, SqlType, Option<Id>)> {
+        let of = |known: &RoutineParameter| (known.name.clone(), known.ty.clone(), known.domain);
         routine.outputs().map(of).collect()
     };
     old.result_type().same_base(new.result_type())

@@ -75,9 +75,9 @@ pub(super) fn parameters(
         }
         for (name, data_type) in columns {
             let (name, ty) = (Some(fold(name)), plain_type(cx, data_type)?);
-            refuse_domain(cx, data_type)?;
+            let domain = column_domain(cx, data_type)?.map(|domain| domain.id);
             let mode = ParameterMode::Table;
-            add(&mut list, RoutineParameter { name, ty, domain: None, default: None, mode })?;
+            add(&mut list, RoutineParameter { name, ty, domain, default: None, mode })?;
         }
     }
     Ok(list)
@@ -160,29 +160,37 @@ fn parameter(
             Some(stored.unwrap_or_else(null))
         }
     };
-    if mode.is_output() {
-        refuse_domain(cx, &written.data_type)?;
-    }
     let domain = column_domain(cx, &written.data_type)?.map(|domain| domain.id);
     Ok(RoutineParameter { name, ty, domain, default, mode })
 }
 
-/// 0A000 for a domain where values of a result are not checked one by one.
-fn refuse_domain(cx: &DdlContext<'_>, data_type: &DataType) -> Result<()> {
-    match column_domain(cx, data_type)? {
-        Some(_) => Err(Error::unsupported("a domain as the type of a column of a result")),
-        None => Ok(()),
-    }
-}
-
-/// The domain of what a call gives. 0A000 for a set of them.
-pub(super) fn result_domain(cx: &DdlContext<'_>, create: &CreateRoutine) -> Result<Option<Id>> {
-    match &create.returns {
-        Some(Returns::Value(ty)) if !is_trigger(ty) => {
-            Ok(column_domain(cx, ty)?.map(|domain| domain.id))
+/// The domain of what a call gives, or of each of its rows. 42P13 if the only OUT parameter has
+/// another one.
+pub(super) fn result_domain(
+    cx: &DdlContext<'_>,
+    create: &CreateRoutine,
+    parameters: &[RoutineParameter],
+) -> Result<Option<Id>> {
+    let written = match &create.returns {
+        Some(Returns::Value(ty)) if is_trigger(ty) => return Ok(None),
+        Some(Returns::Value(ty) | Returns::Set(ty)) => {
+            Some(column_domain(cx, ty)?.map(|domain| domain.id))
         }
-        Some(Returns::Set(ty)) => refuse_domain(cx, ty).map(|()| None),
-        _ => Ok(None),
+        Some(Returns::Table(_)) | None => None,
+    };
+    let outputs = parameters.iter().filter(|parameter| parameter.mode.is_output());
+    match outputs.collect::<Vec<_>>().as_slice() {
+        [only] if create.kind != RoutineKind::Procedure => match written {
+            Some(written) if written != only.domain => {
+                let names = cx.catalog().names().routines();
+                let shown = names.value_text(None, &only.ty, only.domain);
+                let message =
+                    format!("function result type must be {shown} because of OUT parameters");
+                Err(definition(message))
+            }
+            _ => Ok(only.domain),
+        },
+        _ => Ok(written.flatten()),
     }
 }
 

@@ -44,7 +44,8 @@ impl FoundCall {
     /// As an expression of one value.
     pub(crate) fn into_expr(self, binder: &mut Binder<'_>) -> Result<Expr> {
         let FoundCall { routine, args, ty } = self;
-        let domain = routine.result_domain;
+        // The body checks the values of OUT parameters.
+        let domain = routine.result_domain.filter(|_| routine.outputs().next().is_none());
         let call = Expr::Routine(Box::new(RoutineExpr { routine, args, ty }));
         match domain {
             Some(domain) => check_domain_of(binder, call, domain),
