@@ -182,8 +182,8 @@ pub(super) fn result_domain(
     match outputs.collect::<Vec<_>>().as_slice() {
         [only] if create.kind != RoutineKind::Procedure => match written {
             Some(written) if written != only.domain => {
-                let names = cx.catalog().names().routines();
-                let shown = names.value_text(None, &only.ty, only.domain);
+                let catalog = cx.catalog();
+                let shown = catalog.names().routines().value_text(None, &only.ty, only.domain);
                 let message =
                     format!("function result type must be {shown} because of OUT parameters");
                 Err(definition(message))
