@@ -37,7 +37,9 @@ use super::refusals::{
 };
 use super::sample::rewrite_sample;
 use super::shape::MARK;
-use super::words::{follows_into, follows_reindex, is_word, position, word};
+use super::words::{
+    follows_into, follows_reindex, is_word, names_event, names_temporary, position, word,
+};
 use super::{exclusion, from_items, grouping, recursion};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
@@ -199,11 +201,6 @@ fn empty_select(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     (ends || has_all && word(next) == Some("from")).then_some(end)
 }
 
-/// Whether the word at `at` is that of a temporary table.
-fn names_temporary(tokens: &[TokenWithSpan], at: usize) -> bool {
-    matches!(word(tokens.get(at)), Some("temp" | "temporary"))
-}
-
 /// Whether a `SELECT` before this token has no columns.
 fn ends_select(token: Option<&Token>) -> bool {
     match token {
@@ -328,6 +325,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
         }
         at += 1;
     }
+    forms.put(&tokens, at, &mut out);
     Ok(out)
 }
 
@@ -490,11 +488,6 @@ pub(super) fn names(token: Option<&TokenWithSpan>) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether the next word is the event of a trigger.
-fn names_event(out: &[TokenWithSpan]) -> bool {
-    ["before", "after", "of", "or"].iter().any(|word| is_word(out, 1, word))
 }
 
 /// Whether a query may start behind this token.

@@ -33,3 +33,13 @@ pub(crate) fn follows_reindex(out: &[TokenWithSpan]) -> bool {
     let is_closed = out.last().is_some_and(|token| token.token == Token::RParen);
     is_closed && opened.is_some_and(|opened| is_word(&out[..opened], 1, "reindex"))
 }
+
+/// Whether the next word is the event of a trigger.
+pub(crate) fn names_event(out: &[TokenWithSpan]) -> bool {
+    ["before", "after", "of", "or"].iter().any(|word| is_word(out, 1, word))
+}
+
+/// Whether the word at `at` is that of a temporary table.
+pub(crate) fn names_temporary(tokens: &[TokenWithSpan], at: usize) -> bool {
+    matches!(word(tokens.get(at)), Some("temp" | "temporary"))
+}

@@ -91,7 +91,7 @@ pub(crate) fn may_be_star(tokens: &[TokenWithSpan], at: usize) -> bool {
     }
     let Some(before) = start.checked_sub(2).filter(|_| is_word(start - 1)) else { return false };
     matches!(tokens[before].token, Token::Comma | Token::LParen)
-        || word(tokens.get(before)).is_some_and(begins_list)
+        || word(tokens.get(before)).is_some_and(|word| begins_list(word) || word == "table")
 }
 
 /// What a parenthesis that is open has come to.
@@ -134,6 +134,7 @@ impl Forms {
                 Token::Word(_) if begins => {
                     forms.note(tokens, at);
                 }
+                Token::Word(_) if follows_table(tokens, at) => forms.note_star(tokens, at),
                 _ => {}
             }
             let (Some(level), Some(word)) = (levels.last_mut(), word(Some(token))) else {
@@ -169,6 +170,12 @@ impl Forms {
             }
             _ => {}
         }
+        self.note_star(tokens, at);
+    }
+
+    /// Notes the `*` behind the name at `at`, if there is one.
+    fn note_star(&mut self, tokens: &[TokenWithSpan], at: usize) {
+        let is = |at: usize, symbol: &Token| tokens.get(at).is_some_and(|t| t.token == *symbol);
         let mut end = at + 1;
         while is(end, &Token::Period) {
             end += 2;
@@ -185,13 +192,13 @@ impl Forms {
         at: usize,
         out: &mut Vec<TokenWithSpan>,
     ) -> bool {
-        let Some(token) = tokens.get(at) else { return false };
         let mut push = |token, span| out.push(TokenWithSpan { token, span });
         let has = |list: &[usize], at: usize| list.binary_search(&at).is_ok();
         // The text of a query ends where its last token does.
         if let Some(last) = at.checked_sub(1).filter(|last| has(&self.lasts, *last)) {
             push(Token::RParen, tokens[last].span);
         }
+        let Some(token) = tokens.get(at) else { return false };
         if has(&self.firsts, at) {
             push(word_token(ROWS_FROM.into(), Some('"')), token.span);
             push(Token::LParen, token.span);
@@ -220,6 +227,11 @@ fn begins_item(tokens: &[TokenWithSpan], at: usize) -> bool {
             _ => false,
         },
     }
+}
+
+/// Whether the name at `at` is that of `TABLE t`.
+fn follows_table(tokens: &[TokenWithSpan], at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|before| word(tokens.get(before)) == Some("table"))
 }
 
 fn opens_before(tokens: &[TokenWithSpan], at: usize) -> bool {
