@@ -92,7 +92,7 @@ impl<'c> Domains<'c> {
             }
             let Some(domain) = self.get(next) else { continue };
             waiting.extend(Some(domain.array).filter(|array| *array != 0));
-            let mentioning = self.catalog.mentioning(next);
+            let mentioning = Mentioning::of(self.catalog, next);
             let above = mentioning.domains().filter(|above| above.parent == Some(next));
             waiting.extend(above.map(|above| above.id));
         }
@@ -129,7 +129,7 @@ impl<'c> Domains<'c> {
         let concerned = self.over(id);
         let is_concerned =
             |column: &Column| column.domain.is_some_and(|id| concerned.contains(&id));
-        let mentioning = concerned.iter().map(|id| self.catalog.mentioning(*id));
+        let mentioning = concerned.iter().map(|id| Mentioning::of(self.catalog, *id));
         let mentioning: Vec<Mentioning<'c>> = mentioning.collect();
         let composites = mentioning.iter().flat_map(|found| found.composites());
         let composites = composites.filter(|found| found.columns.iter().any(is_concerned));

@@ -1,7 +1,7 @@
 //! Which objects mention an object: the places where a DROP has to look.
 //!
 //! ```text
-//!   catalog.mentioning(16384).tables()     tables whose descriptors have that number somewhere
+//!   Mentioning::of(catalog, 16384).tables()     tables whose descriptors have that number somewhere
 //! ```
 //!
 //! Rule: the answer may have objects that mention the number and do not depend on it. The caller
@@ -24,18 +24,16 @@ pub(crate) fn mentioned_as(oid: Id) -> Id {
     relation_of_row_type(oid).map_or(oid, |(relation, _)| relation)
 }
 
-impl Catalog {
+impl<'c> Mentioning<'c> {
     /// The objects whose descriptors mention a relation, a type, a domain or a routine.
-    pub fn mentioning(&self, oid: Id) -> Mentioning<'_> {
+    pub fn of(catalog: &'c Catalog, oid: Id) -> Mentioning<'c> {
         let id = mentioned_as(oid);
-        let from = self.mentions.iter_from(move |known| known.cmp(&(id, 0)));
+        let from = catalog.mentions.iter_from(move |known| known.cmp(&(id, 0)));
         let entries = from.map(|((known, by), ())| (*known, *by));
         let ids = entries.take_while(|(known, _)| *known == id).map(|(_, by)| by).collect();
-        Mentioning { catalog: self, ids }
+        Mentioning { catalog, ids }
     }
-}
 
-impl<'c> Mentioning<'c> {
     /// How many objects there are.
     pub fn count(&self) -> usize {
         self.ids.len()

@@ -6,7 +6,8 @@ use braid_sql::{quote_ident, quote_literal};
 
 use crate::names::{Names, Relation, qualified};
 use crate::{
-    Catalog, CatalogNames, Column, Id, Object, StoredExpr, Table, Trigger, TriggerEvent, View,
+    Catalog, CatalogNames, Column, Id, Mentioning, Object, StoredExpr, Table, Trigger,
+    TriggerEvent, View,
 };
 
 /// The triggers of a catalog.
@@ -44,7 +45,7 @@ impl<'c> Triggers<'c> {
 
     /// The triggers that call a function, the oldest first.
     pub fn calling(self, function: Id) -> Vec<(Relation, &'c Trigger)> {
-        let mentioning = self.catalog.mentioning(function);
+        let mentioning = Mentioning::of(self.catalog, function);
         let all = of_relations(mentioning.tables(), mentioning.views());
         let mut found: Vec<_> = all.filter(|(_, found)| found.function == function).collect();
         found.sort_by_key(|(_, trigger)| trigger.id);

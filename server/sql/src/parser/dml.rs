@@ -3,7 +3,7 @@
 use sqlparser::ast::{AccessExpr, Expr, Ident};
 use sqlparser::tokenizer::Token;
 
-use braid_types::{Error, Result, SqlState};
+use braid_types::Result;
 
 use super::Cursor;
 use super::clauses::{parse_current_of, parse_drop_behavior, parse_selection};
@@ -11,9 +11,9 @@ use super::definition::create_index::parse_index_key;
 use super::embedded::{delegate, next_expr, next_query, next_select_item, next_table_with_joins};
 use super::names::{parse_ident, parse_label, parse_object_name, parse_relation};
 use crate::ast::{
-    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete,
-    IndexKey, Insert, InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn,
-    Truncate, Update, With,
+    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete, Insert,
+    InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn, Truncate, Update,
+    With,
 };
 
 /// INSERT, UPSERT, UPDATE or DELETE, behind its `WITH` list.
@@ -108,7 +108,6 @@ fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
         ConflictTarget::Constraint(parse_ident(cursor)?)
     } else if *cursor.peek() == Token::LParen {
         let keys = cursor.parens(parse_index_key)?;
-        check_arbiter(&keys)?;
         let predicate = parse_selection(cursor)?;
         ConflictTarget::Columns { keys, predicate }
     } else {
@@ -123,24 +122,6 @@ fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
         ConflictAction::Update { assignments, selection: parse_selection(cursor)? }
     };
     Ok(OnConflict { target, action, span })
-}
-
-/// 42P10 for an order in the target of ON CONFLICT.
-fn check_arbiter(keys: &[IndexKey]) -> Result<()> {
-    let refused = |key: &IndexKey, what: &str| {
-        let message = format!("{what} is not allowed in ON CONFLICT clause");
-        Err(Error::new(SqlState::InvalidColumnReference, message)
-            .position(crate::offset_of(key.span)))
-    };
-    for key in keys {
-        if key.descending {
-            return refused(key, "ASC/DESC");
-        }
-        if key.nulls_first.is_some() {
-            return refused(key, "NULLS FIRST/LAST");
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {

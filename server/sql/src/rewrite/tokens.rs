@@ -38,7 +38,7 @@ use super::refusals::{
 use super::sample::rewrite_sample;
 use super::shape::MARK;
 use super::words::{
-    follows_into, follows_reindex, is_word, names_event, names_temporary, position, word,
+    follows_into, follows_reindex, is_word, names, names_event, names_temporary, position, word,
 };
 use super::{exclusion, from_items, grouping, recursion};
 use crate::ast::{LockStrength, RowLock};
@@ -278,9 +278,12 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                     && !follows_reindex(&out)
                     && names(tokens.get(at + 1)) =>
             {
-                out.push(TokenWithSpan { token: word_token("select".into(), None), span });
-                out.push(TokenWithSpan { token: Token::Mul, span });
-                out.push(TokenWithSpan { token: word_token("from".into(), None), span });
+                let all = [
+                    word_token("select".into(), None),
+                    Token::Mul,
+                    word_token("from".into(), None),
+                ];
+                out.extend(all.map(|token| TokenWithSpan { token, span }));
             }
             Some("system") if is_word(&out, 1, "of") && is_word(&out, 2, "as") => {
                 return Err(Error::unsupported("AS OF SYSTEM TIME").position(position(span)));
@@ -292,31 +295,22 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
             Some("fetch") if let Some(end) = fetch_expression(&tokens, at) => {
                 out.push(TokenWithSpan { token: word_token("limit".into(), None), span });
                 rows_only = Some(end);
-                at += 2;
-                continue;
+                at += 1;
             }
             Some("select") if let Some(end) = empty_select(&tokens, at) => {
                 out.push(token.clone());
                 out.push(TokenWithSpan { token: word_token(MARK.into(), Some('"')), span });
-                at = end;
-                continue;
+                at = end - 1;
             }
             Some("row" | "rows") if rows_only == Some(at) => {
-                at += end_fetch(&tokens, at, &mut out);
-                continue;
+                at += end_fetch(&tokens, at, &mut out) - 1;
             }
             _ if token.token == Token::Mul && expands_row(&out) => {
                 let token = word_token(ROW_EXPANSION.into(), Some('"'));
                 out.push(TokenWithSpan { token, span });
             }
-            Some("for") => {
-                at = lock_clause(&tokens, at, &mut out)?;
-                continue;
-            }
-            _ if let Some(end) = other_form(&tokens, at, &mut out)? => {
-                at = end;
-                continue;
-            }
+            Some("for") => at = lock_clause(&tokens, at, &mut out)? - 1,
+            _ if let Some(end) = other_form(&tokens, at, &mut out)? => at = end - 1,
             this => {
                 inserting |= matches!(this, Some("insert" | "upsert")) && !names_event(&out);
                 inserting &= token.token != Token::SemiColon;
@@ -476,18 +470,6 @@ fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
     tokens.len() > open
         && tokens[tokens.len() - open].token == Token::LParen
         && is_word(tokens, open + 1, "trim")
-}
-
-/// Whether a token is a name, for `TABLE t` and `ONLY t`.
-pub(super) fn names(token: Option<&TokenWithSpan>) -> bool {
-    match token.map(|token| &token.token) {
-        Some(Token::Word(word)) => {
-            word.quote_style.is_some()
-                || crate::lex::keywords::is_column_name(&word.value)
-                || word.value == "only"
-        }
-        _ => false,
-    }
 }
 
 /// Whether a query may start behind this token.

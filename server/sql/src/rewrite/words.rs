@@ -43,3 +43,15 @@ pub(crate) fn names_event(out: &[TokenWithSpan]) -> bool {
 pub(crate) fn names_temporary(tokens: &[TokenWithSpan], at: usize) -> bool {
     matches!(word(tokens.get(at)), Some("temp" | "temporary"))
 }
+
+/// Whether a token is a name, for `TABLE t` and `ONLY t`.
+pub(crate) fn names(token: Option<&TokenWithSpan>) -> bool {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => {
+            word.quote_style.is_some()
+                || crate::lex::keywords::is_column_name(&word.value)
+                || word.value == "only"
+        }
+        _ => false,
+    }
+}

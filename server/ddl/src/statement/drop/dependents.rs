@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::partitions::{origin_of_key, references_to};
-use braid_catalog::{Catalog, ForeignKey, Id, Relation, Table, View};
+use braid_catalog::{Catalog, ForeignKey, Id, Mentioning, Relation, Table, View};
 use braid_sql::quote_ident;
 use braid_types::sql_type::{row_name, row_type_oid};
 use braid_types::{Result, SqlType};
@@ -131,7 +131,7 @@ fn dependents(
         }
         add_foreign_keys(catalog, table, doomed, &mut found)?;
     }
-    let mentioning = catalog.mentioning(id);
+    let mentioning = Mentioning::of(catalog, id);
     let reads = |view: &Arc<View>| view.id != id && view.depends_on.contains(&id);
     for view in mentioning.queries().filter(reads) {
         found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
@@ -215,7 +215,7 @@ fn take_aggregates(
     doomed: &mut Doomed,
     seen: &mut Seen,
 ) {
-    for other in catalog.mentioning(routine).routines() {
+    for other in Mentioning::of(catalog, routine).routines() {
         if other.is_aggregate_of(routine) && doomed.routines.insert(other.id) {
             let text = describe(cx, catalog, other.id);
             let on = describe(cx, catalog, routine);

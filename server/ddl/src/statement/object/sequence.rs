@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, ColumnId, DefaultKind, Id, Object, Relation, Sequence, fresh_counter,
+    Catalog, ColumnId, DefaultKind, Id, Mentioning, Object, Relation, Sequence, fresh_counter,
 };
 use braid_sql::ast::{AlterSequence, CreateSequence, ObjectName, ObjectNamePart, SequenceOption};
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -251,7 +251,7 @@ pub(crate) fn owned_sequences(
         owner == table && column.is_none_or(|column| own == column)
     };
     let owned = move |sequence: &&Arc<Sequence>| sequence.owned_by.is_some_and(is_owner);
-    let mentioning = catalog.mentioning(table);
+    let mentioning = Mentioning::of(catalog, table);
     let owned: Vec<Id> = mentioning.sequences().filter(owned).map(|found| found.id).collect();
     owned.into_iter()
 }

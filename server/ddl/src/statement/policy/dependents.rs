@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ColumnId, Id, Policy, Table};
+use braid_catalog::{Catalog, ColumnId, Id, Mentioning, Policy, Table};
 use braid_types::Result;
 
 use super::find::put_policies;
@@ -18,7 +18,7 @@ pub(crate) fn describe_policy(cx: &DdlContext<'_>, table: &Table, policy: &Polic
 /// The policies whose conditions name a relation or a function, with their tables.
 pub(crate) fn policies_using(catalog: &Catalog, id: Id) -> Vec<(Arc<Table>, Policy)> {
     let mut found = Vec::new();
-    for table in catalog.mentioning(id).tables() {
+    for table in Mentioning::of(catalog, id).tables() {
         let using = table.security.policies.iter().filter(|policy| policy.uses(id));
         found.extend(using.map(|policy| (table.clone(), policy.clone())));
     }

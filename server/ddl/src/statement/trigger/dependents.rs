@@ -1,6 +1,6 @@
 //! What triggers depend on: functions, columns, and the table of FROM.
 
-use braid_catalog::{Catalog, ColumnId, Id, Relation, Routine, Table, Trigger};
+use braid_catalog::{Catalog, ColumnId, Id, Mentioning, Relation, Routine, Table, Trigger};
 use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState};
 
@@ -92,7 +92,7 @@ pub(crate) fn without_triggers(catalog: &Catalog, gone: Id) -> Vec<Table> {
         trigger.constraint.as_ref().is_some_and(|constraint| constraint.from == Some(gone))
     };
     let concerned = |table: &&std::sync::Arc<Table>| table.triggers.iter().any(names);
-    let mentioning = catalog.mentioning(gone);
+    let mentioning = Mentioning::of(catalog, gone);
     let tables = mentioning.tables().filter(concerned);
     tables
         .map(|table| {

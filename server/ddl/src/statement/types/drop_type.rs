@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_catalog::partitions::with_partitions;
 use braid_catalog::{
-    Catalog, Column, Domain, Id, Index, OwnCollation, Policy, Queries, Routine, StoredExpr, Table,
-    View, enums_named,
+    Catalog, Column, Domain, Id, Index, Mentioning, OwnCollation, Policy, Queries, Routine,
+    StoredExpr, Table, View, enums_named,
 };
 use braid_sql::ast::DropBehavior;
 use braid_sql::quote_ident;
@@ -171,7 +171,7 @@ fn add_routine(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    for other in catalog.mentioning(routine.id).routines() {
+    for other in Mentioning::of(catalog, routine.id).routines() {
         if other.is_aggregate_of(routine.id) && !doomed.contains(&other.id) {
             take_routine(cx, catalog, (other, name), doomed, all);
         }
@@ -317,7 +317,7 @@ fn add_type(
     };
     for is_array in [true, false] {
         let on = if is_array { format!("type {name}[]") } else { format!("type {name}") };
-        let mentioning = catalog.mentioning(arrays.filter(|_| is_array).unwrap_or(id));
+        let mentioning = Mentioning::of(catalog, arrays.filter(|_| is_array).unwrap_or(id));
         let tables = mentioning.tables().filter(|table| !doomed.contains(&table.id));
         // A materialized view goes with what its query reads.
         for table in tables.filter(|table| table.materialized.is_none()) {
@@ -335,10 +335,10 @@ fn add_type(
         }
     }
     let on = format!("type {name}");
-    for domain in catalog.mentioning(id).domains() {
+    for domain in Mentioning::of(catalog, id).domains() {
         add_domain(cx, catalog, (domain, found), doomed, all);
     }
-    let mentioning = arrays.into_iter().chain([id]).map(|id| catalog.mentioning(id));
+    let mentioning = arrays.into_iter().chain([id]).map(|id| Mentioning::of(catalog, id));
     let routines: BTreeSet<Id> = mentioning
         .flat_map(|found| found.routines().map(|routine| routine.id).collect::<Vec<_>>())
         .collect();
@@ -364,7 +364,7 @@ fn add_named(
     doomed: &BTreeSet<Id>,
     all: &mut Dependents,
 ) {
-    let mentioning = catalog.mentioning(id);
+    let mentioning = Mentioning::of(catalog, id);
     let here = |table: &&Arc<Table>| table.database == database && !doomed.contains(&table.id);
     for table in mentioning.tables().filter(here) {
         add_texts(cx, catalog, table, id, on, all);
@@ -434,7 +434,7 @@ fn add_column(
     if !all.add(Dependent::Column(table.id, column.id), text.clone(), on) {
         return;
     }
-    for view in catalog.mentioning(table.id).queries() {
+    for view in Mentioning::of(catalog, table.id).queries() {
         if view_reads(&view, table.id, column) {
             add_view(cx, catalog, view.id, &text, all);
         }
@@ -466,7 +466,7 @@ fn add_keyed_indexes(table: &Table, key: &Column, on: &str, all: &mut Dependents
 fn add_view(cx: &DdlContext<'_>, catalog: &Catalog, id: Id, on: &str, all: &mut Dependents) {
     let text = describe(cx, catalog, id);
     if all.add(Dependent::View(id), text.clone(), on) {
-        let mentioning = catalog.mentioning(id);
+        let mentioning = Mentioning::of(catalog, id);
         for view in mentioning.queries().filter(|view| view.depends_on.contains(&id)) {
             add_view(cx, catalog, view.id, &text, all);
         }

@@ -404,7 +404,14 @@ fn is_schema(cx: &PlanContext<'_>, name: &str) -> bool {
 pub(crate) fn check_operator_schema(cx: &PlanContext<'_>, op: &BinaryOperator) -> Result<()> {
     let BinaryOperator::PGCustomBinaryOperator(parts) = op else { return Ok(()) };
     match &parts[..] {
-        [schema, _] if !is_schema(cx, schema) => {
+        [schema, _] => {
+            // The parser keeps the quotes of a name.
+            let quoted = schema.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            let schema =
+                quoted.map_or_else(|| schema.to_lowercase(), |name| name.replace("\"\"", "\""));
+            if is_schema(cx, &schema) {
+                return Ok(());
+            }
             let message = format!("schema \"{schema}\" does not exist");
             Err(Error::new(SqlState::InvalidSchemaName, message))
         }

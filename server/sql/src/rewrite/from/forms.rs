@@ -13,7 +13,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::lex::tokens::word_token;
 use crate::rewrite::from_items::ROWS_FROM;
 use crate::rewrite::sample::closing;
-use crate::rewrite::words::word;
+use crate::rewrite::words::{names, word};
 
 /// Words that end a list of FROM.
 const ENDING_WORDS: [&str; 18] = [
@@ -175,6 +175,10 @@ impl Forms {
 
     /// Notes the `*` behind the name at `at`, if there is one.
     fn note_star(&mut self, tokens: &[TokenWithSpan], at: usize) {
+        // `(SELECT * FROM …` begins an item, too.
+        if !names(tokens.get(at)) {
+            return;
+        }
         let is = |at: usize, symbol: &Token| tokens.get(at).is_some_and(|t| t.token == *symbol);
         let mut end = at + 1;
         while is(end, &Token::Period) {

@@ -5,8 +5,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use braid_types::{Error, Result, SqlState};
 
-use crate::rewrite::tokens::names;
-use crate::rewrite::words::{is_word, position, word};
+use crate::rewrite::words::{is_word, names, position, word};
 
 /// The quote of a name behind ONLY: sqlparser prints it, and PostgreSQL's lexer has none such.
 const ONLY_MARK: char = '`';
