@@ -180,8 +180,8 @@ impl Append {
         first: Datum,
         values: Vec<Datum>,
     ) -> Result<Datum> {
-        let pairs = self.calls.iter().zip(values);
-        pairs.fold(Ok(first), |left, (call, right)| call_with(call, &[left?, right], &*cx.env))
+        let mut pairs = self.calls.iter().zip(values);
+        pairs.try_fold(first, |left, (call, right)| call_with(call, &[left, right], &*cx.env))
     }
 
     /// What one call adds to a text; `None` for NULL.

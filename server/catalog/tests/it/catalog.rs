@@ -411,7 +411,7 @@ async fn what_mentions_an_object_is_known_without_a_search() {
             (names(catalog, lower), names(catalog, upper)),
             (vec!["t8".into()], vec!["t7".into()])
         );
-        assert_eq!(Mentioning::of(&catalog, lower).count(), 2);
+        assert_eq!(Mentioning::of(catalog, lower).count(), 2);
         assert_eq!(users(catalog), ["t7", "t8"]);
         let public = catalog.names().schema(DEFAULT_DATABASE, "public").unwrap().id;
         assert_eq!(catalog.domains().find(public, "d150").unwrap().name, "d150");
@@ -431,7 +431,7 @@ async fn what_mentions_an_object_is_known_without_a_search() {
     let followed = current(&kv, &cache).await;
     let loaded = current(&kv, &CatalogCache::new()).await;
     for catalog in [&followed, &loaded] {
-        assert_eq!(Mentioning::of(&catalog, lower).count(), 0);
+        assert_eq!(Mentioning::of(catalog, lower).count(), 0);
         let public = catalog.names().schema(DEFAULT_DATABASE, "public").unwrap().id;
         let find = |name: &str| catalog.domains().find(public, name).is_some();
         assert_eq!([find("d3"), find("d3 again"), find("upper")], [false, true, false]);

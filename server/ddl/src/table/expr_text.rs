@@ -140,8 +140,6 @@ fn is_qualifier(words: &[Word<'_>], at: usize) -> bool {
     words.iter().skip(at + 1).find(blank) == Some(&Word::Other("."))
 }
 
-/// The sequences that a default names.
-
 /// The expression that takes the next value of a sequence.
 pub(crate) fn nextval_of(sequence: Id) -> StoredExpr {
     let sql = format!("nextval('{sequence}'::regclass)");
