@@ -1,7 +1,7 @@
 //! Which objects mention an object: the places where a DROP has to look.
 //!
 //! ```text
-//!   Mentioning::of(catalog, 16384).tables()     tables whose descriptors have that number somewhere
+//!   Mentioning::of(catalog, 16384).tables()   tables whose descriptors have that number somewhere
 //! ```
 //!
 //! Rule: the answer may have objects that mention the number and do not depend on it. The caller

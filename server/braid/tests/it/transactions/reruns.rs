@@ -281,7 +281,8 @@ fn a_body_whose_commit_is_unknown_does_not_run_again() {
         }
         // What has been read is proved, so the commit has a phase of its own.
         let body = "DO $$ BEGIN PERFORM count(*) FROM log; \
-                    UPDATE hot SET v = v + 1 WHERE id = 1; COMMIT; INSERT INTO log VALUES (1); END $$";
+                    UPDATE hot SET v = v + 1 WHERE id = 1; COMMIT; \
+                    INSERT INTO log VALUES (1); END $$";
         let error = one.batch_execute(body).await.expect_err("nobody answers the commit");
         assert_eq!(error.code().map(|code| code.code()), Some("40003"), "{error:?}");
         cluster.clear_rules();
