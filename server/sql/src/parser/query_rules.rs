@@ -17,31 +17,10 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use crate::lex::keywords::{self, Category};
-use crate::rewrite::words::{position, word};
+use crate::rewrite::words::{ENDING_WORDS, position, word};
 
 /// Words that only other dialects write before JOIN.
 const FOREIGN_WORDS: [&str; 6] = ["semi", "anti", "straight_join", "apply", "asof", "global"];
-
-/// Words that end a list of FROM.
-const ENDING_WORDS: [&str; 17] = [
-    "where",
-    "group",
-    "having",
-    "window",
-    "union",
-    "intersect",
-    "except",
-    "order",
-    "limit",
-    "offset",
-    "fetch",
-    "for",
-    "returning",
-    "set",
-    "when",
-    "into",
-    "do",
-];
 
 /// A fault of a FROM item.
 enum Fault {

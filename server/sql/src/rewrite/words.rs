@@ -2,6 +2,27 @@
 
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
+/// Words that end a list of FROM.
+pub(crate) const ENDING_WORDS: [&str; 17] = [
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "returning",
+    "set",
+    "when",
+    "into",
+    "do",
+];
+
 /// The unquoted word of a token, in lower case.
 pub(crate) fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
     match token.map(|token| &token.token) {

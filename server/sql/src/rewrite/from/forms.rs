@@ -13,29 +13,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::lex::tokens::word_token;
 use crate::rewrite::from_items::ROWS_FROM;
 use crate::rewrite::sample::closing;
-use crate::rewrite::words::{names, word};
-
-/// Words that end a list of FROM.
-const ENDING_WORDS: [&str; 18] = [
-    "where",
-    "group",
-    "having",
-    "window",
-    "union",
-    "intersect",
-    "except",
-    "order",
-    "limit",
-    "offset",
-    "fetch",
-    "for",
-    "returning",
-    "set",
-    "into",
-    "do",
-    "select",
-    "values",
-];
+use crate::rewrite::words::{ENDING_WORDS, names, word};
 
 /// Words that are a function without parentheses.
 const VALUE_WORDS: [&str; 11] = [
@@ -144,7 +122,8 @@ impl Forms {
             level.in_from |= word == "from" && level.is_query && lists_items(tokens, at);
             // `WITH ORDINALITY` ends no list.
             let begins_with = word == "with" && opens_before(tokens, at);
-            level.in_from &= !ENDING_WORDS.contains(&word) && !begins_with;
+            let ends = ENDING_WORDS.contains(&word) || matches!(word, "select" | "values");
+            level.in_from &= !ends && !begins_with;
         }
         forms.lasts.sort_unstable();
         forms
