@@ -70,7 +70,7 @@ pub(super) fn refuse_call(tokens: &[TokenWithSpan], at: usize) -> Result<()> {
 }
 
 /// 42601 about a token.
-fn unexpected(token: &TokenWithSpan) -> Error {
+pub(super) fn unexpected(token: &TokenWithSpan) -> Error {
     let message = match &token.token {
         Token::EOF => "syntax error at end of input".to_owned(),
         token => format!("syntax error at or near \"{token}\""),

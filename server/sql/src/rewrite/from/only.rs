@@ -3,9 +3,10 @@
 use sqlparser::ast::ObjectName;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use braid_types::{Error, Result, SqlState};
+use braid_types::Result;
 
-use crate::rewrite::words::{is_word, names, position, word};
+use crate::rewrite::refusals::unexpected;
+use crate::rewrite::words::{is_word, names, word};
 
 /// The quote of a name behind ONLY: sqlparser prints it, and PostgreSQL's lexer has none such.
 const ONLY_MARK: char = '`';
@@ -37,11 +38,7 @@ pub(crate) fn rewrite(
     let has_parens = first > at + 1;
     let is_wrong = if has_parens { !is(end, &Token::RParen) } else { is(end, &Token::LParen) };
     if let Some(wrong) = tokens.get(end).filter(|_| is_wrong) {
-        let message = match &wrong.token {
-            Token::EOF => "syntax error at end of input".to_owned(),
-            token => format!("syntax error at or near \"{token}\""),
-        };
-        return Err(Error::new(SqlState::SyntaxError, message).position(position(wrong.span)));
+        return Err(unexpected(wrong));
     }
     out.push(mark_only(name));
     out.extend_from_slice(&tokens[first + 1..end]);
