@@ -43,7 +43,7 @@
  *
  * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
  * measured. COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BINARY names another server
- * binary, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15). BRAID_BEFORE
+ * binary, BRAID_BUILT a folder of cargo with all that is built already, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15). BRAID_BEFORE
  * names the server binary of another commit: it takes PostgreSQL's place, so that one run pairs two
  * commits. Send the results of such a run to a folder of their own.
  */
@@ -53,7 +53,7 @@ import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { install, must, targetFolder, top } from '../examples/iot-worker/steps.mjs';
+import { build, install, must, top } from '../examples/iot-worker/steps.mjs';
 import {
   braidSide,
   buildTikvTools,
@@ -260,16 +260,7 @@ const SUITES = {
   },
   async tpch(sides) {
     const { runTpch } = await import('./dist/tpch/index.js');
-    await must('cargo', [
-      'build',
-      '--release',
-      '--quiet',
-      '-p',
-      'braid-testkit',
-      '--example',
-      'tpch',
-    ]);
-    const generator = join(await targetFolder(), 'release', 'examples', 'tpch');
+    const generator = await buildExample('tpch');
     return runTpch({ ...common, sides, scale: Number(flags.scale), generator });
   },
   async sysbench(sides) {
@@ -318,10 +309,15 @@ const SUITES = {
   },
 };
 
+/** Builds an example of the testkit, which makes rows; its path. */
+async function buildExample(name) {
+  const folder = await build('--quiet', '-p', 'braid-testkit', '--example', name);
+  return join(folder, 'examples', name);
+}
+
 /** The generator's output. */
-function lineitems() {
-  const generator = ['run', '--release', '--quiet', '-p', 'braid-testkit', '--example', 'lineitem'];
-  return must('cargo', [...generator, '--', flags.rows], { capture: true });
+async function lineitems() {
+  return must(await buildExample('lineitem'), [flags.rows], { capture: true });
 }
 
 async function withSides(work) {

@@ -11,7 +11,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 import { startServer } from '../examples/iot-worker/server.mjs';
-import { buildServer, must, targetFolder } from '../examples/iot-worker/steps.mjs';
+import { build, buildServer } from '../examples/iot-worker/steps.mjs';
 
 const pgBin = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
 
@@ -121,9 +121,7 @@ export async function gateway(storeUrl) {
 /** Builds the stand-in for TiKV and the splitter of regions (release); their folder. */
 export async function buildTikvTools() {
   const bins = ['tikv-standin', 'tikv-split'].flatMap((name) => ['--bin', name]);
-  const what = ['--release', '--quiet', '-p', 'braid-testkit', '--features', 'tikv', ...bins];
-  await must('cargo', ['build', ...what]);
-  return join(await targetFolder(), 'release');
+  return build('--quiet', '-p', 'braid-testkit', '--features', 'tikv', ...bins);
 }
 
 /**

@@ -9,7 +9,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-import { buildServer, install, must, run, targetFolder, top } from './iot-worker/steps.mjs';
+import { buildServer, install, must, run, top } from './iot-worker/steps.mjs';
 
 /** Packages of this repository, in the order in which they are built. */
 const PACKAGES = ['sdk', 'server', 'kysely', 'drizzle', 'knex', 'typeorm', 'prisma', 'queue'];
@@ -55,8 +55,7 @@ async function binary() {
   const built = join(top, 'target/release/braid');
   if (existsSync(built)) return { BRAIDDB_BINARY: built };
   process.stdout.write('building the server: this takes some minutes, once\n');
-  await buildServer();
-  return { BRAIDDB_BINARY: join(await targetFolder(), 'release/braid') };
+  return { BRAIDDB_BINARY: await buildServer() };
 }
 
 async function main() {

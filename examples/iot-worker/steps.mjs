@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The top of the repository. */
@@ -81,9 +81,18 @@ export async function install() {
 
 /** Builds the server (release) and returns the path of its binary. */
 export async function buildServer() {
-  await must('cargo', ['build', '--release', '--bin', 'braid']);
   const name = process.platform === 'win32' ? 'braid.exe' : 'braid';
-  return join(await targetFolder(), 'release', name);
+  return join(await build('--bin', 'braid'), name);
+}
+
+/**
+ * Builds programs with optimization; their folder. BRAID_BUILT names a folder of cargo in which they are
+ * built already, such as `target/debug` after the tests.
+ */
+export async function build(...args) {
+  if (process.env.BRAID_BUILT !== undefined) return resolve(process.env.BRAID_BUILT);
+  await must('cargo', ['build', '--release', ...args]);
+  return join(await targetFolder(), 'release');
 }
 
 /** Where cargo puts what it builds. */
