@@ -204,7 +204,7 @@ pub fn format_f64(value: f64, extra_digits: i32, out: &mut Vec<u8>) {
         return;
     }
     if extra_digits > 0 {
-        spread(&format!("{value:e}"), 15, out);
+        spread(zmij::Buffer::new().format_finite(value), 15, out);
     } else {
         general(value, (15 + extra_digits).max(1) as usize, out);
     }
@@ -216,7 +216,7 @@ pub fn format_f32(value: f32, extra_digits: i32, out: &mut Vec<u8>) {
         return;
     }
     if extra_digits > 0 {
-        spread(&format!("{value:e}"), 6, out);
+        spread(zmij::Buffer::new().format_finite(value), 6, out);
     } else {
         general(f64::from(value), (6 + extra_digits).max(1) as usize, out);
     }
@@ -238,46 +238,55 @@ fn special_float(value: f64, out: &mut Vec<u8>) -> bool {
 
 /// C's `%.{digits}g`.
 fn general(value: f64, digits: usize, out: &mut Vec<u8>) {
-    let text = format!("{value:.*e}", digits - 1);
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let mantissa = if mantissa.contains('.') {
-        mantissa.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        mantissa
-    };
-    spread(&format!("{mantissa}e{exponent}"), digits as i32, out);
+    spread(&format!("{value:.*e}", digits - 1), digits as i32, out);
 }
 
-/// Writes `d.ddde±x` plainly, or with PostgreSQL's exponent if it is below -4 or at the limit.
-fn spread(scientific: &str, limit: i32, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
+/// Writes a number, plain or as `d.ddde±x`, plainly, or with PostgreSQL's exponent if that is below
+/// -4 or at the limit. Zeros behind the last digit go.
+fn spread(number: &str, limit: i32, out: &mut Vec<u8>) {
+    let number = match number.strip_prefix('-') {
+        Some(rest) => {
+            out.push(b'-');
+            rest
+        }
+        None => number,
     };
-    out.extend_from_slice(sign.as_bytes());
+    let (mantissa, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let start = out.len();
+    out.extend_from_slice(whole.as_bytes());
+    out.extend_from_slice(fraction.as_bytes());
+    let zeros = out[start..].iter().take_while(|digit| **digit == b'0').count();
+    let significant = out.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+    if significant <= start + zeros {
+        out.truncate(start);
+        return out.push(b'0');
+    }
+    out.truncate(significant);
+    out.drain(start..start + zeros);
+    let exponent = exponent.parse().unwrap_or(0) + whole.len() as i32 - 1 - zeros as i32;
+    place_point(exponent, limit, start, out);
+}
+
+/// Puts the point into the digits from `start` on, of which the first counts 10 to the `exponent`.
+fn place_point(exponent: i32, limit: i32, start: usize, out: &mut Vec<u8>) {
+    let count = out.len() - start;
     if exponent < -4 || exponent >= limit {
-        out.extend_from_slice(mantissa.as_bytes());
+        if count > 1 {
+            out.insert(start + 1, b'.');
+        }
         let sign = if exponent < 0 { '-' } else { '+' };
         out.extend_from_slice(format!("e{sign}{:02}", exponent.abs()).as_bytes());
-        return;
-    }
-    let digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
-    if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.resize(out.len() + (-exponent - 1) as usize, b'0');
-        out.extend_from_slice(&digits);
-        return;
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        out.extend_from_slice(&digits);
-        out.resize(out.len() + whole - digits.len(), b'0');
+    } else if exponent < 0 {
+        let zeros = &b"0.000"[..1 + exponent.unsigned_abs() as usize];
+        out.splice(start..start, zeros.iter().copied());
     } else {
-        out.extend_from_slice(&digits[..whole]);
-        out.push(b'.');
-        out.extend_from_slice(&digits[whole..]);
+        let whole = exponent as usize + 1;
+        if count <= whole {
+            out.resize(start + whole, b'0');
+        } else {
+            out.insert(start + whole, b'.');
+        }
     }
 }
 

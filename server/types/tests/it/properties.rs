@@ -120,8 +120,29 @@ fn value() -> impl Strategy<Value = (SqlType, Datum)> {
     ]
 }
 
+/// How many digits a number has without the zeros around them. Of two that are equally near, one
+/// printer may give the even one, and another one the larger.
+fn digits(shown: &str) -> usize {
+    let mantissa = shown.split('e').next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn floats_print_the_fewest_digits_that_read_back_the_same(bits in any::<u64>()) {
+        let (double, single) = (f64::from_bits(bits), f32::from_bits(bits as u32));
+        prop_assume!(double.is_finite() && single.is_finite());
+        let shown = text::to_string(&SqlType::Float8, &Datum::Float(double), &settings());
+        prop_assert_eq!(shown.parse(), Ok(double));
+        prop_assert_eq!(digits(&shown), digits(&format!("{double:e}")));
+        let datum = Datum::Float(f64::from(single));
+        let shown = text::to_string(&SqlType::Float4, &datum, &settings());
+        prop_assert_eq!(shown.parse(), Ok(single));
+        prop_assert_eq!(digits(&shown), digits(&format!("{single:e}")));
+    }
 
     #[test]
     fn text_and_binary_read_back_what_they_wrote((ty, datum) in value()) {
