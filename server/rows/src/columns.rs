@@ -17,6 +17,7 @@ use braid_codec::value::{cell_i64, cell_str, decode_cell, decode_members};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
+use crate::key_part::KeyPart;
 
 /// The place of no row: [`Column::gather`] gives NULL for it.
 pub const NO_ROW: u32 = u32::MAX;
@@ -250,6 +251,19 @@ impl Column {
             None => decode_cell(cell, &self.ty),
         };
         self.push(datum.map_err(from_codec)?);
+        Ok(())
+    }
+
+    /// Appends the column at the front of a key.
+    #[inline]
+    pub(crate) fn push_key_part(&mut self, part: &KeyPart, rest: &mut &[u8]) -> Result<()> {
+        match &mut self.values {
+            Values::Ints(kind, values) if *kind != IntKind::Date => match part.decode_int(rest)? {
+                Some(value) => values.push(value),
+                None => self.push(Datum::Null),
+            },
+            _ => self.push(part.decode(rest)?),
+        }
         Ok(())
     }
 

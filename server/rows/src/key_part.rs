@@ -35,6 +35,14 @@ impl KeyPart {
         Ok(datum)
     }
 
+    /// The same for a part of integers or times; `None` is NULL.
+    #[inline]
+    pub(crate) fn decode_int(&self, rest: &mut &[u8]) -> Result<Option<i64>> {
+        let value = key::decode_int(rest, self.descending).map_err(from_codec)?;
+        self.pass(rest)?;
+        Ok(value)
+    }
+
     #[inline]
     pub(crate) fn skip(&self, rest: &mut &[u8]) -> Result<()> {
         key::skip(rest, &self.ty, self.descending).map_err(from_codec)?;

@@ -24,6 +24,18 @@ pub fn decode(input: &mut &[u8], ty: &SqlType, descending: bool) -> Result<Datum
     Ok(datum)
 }
 
+/// Reads a column of integers, dates or times off the front of a key; `None` is NULL.
+#[inline]
+pub fn decode_int(input: &mut &[u8], descending: bool) -> Result<Option<i64>> {
+    let mut reader = Reader::new(input, descending);
+    let value = match reader.byte()? {
+        tag::NULL => None,
+        tag => Some(read_int(&mut reader, tag)?),
+    };
+    *input = reader.rest();
+    Ok(value)
+}
+
 /// Passes over a column at the front of a key.
 pub fn skip(input: &mut &[u8], _ty: &SqlType, descending: bool) -> Result<()> {
     let mut reader = Reader::new(input, descending);

@@ -47,7 +47,7 @@ mod reader;
 mod tag;
 
 pub use advisory::AdvisoryKey;
-pub use decode::{decode, skip};
+pub use decode::{decode, decode_int, skip};
 pub use encode::{encode, is_exact, is_orderable};
 pub use prefix::{
     INTERLEAVE_SENTINEL, decode_prefix, encode_family, encode_interleave, index_prefix, system_key,

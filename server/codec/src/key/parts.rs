@@ -42,18 +42,14 @@ pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
 pub(super) fn read_int(reader: &mut Reader<'_>, tag: u8) -> Result<i64> {
     match tag {
         tag::INT_MIN..tag::INT_ZERO => {
-            let mut value = -1i64;
-            for _ in 0..tag::INT_ZERO - tag {
-                value = value << 8 | i64::from(reader.byte()?);
-            }
+            let count = u32::from(tag::INT_ZERO - tag);
+            let sign = u64::MAX.checked_shl(8 * count).unwrap_or(0);
+            let value = (reader.big_endian(count as usize)? | sign) as i64;
             if value < 0 { Ok(value) } else { Err(Error::corrupt("integer")) }
         }
         tag::INT_ZERO..=tag::INT_SMALL_MAX => Ok(i64::from(tag - tag::INT_ZERO)),
         tag::INT_ONE_BYTE..=tag::INT_MAX => {
-            let mut value = 0u64;
-            for _ in 0..tag - tag::INT_SMALL_MAX {
-                value = value << 8 | u64::from(reader.byte()?);
-            }
+            let value = reader.big_endian(usize::from(tag - tag::INT_SMALL_MAX))?;
             i64::try_from(value).map_err(|_| Error::corrupt("integer"))
         }
         _ => Err(Error::corrupt("integer")),

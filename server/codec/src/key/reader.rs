@@ -40,6 +40,16 @@ impl<'a> Reader<'a> {
         Ok(first.map(|byte| byte ^ self.mask))
     }
 
+    /// A number of up to eight bytes, most significant first.
+    #[inline]
+    pub(super) fn big_endian(&mut self, count: usize) -> Result<u64> {
+        let (bytes, rest) =
+            self.input.split_at_checked(count).ok_or(Error::corrupt("key is too short"))?;
+        self.input = rest;
+        let add = |value: u64, byte: &u8| value << 8 | u64::from(byte ^ self.mask);
+        Ok(bytes.iter().fold(0, add))
+    }
+
     pub(super) fn skip(&mut self, count: usize) -> Result<()> {
         self.input = self.input.get(count..).ok_or(Error::corrupt("key is too short"))?;
         Ok(())

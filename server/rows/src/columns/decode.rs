@@ -7,7 +7,7 @@ use braid_types::{Datum, Result, SqlType};
 use crate::columns::Columns;
 use crate::errors::from_codec;
 use crate::index::IndexDecoder;
-use crate::key_part::after_prefix;
+use crate::key_part::{KeyPart, after_prefix};
 use crate::row_decoder::RowDecoder;
 
 /// The columns of a decoder: those of the key and those of the value.
@@ -101,20 +101,33 @@ impl RowDecoder {
         let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
-            match wanted.next_if(|(place, _)| *place == i) {
-                Some((_, out)) => {
-                    let datum = part.decode(&mut rest)?;
-                    while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
-                        columns.list[*out].push(datum.clone());
-                    }
-                    columns.list[*out].push(datum);
+            match wanted.peek() {
+                None => break,
+                Some((place, _)) if *place != i => part.skip(&mut rest)?,
+                Some(_) => {
+                    let outs = std::iter::from_fn(|| wanted.next_if(|(place, _)| *place == i));
+                    push_part((part, &mut rest), outs, columns)?;
                 }
-                None if wanted.peek().is_none() => break,
-                None => part.skip(&mut rest)?,
             }
         }
         Ok(())
     }
+}
+
+/// Appends the part of a key at its front to the columns of these places, of which there is one at
+/// least.
+#[inline]
+fn push_part<'o>(
+    (part, rest): (&KeyPart, &mut &[u8]),
+    outs: impl Iterator<Item = &'o (usize, usize)>,
+    columns: &mut Columns,
+) -> Result<()> {
+    let start = *rest;
+    for (_, out) in outs {
+        *rest = start;
+        columns.list[*out].push_key_part(part, rest)?;
+    }
+    Ok(())
 }
 
 impl IndexDecoder {
@@ -165,10 +178,8 @@ impl IndexDecoder {
                     part.skip(&mut rest)?;
                     continue;
                 }
-                let datum = part.decode(&mut rest)?;
-                while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
-                    columns.list[*out].push(datum.clone());
-                }
+                let outs = std::iter::from_fn(|| wanted.next_if(|(place, _)| *place == i));
+                push_part((part, &mut rest), outs, columns)?;
             }
             if self.from_value.is_empty() {
                 continue;
