@@ -34,7 +34,7 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
     let mut skipping = false;
     // Inside a batch of the extended protocol nothing leaves that its client has not asked for.
     let mut in_batch = false;
-    let (watch, terminator) = (channel.watch(), session.terminator());
+    let (mut watch, terminator) = (channel.watch(), session.terminator());
     loop {
         let frame = match next_frame(channel, session, in_batch).await {
             Ok(Some(frame)) => frame,
@@ -51,7 +51,7 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
             continue;
         }
         let handled = handle(channel, session, &frame, &mut skipping);
-        match unless_gone(&watch, &terminator, handled).await {
+        match unless_gone(&mut watch, &terminator, handled).await {
             Ok(Next::Go) => {}
             Ok(Next::End) => return Ok(()),
             Err(error) if error.cause::<ConnectionLost>().is_some() => return Ok(()),
@@ -63,7 +63,7 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
 /// Carries a message out. When the client vanishes meanwhile, the statement is stopped and the
 /// session ends, so that its locks and its places in queues are free again.
 async fn unless_gone(
-    watch: &Watch,
+    watch: &mut Watch,
     terminator: &SessionTerminator,
     work: impl Future<Output = Result<Next>>,
 ) -> Result<Next> {

@@ -155,7 +155,7 @@ async fn serve(
         }
         Outcome::Open(channel, session) => {
             tracing::debug!(%peer, pid = session.backend_key().pid, "session begins");
-            let (watch, terminator) = (channel.watch(), session.terminator());
+            let (mut watch, terminator) = (channel.watch(), session.terminator());
             terminator.attend(live(channel, session), watch.gone()).await;
         }
     }

@@ -12,16 +12,21 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
 
-/// Statements that take less time go without a watch, and clients that send ahead are looked at
-/// this often.
+/// How often it looks. Most statements that take less time go without a look.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// A connected socket.
 pub(crate) struct Socket(Arc<TcpStream>);
 
 /// Looks at a socket without reading from it.
-pub(crate) struct Watch(Arc<TcpStream>);
+pub(crate) struct Watch {
+    stream: Arc<TcpStream>,
+    /// When it looks next. Statements share the timer: a new one for each costs more than a short
+    /// statement does.
+    next_look: Pin<Box<Sleep>>,
+}
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream) -> Socket {
@@ -29,27 +34,36 @@ impl Socket {
     }
 
     pub(crate) fn watch(&self) -> Watch {
-        Watch(self.0.clone())
+        Watch { stream: self.0.clone(), next_look: Box::pin(tokio::time::sleep(WATCH_EVERY)) }
     }
 }
 
 impl Watch {
     /// Waits until the client has closed its side or the connection is broken. Bytes that it has
     /// sent before are of no account.
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn gone(&mut self) {
+        // It may have ended while nobody waited for it.
+        if self.next_look.is_elapsed() {
+            self.delay();
+        }
         loop {
-            tokio::time::sleep(WATCH_EVERY).await;
-            match self.0.ready(Interest::READABLE).now_or_never() {
+            self.next_look.as_mut().await;
+            self.delay();
+            match self.stream.ready(Interest::READABLE).now_or_never() {
                 Some(Ok(ready)) if ready.is_read_closed() || ready.is_error() => return,
                 Some(Err(_)) => return,
                 Some(Ok(_)) | None => {}
             }
             // While nothing has been sent ahead, the end of the stream is the next event.
-            match self.0.peek(&mut [0]).await {
+            match self.stream.peek(&mut [0]).await {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
         }
+    }
+
+    fn delay(&mut self) {
+        self.next_look.as_mut().reset(Instant::now() + WATCH_EVERY);
     }
 }
 
