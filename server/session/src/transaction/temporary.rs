@@ -21,7 +21,8 @@ pub(crate) struct Temporary {
     objects: TemporaryObjects,
     /// Rows of temporary tables.
     pub keys: Arc<LocalKeyspace>,
-    /// A shared catalog, and the same with the objects laid over it.
+    /// A shared catalog, and the same with the objects laid over it. Laying them takes time for
+    /// each object, so that it is not done again at each commit.
     laid: Option<(Arc<Catalog>, Arc<Catalog>)>,
 }
 
@@ -46,12 +47,23 @@ impl Temporary {
         let Some(draft) = draft.filter(|draft| draft.has_temporary()) else { return };
         let objects = draft.catalog().temporary_objects();
         let before = std::mem::replace(&mut self.objects, objects);
-        self.laid = None;
+        self.laid = self.laid_by(draft);
         // Both lists are in the order of ids.
         let now = self.objects.tables();
         let is_gone = |old: &&Arc<Table>| now.binary_search_by_key(&old.id, |new| new.id).is_err();
         let gone = before.tables().iter().filter(is_gone);
         gone.for_each(|table| catalog.statistics().forget(table.id));
+    }
+
+    /// The catalog of a draft over temporary objects alone is what its commit would lay again.
+    fn laid_by(&mut self, draft: &Draft) -> Option<(Arc<Catalog>, Arc<Catalog>)> {
+        let below = match self.laid.take() {
+            _ if draft.is_locked() => return None,
+            Some((below, laid)) if Arc::ptr_eq(&laid, draft.base()) => below,
+            _ if draft.base().temporary_schema().is_none() => draft.base().clone(),
+            _ => return None,
+        };
+        Some((below, draft.catalog().clone()))
     }
 
     /// The session ends, and its temporary objects with it.
