@@ -152,7 +152,7 @@ impl WrittenIndex<'_> {
             "multicolumn indexes"
         } else if !self.storing.is_empty() {
             "included columns"
-        } else if keys.clone().any(|key| key.descending) {
+        } else if keys.clone().any(|key| key.descending == Some(true)) {
             "ASC/DESC options"
         } else if keys.any(|key| key.nulls_first.is_some()) {
             "NULLS FIRST/LAST options"
@@ -213,9 +213,9 @@ pub(crate) fn index_spec(
         columns.push(SpecKey {
             column,
             expr,
-            descending: key.descending,
+            descending: key.is_descending(),
             // NULLs come last in ascending and first in descending order.
-            nulls_opposed: key.nulls_first.is_some_and(|first| first != key.descending),
+            nulls_opposed: key.nulls_first.is_some_and(|first| first != key.is_descending()),
             operator_class,
             collation,
         });

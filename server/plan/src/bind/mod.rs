@@ -26,10 +26,10 @@ pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};
 pub use domain::{bind_domain_check, bind_parts_check};
 pub(crate) use expr::common_type::common_type;
-pub(crate) use expr::data_type::interval_modifier;
 pub use expr::data_type::{
     TypeNames, built_in_type, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
+pub(crate) use expr::data_type::{interval_modifier, literal_type_of};
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::operators::{coerce, in_set};
 pub(crate) use expr::scalar::call_function;

@@ -105,7 +105,13 @@ fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
                 let name = braid_sql::fold(&cte.alias.name);
                 let id = binder.id();
                 let columns = cte_columns(&cte.alias, &name, &bound.columns)?;
-                binder.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
+                binder.ctes.push(CteDefinition {
+                    name: name.clone(),
+                    id,
+                    is_silent: columns.is_empty(),
+                    columns,
+                    working: false,
+                });
                 vec![Cte { changes_data: true, ..Cte::new(id, name, bound.root) }]
             }
         });

@@ -19,7 +19,9 @@ use super::operators::operand_types;
 use super::queries::{column, quoted, use_column};
 use super::rows::{identify_compare, identify_items};
 use super::syntax::identify_other;
-use crate::bind::{Reference, domain_of, sql_type_of, string_of, time_modifier_of};
+use crate::bind::{
+    Reference, domain_of, literal_type_of, sql_type_of, string_of, time_modifier_of,
+};
 
 pub(super) fn boxed(e: Ast) -> Box<Ast> {
     Box::new(e)
@@ -280,7 +282,12 @@ fn identify_typed_string(
     data_type: &DataType,
 ) -> Result<Ast> {
     let text = Ast::value(Value::SingleQuotedString(text.to_owned()));
-    identify_cast(identifier, &text, data_type)
+    match literal_type_of(data_type, identifier.cx.types())? {
+        ty @ (SqlType::Bit(0) | SqlType::Char(0)) => {
+            identify_plain_cast(identifier, &text, &ty, None)
+        }
+        _ => identify_cast(identifier, &text, data_type),
+    }
 }
 
 /// A cast; one to a domain is the cast to the type below and a second one.

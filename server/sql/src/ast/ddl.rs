@@ -427,8 +427,8 @@ pub struct IndexKey {
     pub collation: Option<ObjectName>,
     /// The operator class.
     pub opclass: Option<ObjectName>,
-    /// `DESC`.
-    pub descending: bool,
+    /// `DESC` (true) or `ASC` (false), where written.
+    pub descending: Option<bool>,
     /// `NULLS FIRST` (true) or `NULLS LAST` (false), where written.
     pub nulls_first: Option<bool>,
     /// Where the key starts.
@@ -436,6 +436,11 @@ pub struct IndexKey {
 }
 
 impl IndexKey {
+    /// Whether it says `DESC`.
+    pub fn is_descending(&self) -> bool {
+        self.descending == Some(true)
+    }
+
     /// The column, when the key is one and not an expression.
     pub fn column(&self) -> Option<&Ident> {
         match &self.expr {

@@ -76,7 +76,8 @@ fn families_and_indexes_inside_create_table() {
     assert_eq!(table.columns.len(), 2);
     assert_eq!(table.families.len(), 2);
     assert_eq!(table.indexes.len(), 3);
-    assert!(table.indexes[1].unique && table.indexes[0].keys[0].descending);
+    assert!(table.indexes[1].unique);
+    assert_eq!(table.indexes[0].keys[0].descending, Some(true));
     assert_eq!(table.indexes[0].storing.len(), 1);
     let TableConstraintKind::PrimaryKey { columns, .. } = &table.constraints[0].kind else {
         panic!("{:?}", table.constraints);

@@ -93,7 +93,7 @@ fn refuse_deferrable<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result
 
 /// 42P10 for an order, 42704 for a collation that does not exist.
 fn check_key(binder: &Binder<'_>, key: &IndexKey) -> Result<()> {
-    let refused = if key.descending {
+    let refused = if key.descending.is_some() {
         "ASC/DESC is not allowed in ON CONFLICT clause"
     } else if key.nulls_first.is_some() {
         "NULLS FIRST/LAST is not allowed in ON CONFLICT clause"

@@ -80,6 +80,15 @@ pub fn sql_type_of(data_type: &DataType, names: TypeNames<'_>) -> Result<SqlType
     type_of(data_type, Some(names))
 }
 
+/// The type of a literal that names it: `char 'abc'` and `bit '101'` have no length.
+pub(crate) fn literal_type_of(data_type: &DataType, names: TypeNames<'_>) -> Result<SqlType> {
+    match data_type {
+        DataType::Char(None) | DataType::Character(None) => Ok(SqlType::Char(0)),
+        DataType::Bit(None) => Ok(SqlType::Bit(0)),
+        other => sql_type_of(other, names),
+    }
+}
+
 /// The built-in type of that name; 42704 if there is none.
 pub fn built_in_type(data_type: &DataType) -> Result<SqlType> {
     type_of(data_type, None)

@@ -32,7 +32,7 @@ use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of, type_of_cast};
 use crate::bind::scope::rows::whole_row;
 use crate::bind::scope::variables::{refuse_ambiguous, variable};
-use crate::bind::{Binder, mark, sql_type_of};
+use crate::bind::{Binder, literal_type_of, mark};
 use crate::tree::expr::{CaseExpr, CompareOp, Expr};
 
 /// Binds an expression; errors get the position of the innermost part that has one.
@@ -119,7 +119,7 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             cast_to(binder, expr, &to, data_type)
         }
         Ast::TypedString(typed) => {
-            let to = sql_type_of(&typed.data_type, binder.cx.types())?;
+            let to = literal_type_of(&typed.data_type, binder.cx.types())?;
             let expr = bind_value(binder, &typed.value)?;
             cast_to(binder, expr, &to, &typed.data_type)
         }

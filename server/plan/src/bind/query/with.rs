@@ -117,7 +117,13 @@ pub(crate) fn bind_cte(
     }
     let bound = bind_query(binder, query, parent)?;
     let columns = cte_columns(alias, &name, &bound.columns)?;
-    binder.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
+    binder.ctes.push(CteDefinition {
+        name: name.clone(),
+        id,
+        columns,
+        working: false,
+        is_silent: false,
+    });
     Ok(vec![Cte::new(id, name, bound.node)])
 }
 
@@ -132,7 +138,13 @@ fn recursive_cte(
     let mut columns = cte_columns(alias, &name, &first.columns)?;
     let mut types: Vec<SqlType> = columns.iter().map(|(_, ty)| ty.clone()).collect();
     let mut plan = cast_columns(binder, &first, &types)?;
-    let working = CteDefinition { name: name.clone(), id, columns: columns.clone(), working: true };
+    let working = CteDefinition {
+        name: name.clone(),
+        id,
+        columns: columns.clone(),
+        working: true,
+        is_silent: false,
+    };
     binder.ctes.push(working);
     let term = bind_set_expr(binder, terms.recursive, parent)?;
     binder.ctes.pop();
@@ -159,7 +171,8 @@ fn recursive_cte(
         })?;
         types = columns.iter().map(|(_, ty)| ty.clone()).collect();
     }
-    let definition = CteDefinition { name: name.clone(), id, columns, working: false };
+    let definition =
+        CteDefinition { name: name.clone(), id, columns, working: false, is_silent: false };
     let recursive = Some((term, !terms.all));
     Ok((Cte { recursive, types, ..Cte::new(id, name, plan) }, definition))
 }
@@ -225,7 +238,7 @@ pub(crate) fn cte_scan(
     let Some(cte) = binder.ctes.iter().rev().find(|cte| cte.name == name).cloned() else {
         return Ok(None);
     };
-    if cte.columns.is_empty() {
+    if cte.is_silent {
         return Err(Error::new(
             SqlState::FeatureNotSupported,
             format!("WITH query \"{name}\" does not have a RETURNING clause"),

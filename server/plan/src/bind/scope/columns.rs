@@ -103,6 +103,8 @@ pub(crate) struct CteDefinition {
     pub columns: Vec<(String, SqlType)>,
     /// Inside of its own recursive term.
     pub working: bool,
+    /// A change without RETURNING: nothing can read it.
+    pub is_silent: bool,
 }
 
 impl ScopeTable {

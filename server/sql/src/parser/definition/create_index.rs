@@ -129,7 +129,7 @@ pub(crate) fn parse_index_key(cursor: &mut Cursor<'_>) -> Result<IndexKey> {
         }
         _ => None,
     };
-    let descending = cursor.take_one(&["asc", "desc"]) == Some(1);
+    let descending = cursor.take_one(&["asc", "desc"]).map(|which| which == 1);
     let nulls_first = if cursor.take("nulls") {
         match cursor.take_one(&["first", "last"]) {
             Some(which) => Some(which == 0),
