@@ -11,7 +11,7 @@ use crate::bind::{
     Binder, BoundStatement, Refresh, bind_call, bind_function_call, bind_statement, defining,
 };
 use crate::context::{OutputColumn, PlanContext, StatementKind};
-use crate::explain::ExplainOptions;
+use crate::explain::{ExplainOptions, Steps};
 use crate::tree::access::Bound;
 use crate::tree::expr::{Expr, RoutineExpr};
 use crate::tree::node::{Node, Project, Scan, Values};
@@ -41,6 +41,8 @@ pub struct PlannedStatement {
     pub returning_nothing: bool,
     /// Its plan is shown; `columns` are those of EXPLAIN.
     pub explain: Option<ExplainOptions>,
+    /// The lines of EXPLAIN (RULES), instead of those of its plan.
+    pub steps: Option<Vec<String>>,
     /// It reads many rows, so that a plan for the values of its parameters alone may pay.
     pub wants_values: bool,
     /// How long planning took.
@@ -92,7 +94,7 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     if let Statement::Explain(explain) = statement {
         return plan_explained(explain, cx);
     }
-    plan_with(statement, Binder::new(cx))
+    plan_with(statement, Binder::new(cx), &mut |_, _| ())
 }
 
 /// Plans a statement for these values of its parameters alone: their frequencies count, and a bound
@@ -107,14 +109,14 @@ pub fn plan_for(
         let (started, mut binder) = (Instant::now(), Binder::new(cx));
         let mut bound = bind_statement(&mut binder, statement)?;
         rules::put_values(&mut bound.root, values);
-        finish(bound, binder, started)
+        finish(bound, binder, started, &mut |_, _| ())
     })
 }
 
 /// Plans the query of a view that is being defined, which is not run: policies are added to it
 /// when the view is read.
 pub fn plan_definition(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
-    braid_sql::deep_stack(|| plan_with(statement, defining(Binder::new(cx))))
+    braid_sql::deep_stack(|| plan_with(statement, defining(Binder::new(cx)), &mut |_, _| ()))
 }
 
 /// Plans a part of REFRESH MATERIALIZED VIEW, with the privileges of the view's owner.
@@ -124,13 +126,19 @@ pub fn plan_refresh(
     refresh: Refresh,
     owner: Id,
 ) -> Result<PlannedStatement> {
-    braid_sql::deep_stack(|| plan_with(statement, Binder::of_refresh(cx, refresh, owner)))
+    let binder = Binder::of_refresh(cx, refresh, owner);
+    braid_sql::deep_stack(|| plan_with(statement, binder, &mut |_, _| ()))
 }
 
-fn plan_with(statement: &Statement, mut binder: Binder<'_>) -> Result<PlannedStatement> {
+/// Plans a statement; `after` is told of the plan before all rules and after each.
+fn plan_with(
+    statement: &Statement,
+    mut binder: Binder<'_>,
+    after: &mut dyn FnMut(&'static str, &Node),
+) -> Result<PlannedStatement> {
     let started = Instant::now();
     let bound = bind_statement(&mut binder, statement)?;
-    finish(bound, binder, started)
+    finish(bound, binder, started, after)
 }
 
 /// The plan of a statement whose names and types are bound.
@@ -138,10 +146,11 @@ fn finish(
     bound: BoundStatement,
     mut binder: Binder<'_>,
     started: Instant,
+    after: &mut dyn FnMut(&'static str, &Node),
 ) -> Result<PlannedStatement> {
     let mut bound = bound;
     crate::collate::settle_plan(&mut binder, &mut bound.root, &mut bound.columns)?;
-    let mut root = rules::optimize(bound.root, &mut binder);
+    let mut root = rules::optimize(bound.root, &mut binder, after);
     let mut wants_values = false;
     rules::walk::scans_mut(&mut root, &mut |scan| wants_values |= scan.wants_values);
     layout::assign_positions(&mut root)?;
@@ -165,6 +174,7 @@ fn finish(
         is_closed,
         returning_nothing: bound.returning_nothing,
         explain: None,
+        steps: None,
         wants_values,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         unpopulated,
@@ -200,13 +210,19 @@ fn values_below(node: &mut Node) -> Option<&mut Values> {
 /// The plan of what EXPLAIN is about. Of `DECLARE` and `CREATE TABLE AS` it is the query's.
 fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
     let options = ExplainOptions::new(explain)?;
+    let mut steps = options.rules.then(|| Steps::new(cx, options));
+    let mut plan = |statement: &Statement| {
+        plan_with(statement, Binder::new(cx), &mut |rule, root| {
+            steps.iter_mut().for_each(|steps| steps.add(rule, root));
+        })
+    };
     let mut planned = match &explain.statement {
-        Statement::DeclareCursor(declare) => plan(&Statement::Query(declare.query.clone()), cx)?,
+        Statement::DeclareCursor(declare) => plan(&Statement::Query(declare.query.clone()))?,
         Statement::CreateTable(create) => match &create.as_query {
             Some(_) if options.analyze => {
                 return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
             }
-            Some(query) => plan(&Statement::Query(query.clone()), cx)?,
+            Some(query) => plan(&Statement::Query(query.clone()))?,
             None if create.as_execute.is_some() => {
                 return Err(Error::unsupported("EXPLAIN of CREATE TABLE AS EXECUTE"));
             }
@@ -214,14 +230,15 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
         },
         Statement::CreateView(create) if create.materialized => match options.analyze {
             true => return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE MATERIALIZED VIEW")),
-            false => plan(&Statement::Query(create.query.clone()), cx)?,
+            false => plan(&Statement::Query(create.query.clone()))?,
         },
         Statement::Execute(_) => return Err(Error::unsupported("EXPLAIN EXECUTE")),
-        statement => plan(statement, cx)?,
+        statement => plan(statement)?,
     };
     planned.is_write &= options.analyze;
     planned.columns = options.columns();
     planned.explain = Some(options);
+    planned.steps = steps.map(Steps::into_lines);
     Ok(planned)
 }
 
@@ -258,6 +275,9 @@ impl PlannedStatement {
     /// The same plan to be shown, for EXPLAIN EXECUTE.
     pub fn explained(&self, explain: &Explain) -> Result<Self> {
         let options = ExplainOptions::new(explain)?;
+        if options.rules {
+            return Err(Error::unsupported("EXPLAIN (RULES) of EXECUTE"));
+        }
         Ok(Self {
             kind: self.kind,
             root: self.root.clone(),
@@ -270,6 +290,7 @@ impl PlannedStatement {
             is_closed: self.is_closed,
             returning_nothing: self.returning_nothing,
             explain: Some(options),
+            steps: None,
             wants_values: false,
             planning_micros: self.planning_micros,
             unpopulated: self.unpopulated.clone(),
@@ -334,5 +355,5 @@ fn plan_arguments(
         is_write: false,
         returning_nothing: false,
     };
-    Ok((routine, finish(bound, binder, Instant::now())?))
+    Ok((routine, finish(bound, binder, Instant::now(), &mut |_, _| ())?))
 }

@@ -37,6 +37,9 @@ impl ExplainOperator {
     }
 
     async fn lines(&self) -> Result<Vec<Row>> {
+        if let Some(steps) = &self.plan.steps {
+            return Ok(steps.iter().map(|line| vec![Datum::text(line.clone())]).collect());
+        }
         let options = &self.options;
         let planning_micros = self.plan.planning_micros;
         let mut summary = Summary { planning_micros, execution: None };

@@ -21,8 +21,10 @@ mod join;
 mod options;
 mod render;
 mod row_change;
+mod steps;
 mod unary;
 
 pub use describe::{Describing, Operator, describe};
 pub use options::ExplainOptions;
 pub use render::{Actual, DiskUse, Measured, Summary, document, text};
+pub(crate) use steps::Steps;

@@ -18,12 +18,14 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// Times of planning and execution.
     pub summary: bool,
+    /// The plan before all rules of the planner, and after each rule that changed it.
+    pub rules: bool,
     /// Text, JSON, YAML or XML.
     pub format: ExplainFormat,
 }
 
 impl ExplainOptions {
-    /// The options of a statement: 22023 for what needs ANALYZE.
+    /// The options of a statement: 22023 for what needs ANALYZE, and for what RULES excludes.
     pub fn new(explain: &Explain) -> Result<Self> {
         let option = |wanted: &str| {
             explain.options.iter().rev().find(|(name, _)| name == wanted).map(|(_, on)| *on)
@@ -36,12 +38,19 @@ impl ExplainOptions {
                 ));
             }
         }
+        let rules = option("rules") == Some(true);
+        if rules && (explain.analyze || explain.format != ExplainFormat::Text) {
+            let message =
+                "EXPLAIN option RULES allows neither ANALYZE nor another format than TEXT";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
         Ok(Self {
             analyze: explain.analyze,
             verbose: explain.verbose,
             costs: explain.costs,
             timing: option("timing").unwrap_or(explain.analyze),
             summary: option("summary").unwrap_or(explain.analyze),
+            rules,
             format: explain.format,
         })
     }

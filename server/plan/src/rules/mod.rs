@@ -4,7 +4,7 @@
 //! plain policies into their scans → EXISTS without its list → dates and times of one type
 //!   → NULLs that decide → unnest subqueries → factor ORs
 //!   → push filters down, leaky conditions not through barriers
-//!   → semi joins with one match become inner → prune, if the plan only reads
+//!   → semi joins with one match become inner → counts of rows → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods → unions of scans
 //!   → use order → lock while scanning
 //!   → drop what a partial index implies → prune → members of jsonb

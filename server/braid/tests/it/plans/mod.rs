@@ -9,5 +9,6 @@ mod literal_plans;
 mod lookup_joins;
 mod predictions;
 mod random_conditions;
+mod rules;
 mod side;
 mod sides;

@@ -1,4 +1,5 @@
-//! What nobody reads: columns, and members of `jsonb`.
+//! What nobody reads: columns, values that are only counted, and members of `jsonb`.
 
 pub(crate) mod columns;
+pub(crate) mod counts;
 pub(crate) mod members;

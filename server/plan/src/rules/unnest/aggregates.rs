@@ -158,7 +158,7 @@ fn estimated_rows(node: &Node, wanted: f64, binder: &Binder<'_>) -> f64 {
 /// Whether groups cost less than the subquery for each of some rows.
 fn is_cheaper(subquery: &SubqueryExpr, grouped: &Grouped, rows: f64, binder: &Binder<'_>) -> bool {
     let catalog = &binder.context().catalog;
-    let finished = |plan: &Node| choose(plan.clone(), catalog);
+    let finished = |plan: &Node| choose(plan.clone(), catalog, &mut |_, _| ());
     let each = cost::of_plan(&finished(&subquery.plan), catalog) + cost::RUN;
     let groups = finished(&grouped.node);
     let number = estimate::rows(&groups, catalog);

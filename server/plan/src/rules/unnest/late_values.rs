@@ -13,7 +13,7 @@
 use crate::rules::push_filters::substitute;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Limit, Node, Project};
+use crate::tree::node::{Limit, Node, Project, Sort};
 
 /// Moves such values in a plan and in its subqueries.
 pub(crate) fn apply(node: Node) -> Node {
@@ -48,18 +48,44 @@ fn are_late<'k>(values: &[(Slot, Expr)], mut keys: impl Iterator<Item = &'k Expr
         && keys.all(is_known)
 }
 
+/// The sort below a limit, and the projection between them that leaves its hidden keys out.
+fn sort_below(limit: &mut Limit) -> Option<(&mut Sort, Vec<(Slot, Expr)>)> {
+    match &mut limit.input {
+        Node::Sort(sort) => Some((sort, Vec::new())),
+        Node::Project(outer) => {
+            let is_plain = outer.exprs.iter().all(|(_, e)| matches!(e, Expr::Column(..)));
+            let Node::Sort(sort) = &mut outer.input else { return None };
+            is_plain.then_some((sort, outer.exprs.clone()))
+        }
+        _ => None,
+    }
+}
+
 /// Puts the projection below a limit and its sort above them, if its values are late ones.
 fn move_up(node: &mut Node) {
     let Node::Limit(limit) = node else { return };
-    let Limit { input: Node::Sort(sort), limit: Some(_), ties, .. } = &mut **limit else { return };
+    if limit.limit.is_none() {
+        return;
+    }
+    let mut ties = limit.ties.clone();
+    let Some((sort, outer)) = sort_below(limit) else { return };
+    ties.iter_mut().for_each(|tie| substitute(tie, &outer));
     let Node::Project(project) = &mut sort.input else { return };
-    if !are_late(&project.exprs, sort.keys.iter().map(|key| &key.expr).chain(&*ties)) {
+    if !are_late(&project.exprs, sort.keys.iter().map(|key| &key.expr).chain(&ties)) {
         return;
     }
     let exprs = std::mem::take(&mut project.exprs);
     let keys = sort.keys.iter_mut().map(|key| &mut key.expr);
-    keys.chain(ties).for_each(|key| substitute(key, &exprs));
+    keys.chain(&mut ties).for_each(|key| substitute(key, &exprs));
     sort.input = std::mem::replace(&mut project.input, Node::one_row());
+    if let Node::Project(between) = &mut limit.input {
+        limit.input = std::mem::replace(&mut between.input, Node::one_row());
+    }
+    limit.ties = ties;
     let input = std::mem::replace(node, Node::one_row());
-    *node = Node::Project(Box::new(Project { input, exprs }));
+    let values = Node::Project(Box::new(Project { input, exprs }));
+    *node = match outer.is_empty() {
+        true => values,
+        false => Node::Project(Box::new(Project { input: values, exprs: outer })),
+    };
 }

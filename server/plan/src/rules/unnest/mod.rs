@@ -11,7 +11,6 @@ mod aggregates;
 mod exists_lists;
 mod grouped;
 mod late_values;
-mod never_null;
 mod semi_joins;
 
 pub(crate) use aggregates::apply as aggregates;

@@ -6,8 +6,8 @@
 
 use braid_types::SqlType;
 
-use super::never_null::is_never_null;
 use crate::Slot;
+use crate::rules::conditions::never_null::is_never_null;
 use crate::rules::push_filters::substitute;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};

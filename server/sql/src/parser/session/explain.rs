@@ -96,9 +96,8 @@ fn parse_explain_switch(
         "analyze" => explain.analyze = on,
         "verbose" => explain.verbose = on,
         "costs" => explain.costs = on,
-        "settings" | "buffers" | "wal" | "timing" | "summary" | "spans" | "generic_plan" => {
-            explain.options.push((name, on));
-        }
+        "settings" | "buffers" | "wal" | "timing" | "summary" | "spans" | "generic_plan"
+        | "rules" => explain.options.push((name, on)),
         _ => {
             let message = format!("unrecognized EXPLAIN option \"{name}\"");
             return Err(Error::new(SqlState::SyntaxError, message).position(crate::offset_of(span)));

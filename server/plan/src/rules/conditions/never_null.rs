@@ -5,7 +5,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::{JoinKind, Node};
 
 /// Whether an expression over an operator's output is a column that is never NULL.
-pub(super) fn is_never_null(node: &Node, e: &Expr) -> bool {
+pub(crate) fn is_never_null(node: &Node, e: &Expr) -> bool {
     matches!(e, Expr::Column(slot, _) if has_value(node, *slot))
 }
 
@@ -21,6 +21,9 @@ fn has_value(node: &Node, slot: Slot) -> bool {
         }
         Node::Filter(filter) => has_value(&filter.input, slot),
         Node::Sort(sort) => has_value(&sort.input, slot),
+        Node::Limit(limit) => has_value(&limit.input, slot),
+        // Partitions give the columns of their table with the same slots.
+        Node::Append(append) => append.inputs.iter().all(|input| has_value(input, slot)),
         Node::Project(project) => {
             let found = project.exprs.iter().find(|(known, _)| *known == slot);
             found.is_some_and(|(_, e)| is_never_null(&project.input, e))
