@@ -43,9 +43,10 @@
  *
  * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
  * measured. COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BINARY names another server
- * binary, BRAID_BUILT a folder of cargo with all that is built already, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15). BRAID_BEFORE
- * names the server binary of another commit: it takes PostgreSQL's place, so that one run pairs two
- * commits. Send the results of such a run to a folder of their own.
+ * binary, BRAID_BUILT a folder of cargo in which everything is built already, PG_BIN the folder of
+ * PostgreSQL's programs (default: Debian's, version 15). BRAID_BEFORE names the server binary of another
+ * commit: it takes PostgreSQL's place, so that one run pairs two commits. Send the results of such a run
+ * to a folder of their own.
  */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

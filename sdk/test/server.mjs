@@ -33,7 +33,7 @@ export const BRIEFLY_OVER_TIKV = [
 ];
 
 /** The same, for the larger sizes of the whole: plans and answers that hardly see the store. */
-export const SELDOM_OVER_TIKV = [
+const SELDOM_OVER_TIKV = [
   'sql::errors',
   'plans::insert_plans',
   'sql::interleaved_joins',
@@ -47,7 +47,7 @@ export const SELDOM_OVER_TIKV = [
  * What the small size leaves out over TiKV: scripts and tests that hardly see the store, or whose topic
  * has others that run. The larger sizes run them.
  */
-export const OF_ANY_STORE = [
+const OF_ANY_STORE = [
   ...[
     'catalog::',
     'collations::',
@@ -270,18 +270,18 @@ async function build() {
 
 /**
  * Runs the tests of all crates, or those of these topics of the integration tests (beginnings of
- * test names) and those with one of these parts in their names; the sum in words.
+ * test names); the sum in words.
  *
  * The tests that start a server start `binary`. Unit tests and examples start none: they run while
  * `binary` is still being built.
  */
 export async function serverTests(
   binary,
-  { only = [], named = [], skip = [], env = {}, label = '' } = {},
+  { only = [], skip = [], env = {}, label = '' } = {},
   lanes = new Lanes(LANES),
 ) {
   const sums = new Sums();
-  const topics = [...only.map((topic) => `${topic}::`), ...named];
+  const topics = only.map((topic) => `${topic}::`);
   const skipped = skip.flatMap((name) => ['--skip', name]);
   const args = [...topics, ...skipped, '-Zunstable-options', '--report-time'];
   const { server, binaries } = await buildServerTests();
@@ -294,14 +294,14 @@ export async function serverTests(
     const threads = threadsOf(title);
     const { code, output } = await run(executable, args, {
       cwd: folder,
-      env: { ...threads, ...settings(path) },
+      env: { ...settings(path), ...threads },
       prefix,
     });
     sums.add(`${title}${label}`, code, output);
   };
-  const units = topics.length > 0 ? [] : binaries.filter(({ isIntegration }) => !isIntegration);
+  const units = only.length > 0 ? [] : binaries.filter(({ isIntegration }) => !isIntegration);
   const running = units.map((unit) => lanes.run(() => runOne(unit, server)));
-  if (topics.length === 0) running.push(lanes.run(() => runDocExamples(sums, server, env)));
+  if (only.length === 0) running.push(lanes.run(() => runDocExamples(sums, server, env)));
   const path = await binary;
   for (const one of binaries.filter(({ isIntegration }) => isIntegration)) {
     const work = () => runOne(one, path);

@@ -187,7 +187,10 @@ withBinary('the packed packages', (binary) => {
     const { npx, url, ended } = await start();
     process.kill(-(npx.pid ?? 0), 'SIGINT');
     await ended;
-    expect(await listens(url)).toBe(false);
+    // npx may end first.
+    await vi.waitFor(async () => {
+      expect(await listens(url)).toBe(false);
+    }, 10_000);
   });
 
   it('run the example for node:test', async (context) => {

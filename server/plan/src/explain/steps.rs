@@ -17,6 +17,7 @@ pub(crate) struct Steps<'a> {
 impl<'a> Steps<'a> {
     /// Nothing yet.
     pub(crate) fn new(cx: &'a PlanContext<'a>, options: ExplainOptions) -> Self {
+        let options = ExplainOptions { summary: false, ..options };
         Self { cx, options, last: Vec::new(), lines: Vec::new() }
     }
 
