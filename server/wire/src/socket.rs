@@ -14,7 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-/// How often it looks. Most statements that take less time go without a look.
+/// Statements that take less time go without a look, and clients that send ahead are looked at this
+/// often.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// A connected socket.
@@ -23,9 +24,8 @@ pub(crate) struct Socket(Arc<TcpStream>);
 /// Looks at a socket without reading from it.
 pub(crate) struct Watch {
     stream: Arc<TcpStream>,
-    /// When it looks next. Statements share the timer: a new one for each costs more than a short
-    /// statement does.
-    next_look: Pin<Box<Sleep>>,
+    /// Statements share it: to set a new one for each costs more than a short statement does.
+    timer: Pin<Box<Sleep>>,
 }
 
 impl Socket {
@@ -34,7 +34,7 @@ impl Socket {
     }
 
     pub(crate) fn watch(&self) -> Watch {
-        Watch { stream: self.0.clone(), next_look: Box::pin(tokio::time::sleep(WATCH_EVERY)) }
+        Watch { stream: self.0.clone(), timer: Box::pin(tokio::time::sleep(WATCH_EVERY)) }
     }
 }
 
@@ -42,13 +42,8 @@ impl Watch {
     /// Waits until the client has closed its side or the connection is broken. Bytes that it has
     /// sent before are of no account.
     pub(crate) async fn gone(&mut self) {
-        // It may have ended while nobody waited for it.
-        if self.next_look.is_elapsed() {
-            self.delay();
-        }
         loop {
-            self.next_look.as_mut().await;
-            self.delay();
+            self.pause().await;
             match self.stream.ready(Interest::READABLE).now_or_never() {
                 Some(Ok(ready)) if ready.is_read_closed() || ready.is_error() => return,
                 Some(Err(_)) => return,
@@ -62,8 +57,17 @@ impl Watch {
         }
     }
 
-    fn delay(&mut self) {
-        self.next_look.as_mut().reset(Instant::now() + WATCH_EVERY);
+    /// Waits for the whole time: what the client has just sent, such as its farewell, may be read
+    /// meanwhile. The timer may be set for another end.
+    async fn pause(&mut self) {
+        let end = Instant::now() + WATCH_EVERY;
+        loop {
+            self.timer.as_mut().await;
+            if Instant::now() >= end {
+                return;
+            }
+            self.timer.as_mut().reset(end);
+        }
     }
 }
 
@@ -106,5 +110,33 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(socket2::SockRef::from(&*self.0).shutdown(std::net::Shutdown::Write))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_client_sends_before_it_goes_can_be_read_first() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("the same connection");
+        let mut watch = Socket::new(stream).watch();
+        let gone = tokio::spawn(async move {
+            watch.gone().await;
+            Instant::now()
+        });
+        // The first look is over, and the next event is awaited.
+        tokio::time::sleep(WATCH_EVERY * 2).await;
+        let sent = Instant::now();
+        client.write_all(b"X").await.expect("a byte");
+        client.shutdown().await.expect("an end");
+        let noticed = gone.await.expect("the watch ends");
+        assert!(noticed.duration_since(sent) >= WATCH_EVERY);
     }
 }
