@@ -152,7 +152,7 @@ impl WrittenIndex<'_> {
             "multicolumn indexes"
         } else if !self.storing.is_empty() {
             "included columns"
-        } else if keys.clone().any(|key| key.descending == Some(true)) {
+        } else if keys.clone().any(|key| key.is_descending()) {
             "ASC/DESC options"
         } else if keys.any(|key| key.nulls_first.is_some()) {
             "NULLS FIRST/LAST options"

@@ -64,7 +64,8 @@ impl RowDecoder {
     ) -> Result<()> {
         if !self.from_key.is_empty() {
             for (key, _) in entries.clone() {
-                self.push_key(key, columns)?;
+                let rest = after_prefix(key, self.prefix_bytes)?;
+                push_parts((&self.parts, self.parts.len()), &self.from_key, rest, columns)?;
             }
         }
         match self.from_value.as_slice() {
@@ -96,36 +97,30 @@ impl RowDecoder {
         }
         Ok(())
     }
+}
 
-    fn push_key(&self, key_bytes: &[u8], columns: &mut Columns) -> Result<()> {
-        let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
-        let mut wanted = self.from_key.iter().peekable();
-        for (i, part) in self.parts.iter().enumerate() {
-            match wanted.peek() {
-                None => break,
-                Some((place, _)) if *place != i => part.skip(&mut rest)?,
-                Some(_) => {
-                    let outs = std::iter::from_fn(|| wanted.next_if(|(place, _)| *place == i));
-                    push_part((part, &mut rest), outs, columns)?;
+/// Appends the wanted parts of a key to their columns: for each a part, and a place in the output.
+/// `rest` is the key behind its prefix. It may end behind the first `least` parts.
+fn push_parts(
+    (parts, least): (&[KeyPart], usize),
+    from_key: &[(usize, usize)],
+    mut rest: &[u8],
+    columns: &mut Columns,
+) -> Result<()> {
+    let mut wanted = from_key.iter().peekable();
+    for (i, part) in parts.iter().enumerate() {
+        match wanted.peek() {
+            None => break,
+            _ if i >= least && rest.is_empty() => break,
+            Some((place, _)) if *place != i => part.skip(&mut rest)?,
+            Some(_) => {
+                let start = rest;
+                while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                    rest = start;
+                    columns.list[*out].push_key_part(part, &mut rest)?;
                 }
             }
         }
-        Ok(())
-    }
-}
-
-/// Appends the part of a key at its front to the columns of these places, of which there is one at
-/// least.
-#[inline]
-fn push_part<'o>(
-    (part, rest): (&KeyPart, &mut &[u8]),
-    outs: impl Iterator<Item = &'o (usize, usize)>,
-    columns: &mut Columns,
-) -> Result<()> {
-    let start = *rest;
-    for (_, out) in outs {
-        *rest = start;
-        columns.list[*out].push_key_part(part, rest)?;
     }
     Ok(())
 }
@@ -167,20 +162,9 @@ impl IndexDecoder {
             return Ok(());
         }
         for (row, (key, value)) in entries.enumerate() {
-            let mut rest = after_prefix(key, self.prefix_bytes)?;
-            let mut wanted = self.from_key.iter().peekable();
-            for (i, part) in self.parts.iter().enumerate() {
-                // A unique entry's key ends here; the primary key is in its value.
-                if wanted.peek().is_none() || (i >= self.keys && rest.is_empty()) {
-                    break;
-                }
-                if wanted.peek().is_none_or(|(place, _)| *place != i) {
-                    part.skip(&mut rest)?;
-                    continue;
-                }
-                let outs = std::iter::from_fn(|| wanted.next_if(|(place, _)| *place == i));
-                push_part((part, &mut rest), outs, columns)?;
-            }
+            let rest = after_prefix(key, self.prefix_bytes)?;
+            // A unique entry's key may end behind its own columns; the primary key is in its value.
+            push_parts((&self.parts, self.keys), &self.from_key, rest, columns)?;
             if self.from_value.is_empty() {
                 continue;
             }

@@ -48,14 +48,17 @@ fn are_late<'k>(values: &[(Slot, Expr)], mut keys: impl Iterator<Item = &'k Expr
         && keys.all(is_known)
 }
 
+/// What a projection computes.
+type Values = Vec<(Slot, Expr)>;
+
 /// The sort below a limit, and the projection between them that leaves its hidden keys out.
-fn sort_below(limit: &mut Limit) -> Option<(&mut Sort, Vec<(Slot, Expr)>)> {
+fn sort_below(limit: &mut Limit) -> Option<(&mut Sort, Option<Values>)> {
     match &mut limit.input {
-        Node::Sort(sort) => Some((sort, Vec::new())),
+        Node::Sort(sort) => Some((sort, None)),
         Node::Project(outer) => {
             let is_plain = outer.exprs.iter().all(|(_, e)| matches!(e, Expr::Column(..)));
             let Node::Sort(sort) = &mut outer.input else { return None };
-            is_plain.then_some((sort, outer.exprs.clone()))
+            is_plain.then(|| (&mut **sort, Some(outer.exprs.clone())))
         }
         _ => None,
     }
@@ -69,7 +72,8 @@ fn move_up(node: &mut Node) {
     }
     let mut ties = limit.ties.clone();
     let Some((sort, outer)) = sort_below(limit) else { return };
-    ties.iter_mut().for_each(|tie| substitute(tie, &outer));
+    let shown = outer.as_deref().unwrap_or_default();
+    ties.iter_mut().for_each(|tie| substitute(tie, shown));
     let Node::Project(project) = &mut sort.input else { return };
     if !are_late(&project.exprs, sort.keys.iter().map(|key| &key.expr).chain(&ties)) {
         return;
@@ -84,8 +88,8 @@ fn move_up(node: &mut Node) {
     limit.ties = ties;
     let input = std::mem::replace(node, Node::one_row());
     let values = Node::Project(Box::new(Project { input, exprs }));
-    *node = match outer.is_empty() {
-        true => values,
-        false => Node::Project(Box::new(Project { input: values, exprs: outer })),
+    *node = match outer {
+        None => values,
+        Some(exprs) => Node::Project(Box::new(Project { input: values, exprs })),
     };
 }
