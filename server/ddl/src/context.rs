@@ -123,7 +123,7 @@ impl DdlContext<'_> {
         self.catalog().privileges().check_owner(self.user(), object)
     }
 
-    /// 55006 if deferred checks are owed for a table's rows.
+    /// 55006 if deferred checks wait for a table's rows.
     pub(crate) fn refuse_if_owed(&self, table: &Table, command: &str) -> Result<()> {
         if !has_left_on(self.txn(), table.id) {
             return Ok(());

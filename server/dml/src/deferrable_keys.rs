@@ -36,7 +36,7 @@ use crate::exclusions::check_entries;
 const KEYS_AT_ONCE: usize = 1024;
 
 /// A key that a row got, and that is to be checked.
-struct OwedKey {
+struct DeferredKey {
     table: Id,
     index: Id,
     /// What the index's entries with this key begin with.
@@ -50,7 +50,7 @@ struct OwedKey {
 type Work = Arc<dyn Any + Send + Sync>;
 
 /// Notes the keys of deferrable constraints that a row gets. Keys that it had before are left out.
-pub(crate) fn owe_checks(
+pub(crate) fn defer_checks(
     cx: &ExecContext,
     table: &Table,
     indexes: &[IndexRows],
@@ -61,13 +61,13 @@ pub(crate) fn owe_checks(
         let Some(key) = rows.deferred_key(new) else { continue };
         let stays = old.and_then(|old| rows.deferred_key(old)).is_some_and(|old| old == key);
         let Some(index) = table.index(rows.number).filter(|_| !stays) else { continue };
-        let owed = OwedKey { table: table.id, index: index.id, key, entry: None };
-        cx.txn.deferred().push(cx.seq, Arc::new(owed));
+        let deferred = DeferredKey { table: table.id, index: index.id, key, entry: None };
+        cx.txn.deferred().push(cx.seq, Arc::new(deferred));
     }
 }
 
 /// Notes the entries that a row gets in the indexes of exclusion constraints.
-pub(crate) fn owe_exclusions<'e>(
+pub(crate) fn defer_exclusions<'e>(
     cx: &ExecContext,
     table: &Table,
     entries: impl Iterator<Item = (&'e IndexRows, &'e IndexEntry)>,
@@ -76,8 +76,8 @@ pub(crate) fn owe_exclusions<'e>(
         let Some(index) = table.index(rows.number) else { continue };
         let key = rows.exclusion_prefix(&entry.key)?;
         let entry = Some(entry.key.clone());
-        let owed = OwedKey { table: table.id, index: index.id, key, entry };
-        cx.txn.deferred().push(cx.seq, Arc::new(owed));
+        let deferred = DeferredKey { table: table.id, index: index.id, key, entry };
+        cx.txn.deferred().push(cx.seq, Arc::new(deferred));
     }
     Ok(())
 }
@@ -91,31 +91,33 @@ pub(crate) fn is_checked_at_end(cx: &ExecContext, table: &Table) -> bool {
 
 /// Whether any key is still to be checked.
 pub(crate) fn has_owed_keys(txn: &Transaction) -> bool {
-    txn.deferred().has::<OwedKey>()
+    txn.deferred().has::<DeferredKey>()
 }
 
 /// Whether keys of a table are still to be checked.
 pub(crate) fn has_owed_keys_on(txn: &Transaction, table: Id) -> bool {
     let left = txn.deferred().all();
-    left.iter().any(|(_, what)| what.downcast_ref::<OwedKey>().is_some_and(|k| k.table == table))
+    left.iter()
+        .any(|(_, what)| what.downcast_ref::<DeferredKey>().is_some_and(|k| k.table == table))
 }
 
 /// Checks the keys of a statement whose constraints are immediate now. Its writes have numbers from
 /// `since` on.
 pub(crate) async fn check_statement_keys(run: &Arc<ExecutionState>, since: Seq) -> Result<()> {
     let cx = &run.cx;
-    let is_deferred = |owed: &OwedKey| {
-        let table = cx.catalog.table(owed.table);
-        let index = table.and_then(|t| t.indexes.iter().find(|index| index.id == owed.index));
+    let is_deferred = |deferred: &DeferredKey| {
+        let table = cx.catalog.table(deferred.table);
+        let index = table.and_then(|t| t.indexes.iter().find(|index| index.id == deferred.index));
         index.is_some_and(|index| cx.constraints.is_unique_deferred(index))
     };
     let left = cx.txn.deferred().all();
     let own = left.into_iter().filter(|(seq, _)| seq.number() >= since.number());
-    let due = own.map(|(_, what)| what).filter(|what| is_owed(what, |owed| !is_deferred(owed)));
+    let due =
+        own.map(|(_, what)| what).filter(|what| is_deferred_key(what, |key| !is_deferred(key)));
     settle(run, due.collect()).await
 }
 
-/// Checks the keys that are owed for some constraints, known by their indexes.
+/// Checks the keys that are deferred for some constraints, known by their indexes.
 pub(crate) async fn check_owed_keys(
     cx: &Arc<ExecContext>,
     which: &impl Fn(Id) -> bool,
@@ -124,13 +126,14 @@ pub(crate) async fn check_owed_keys(
         return Ok(());
     }
     let left = cx.txn.deferred().all().into_iter().map(|(_, what)| what);
-    let due: Vec<Work> = left.filter(|what| is_owed(what, |owed| which(owed.index))).collect();
+    let due: Vec<Work> =
+        left.filter(|what| is_deferred_key(what, |key| which(key.index))).collect();
     let run = Arc::new(ExecutionState::new(cx.clone(), Arc::default()));
     settle(&run, due).await
 }
 
-fn is_owed(what: &Work, wanted: impl Fn(&OwedKey) -> bool) -> bool {
-    what.downcast_ref::<OwedKey>().is_some_and(wanted)
+fn is_deferred_key(what: &Work, wanted: impl Fn(&DeferredKey) -> bool) -> bool {
+    what.downcast_ref::<DeferredKey>().is_some_and(wanted)
 }
 
 /// Checks keys, and takes them off what the transaction has deferred.
@@ -140,12 +143,13 @@ async fn settle(run: &Arc<ExecutionState>, due: Vec<Work>) -> Result<()> {
     }
     run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
     let mut seen: HashSet<&Key> = HashSet::with_capacity(due.len());
-    let owed = due.iter().filter_map(|what| what.downcast_ref::<OwedKey>());
-    let (excluded, unique): (Vec<&OwedKey>, Vec<&OwedKey>) =
-        owed.partition(|owed| owed.entry.is_some());
-    let keys: Vec<&OwedKey> = unique.into_iter().filter(|owed| seen.insert(&owed.key)).collect();
+    let deferred = due.iter().filter_map(|what| what.downcast_ref::<DeferredKey>());
+    let (excluded, unique): (Vec<&DeferredKey>, Vec<&DeferredKey>) =
+        deferred.partition(|deferred| deferred.entry.is_some());
+    let keys: Vec<&DeferredKey> =
+        unique.into_iter().filter(|deferred| seen.insert(&deferred.key)).collect();
     for keys in keys.chunks(KEYS_AT_ONCE) {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         check(run, keys).await?;
     }
     check_excluded(run, &excluded).await?;
@@ -155,35 +159,37 @@ async fn settle(run: &Arc<ExecutionState>, due: Vec<Work>) -> Result<()> {
 }
 
 /// 23P01 if an exclusion constraint does not allow one of the entries.
-async fn check_excluded(run: &ExecutionState, owed: &[&OwedKey]) -> Result<()> {
-    let mut groups: BTreeMap<&Key, Vec<&OwedKey>> = BTreeMap::new();
-    for owed in owed {
-        groups.entry(&owed.key).or_default().push(owed);
+async fn check_excluded(run: &ExecutionState, deferred: &[&DeferredKey]) -> Result<()> {
+    let mut groups: BTreeMap<&Key, Vec<&DeferredKey>> = BTreeMap::new();
+    for deferred in deferred {
+        groups.entry(&deferred.key).or_default().push(deferred);
     }
-    for (prefix, owed) in groups {
-        run.breathe().await?;
-        let Some(first) = owed.first() else { continue };
+    for (prefix, deferred) in groups {
+        run.check_interrupts().await?;
+        let Some(first) = deferred.first() else { continue };
         // A table that was dropped meanwhile has no entries.
         let Some(table) = run.cx.catalog.table(first.table) else { continue };
         let found = table.indexes.iter().find(|index| index.id == first.index);
         let Some(index) = found else { continue };
-        let own: HashSet<&Key> = owed.iter().filter_map(|owed| owed.entry.as_ref()).collect();
+        let own: HashSet<&Key> =
+            deferred.iter().filter_map(|deferred| deferred.entry.as_ref()).collect();
         check_entries(run, (table, index), prefix, &own).await?;
     }
     Ok(())
 }
 
 /// 23505 if one of the keys has two entries.
-async fn check(run: &ExecutionState, keys: &[&OwedKey]) -> Result<()> {
+async fn check(run: &ExecutionState, keys: &[&DeferredKey]) -> Result<()> {
     let cx = &run.cx;
-    let scan = |owed: &&OwedKey| {
+    let scan = |deferred: &&DeferredKey| {
         // A table that was dropped meanwhile has no keys.
-        let table = cx.catalog.table(owed.table)?;
-        let index = table.indexes.iter().find(|index| index.id == owed.index)?;
-        let request = ScanRequest::new(Span::prefix(owed.key.clone())).keys_only().limit_rows(2);
+        let table = cx.catalog.table(deferred.table)?;
+        let index = table.indexes.iter().find(|index| index.id == deferred.index)?;
+        let request =
+            ScanRequest::new(Span::prefix(deferred.key.clone())).keys_only().limit_rows(2);
         let request = request.record(Record::Always { tag: index.id });
         let request = request.shape(table.key_shape(index).as_ref());
-        Some((owed.key.clone(), cx.txn.scanner(cx.seq.after(), request)))
+        Some((deferred.key.clone(), cx.txn.scanner(cx.seq.after(), request)))
     };
     let mut scans: Vec<(Key, Scanner)> = keys.iter().filter_map(scan).collect();
     let work = async {

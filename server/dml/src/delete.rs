@@ -112,7 +112,7 @@ impl DeleteOperator {
         let mut seen = HashSet::new();
         let mut deleted = 0;
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut bytes = 0;
             let mut result = Vec::new();
             for row in batch {

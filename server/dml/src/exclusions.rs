@@ -131,7 +131,7 @@ pub(crate) async fn check_entries(
     let mut search = Search::new(&rows, index);
     let mut scanner = scan(&run.cx, table, index, prefix);
     while let Some(batch) = run.wait(scanner.next_batch()).await? {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         for (key, _) in batch.iter() {
             if let Some(found) = search.add(rows.key_values(key)?, own.contains(key))? {
                 let message = format!(
@@ -155,7 +155,7 @@ pub(crate) async fn is_excluded(
     let values = rows.key_values(entry)?;
     let mut scanner = scan(&run.cx, table, index, &rows.exclusion_prefix(entry)?);
     while let Some(batch) = run.wait(scanner.next_batch()).await? {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         for (key, _) in batch.iter() {
             work::tick()?;
             if exclude(&rows.excluded_by, &rows.key_values(key)?, &values)? {
@@ -173,7 +173,7 @@ pub async fn check_all_entries(cx: &ExecContext, table: &Arc<Table>, index: &Ind
     let mut group = (Key::new(), Search::new(&rows, index));
     let mut scanner = scan(cx, table, index, &table.key_prefix(index));
     while let Some(batch) = scanner.next_batch().await.map_err(from_kv)? {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         for (key, _) in batch.iter() {
             let prefix = rows.exclusion_prefix(key)?;
             if prefix != group.0 {

@@ -100,7 +100,7 @@ impl MergeOperator {
             self.triggers.begin(*event).await?;
         }
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             held.take(self.gather(batch, &mut changes).await?)?;
         }
         self.write(changes).await?;
@@ -280,7 +280,7 @@ impl MergeOperator {
             self.write_together(steps, &places).await?;
         } else {
             for step in steps {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
                 let written = self.write_step(step).await?;
                 self.evaluator.run.add_changed(usize::from(written));
             }

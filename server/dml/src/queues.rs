@@ -1,4 +1,4 @@
-//! What a run owes when its last row has been changed.
+//! What a run still has to do when its last row has been changed.
 
 use std::sync::Arc;
 

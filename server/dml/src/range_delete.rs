@@ -73,7 +73,7 @@ async fn are_many(evaluator: &Evaluator, spans: &[Span]) -> Result<bool> {
     let mut scan = in_order(spans);
     let mut pairs = 0;
     while let Some(batch) = scan.next(&evaluator.run, request).await? {
-        evaluator.run.breathe().await?;
+        evaluator.run.check_interrupts().await?;
         pairs += batch.len();
         if pairs >= RANGE_PAIRS_MIN {
             return Ok(true);
@@ -122,7 +122,7 @@ async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Res
     let mut row_keys = RowKeys::default();
     let mut rows = 0;
     while let Some(batch) = scan.next(&evaluator.run, request).await? {
-        evaluator.run.breathe().await?;
+        evaluator.run.check_interrupts().await?;
         if reader.rows.family_count() == 1 {
             rows += batch.len();
             continue;
@@ -170,7 +170,7 @@ async fn delete_entries(
     let mut scan = in_order(spans);
     let mut rows = RowAssembler::default();
     while let Some(batch) = scan.next(run, request).await? {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         for (key, value) in batch.iter() {
             if let Some((_, row)) = rows.add(&reader.decoder, key, value)? {
                 delete(&row)?;

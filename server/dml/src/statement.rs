@@ -71,7 +71,7 @@ impl StatementParts {
     }
 }
 
-/// What changes rows in one run: the operators share what is owed at its end.
+/// What changes rows in one run: the operators share what is left to its end.
 #[derive(Default)]
 struct StatementChanges {
     queues: Queues,

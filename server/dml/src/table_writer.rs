@@ -14,7 +14,7 @@ use braid_rows::{
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
-use crate::deferrable_keys::{owe_checks, owe_exclusions};
+use crate::deferrable_keys::{defer_checks, defer_exclusions};
 use crate::policy_checks::check_policies;
 
 /// From how many keys on those that have to be free are locked without remembering their values.
@@ -287,20 +287,20 @@ impl TableWriter {
 
     /// Notes what a row gets and is checked later: keys of deferrable constraints, and entries
     /// that an exclusion constraint may not allow.
-    fn owe_checks<'e>(
+    fn defer_checks<'e>(
         &self,
         old: Option<&[Datum]>,
         new: &[Datum],
         entries: impl Iterator<Item = (&'e IndexRows, &'e IndexEntry)>,
     ) -> Result<()> {
         let cx = &self.evaluator.run.cx;
-        owe_checks(cx, self.table(), &self.indexes, old, new);
-        owe_exclusions(cx, self.table(), entries)
+        defer_checks(cx, self.table(), &self.indexes, old, new);
+        defer_exclusions(cx, self.table(), entries)
     }
 
     /// Puts a row, whatever was there.
     pub(crate) fn put(&self, row: &[Datum], entries: RowEntries) -> Result<()> {
-        self.owe_checks(None, row, given(&self.indexes, &entries.by_index))?;
+        self.defer_checks(None, row, given(&self.indexes, &entries.by_index))?;
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         let mut buffer = PairBuffer::default();
         for layout in self.layouts() {
@@ -324,7 +324,7 @@ impl TableWriter {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
-        self.owe_checks(None, row, given(&self.indexes, &entries.by_index))?;
+        self.defer_checks(None, row, given(&self.indexes, &entries.by_index))?;
         let mut buffer = PairBuffer::default();
         // The first family shows whether the row exists.
         self.rows.each_pair(row, &mut buffer, |family, key, value| match value {
@@ -453,7 +453,7 @@ impl TableWriter {
         let mut buffer = PairBuffer::default();
         for ((old, new), (moved, entries)) in changes.iter().zip(news) {
             let written = entries.iter().map(|(at, entry)| (&self.indexes[*at], entry));
-            self.owe_checks(Some(old), new, written)?;
+            self.defer_checks(Some(old), new, written)?;
             for layout in self.layouts() {
                 layout.each_pair(new, &mut buffer, |family, key, value| {
                     if !moved && !families.contains(&family) {

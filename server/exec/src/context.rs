@@ -96,9 +96,9 @@ pub enum NewKeys {
 
 impl ExecContext {
     /// Lets others have the thread if it is their turn; 57014 once the statement is to stop.
-    pub async fn breathe(&self) -> Result<()> {
+    pub async fn check_interrupts(&self) -> Result<()> {
         self.cancel.check()?;
-        work::breathe().await
+        work::check_interrupts().await
     }
 
     /// A kv error as the client sees it, with the names of keys and sessions.

@@ -149,7 +149,7 @@ fn finish(
     after: &mut dyn FnMut(&'static str, &Node),
 ) -> Result<PlannedStatement> {
     let mut bound = bound;
-    crate::collate::settle_plan(&mut binder, &mut bound.root, &mut bound.columns)?;
+    crate::collate::assign_plan_collations(&mut binder, &mut bound.root, &mut bound.columns)?;
     let mut root = rules::optimize(bound.root, &mut binder, after);
     let mut wants_values = false;
     rules::walk::scans_mut(&mut root, &mut |scan| wants_values |= scan.wants_values);

@@ -288,7 +288,7 @@ pub(crate) async fn finish(
 ) -> Result<Vec<Row>> {
     let mut kept = Vec::new();
     loop {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         let rows = execution.next(BATCH_ROWS).await?;
         if rows.is_empty() {
             return Ok(kept);

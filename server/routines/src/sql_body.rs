@@ -272,7 +272,7 @@ async fn run_statement(
         (Some(returns), Some(sink)) => {
             let result = result_of(&plan, returns);
             loop {
-                cx.breathe().await?;
+                cx.check_interrupts().await?;
                 let batch = execution.next(BATCH_ROWS).await?;
                 if batch.is_empty() {
                     break;

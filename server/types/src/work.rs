@@ -4,16 +4,16 @@
 //! calls one of these functions. Outside of a statement all of them do nothing.
 //!
 //! ```text
-//! loops of plain functions    spend(units)?       the statement's stop, every 100 µs or so
-//! loops that cannot fail      note(units)         the next look finds the stop
-//! loops of async functions    breathe().await?    the same, and other tasks get their turn
-//! one long library call       aside(|| …)         other tasks go on, on another thread
-//! buffers that grow           take(bytes)?        counted against the statement's memory
+//! loops of plain functions  spend(units)?              the statement's stop, every 100 µs or so
+//! loops that cannot fail    note(units)                the next look finds the stop
+//! loops of async functions  check_interrupts().await?  the same, and others get their turn
+//! one long library call     aside(|| …)                other tasks go on, on another thread
+//! buffers that grow         take(bytes)?               counted against the statement's memory
 //! ```
 //!
 //! Rules:
 //! - a unit is about the work of one cheap function call, or of [`BYTES_PER_UNIT`] bytes;
-//! - nothing waits in here; [`breathe`] only gives the thread back once its slice is used up;
+//! - nothing waits in here; [`check_interrupts`] gives the thread back once its slice is used up;
 //! - short statements pay for a counter, not for a look at the clock.
 
 use std::cell::{Cell, RefCell};
@@ -28,9 +28,9 @@ use crate::Result;
 const LOOK_UNITS: u32 = 256;
 /// Bytes that are copied or compared in about one unit.
 pub const BYTES_PER_UNIT: usize = 64;
-/// Calls of [`breathe`] in one poll that are not worth a look at the clock.
+/// Calls of [`check_interrupts`] in one poll that are not worth a look at the clock.
 const FREE_BREATHS: u32 = 4;
-/// How long a poll on a shared thread may go on without [`breathe`].
+/// How long a poll on a shared thread may go on without [`check_interrupts`].
 const OVERRUN: Duration = Duration::from_millis(2);
 /// Long enough for another thread to take over the tasks of this one.
 const STEP_ASIDE: Duration = Duration::from_micros(100);
@@ -55,7 +55,7 @@ pub type Aside = fn(&mut dyn FnMut());
 /// The kind of thread that polls.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// [`breathe`] gives the thread back after this time.
+    /// [`check_interrupts`] gives the thread back after this time.
     pub slice: Duration,
     /// Whether it serves other tasks as well.
     pub is_shared: bool,
@@ -248,7 +248,7 @@ pub fn aside<T>(work: impl FnOnce() -> T) -> T {
 
 /// Gives the thread back if the slice of this poll is used up; fails once the statement is to
 /// stop.
-pub async fn breathe() -> Result<()> {
+pub async fn check_interrupts() -> Result<()> {
     stopped()?;
     if is_due() {
         Yield { is_exhausted: true, is_done: false }.await;
@@ -266,7 +266,7 @@ pub async fn return_home() {
 }
 
 /// Whether plain code has seen that the slice is used up: a cheap question for each row, before
-/// [`breathe`].
+/// [`check_interrupts`].
 #[inline]
 pub fn is_overdue() -> bool {
     IS_DUE.get()
@@ -396,7 +396,7 @@ mod tests {
         let switch = Arc::new(Switch::default());
         let mut work = Box::pin(async {
             for _ in 0..=FREE_BREATHS {
-                breathe().await.expect("not stopped");
+                check_interrupts().await.expect("not stopped");
             }
         });
         assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Exhausted));

@@ -68,7 +68,7 @@ enum Announced {
 pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
     let kv = cx.txn().database().clone();
     let (table, key) = loop {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let mut found = Announced::Nothing;
         change(cx, &kv, true, |cx| {
             found = announce(cx, alter)?;
@@ -296,7 +296,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) ->
     let mut next = Next { span: rest, pairs_max: BATCH_PAIRS, is_done: false };
     let mut attempt = 0;
     while !next.is_done {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         match batch(cx, kv, table, &mut next, locks_rows(attempt)).await {
             Ok(()) => {
                 attempt = 0;

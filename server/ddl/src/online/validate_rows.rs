@@ -159,7 +159,7 @@ fn vanished() -> Error {
 pub(crate) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Result<()> {
     let mut next: Option<Span> = None;
     loop {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
         let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;

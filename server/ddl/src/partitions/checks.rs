@@ -46,7 +46,7 @@ async fn check(cx: &DdlContext<'_>, table: &Arc<Table>, message: &str) -> Result
         block_writers(cx, &leaf).await?;
         let mut reader = table_reader(cx, &leaf)?;
         while let Some(rows) = reader.next().await? {
-            cx.exec.breathe().await?;
+            cx.exec.check_interrupts().await?;
             for row in rows {
                 if evaluator.eval(&condition, &row).await?.as_bool() != Some(true) {
                     let schema = catalog.schema_name(table.schema);

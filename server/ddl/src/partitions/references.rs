@@ -47,7 +47,7 @@ impl Removed<'_> {
         let record = Record::Always { tag: self.key.id };
         let mut reader = TableReader::recorded(cx.txn(), cx.seq(), self.child, record)?;
         while let Some(rows) = reader.next().await? {
-            cx.exec.breathe().await?;
+            cx.exec.check_interrupts().await?;
             for row in rows {
                 let values: Row = places.iter().map(|place| row[*place].clone()).collect();
                 if !values.iter().any(Datum::is_null) && self.points_here(&values) {

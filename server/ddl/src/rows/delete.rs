@@ -174,7 +174,7 @@ pub(crate) async fn delete_scattered(cx: &mut DdlContext<'_>) -> Result<()> {
             Error::broken(format!("table \"{}\" has no index {number}", table.name))
         })?;
         delete_keys(cx.txn(), cx.seq(), &table, index).await?;
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
     }
     Ok(())
 }

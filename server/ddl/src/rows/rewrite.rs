@@ -81,7 +81,7 @@ pub(crate) async fn fill_index(
     let mut writer = IndexWriter::new(cx, table, index)?;
     let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         rows.iter().try_for_each(|row| writer.write(cx, table, row))?;
     }
     check_exclusion(cx, table, index).await
@@ -115,7 +115,7 @@ pub(crate) async fn rewrite_rows(
     let (mut last, mut buffer) = (Key::new(), PairBuffer::default());
     let mut reader = table_reader(cx, old)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for row in rows {
             let row = map(cx, &row)?;
             if !is_first(cx, &mut last, layout.first_key(&row)) {

@@ -59,7 +59,7 @@ pub(crate) async fn validate_not_null(
     }
     let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for row in rows {
             if let Some(place) = places.iter().find(|place| row[**place].is_null()) {
                 return Err(contains_nulls(table, *place));
@@ -81,7 +81,7 @@ pub(crate) async fn validate_check(
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, record)?;
     let evaluator = evaluator(cx);
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for row in rows {
             if evaluator.eval(&bound, &row).await?.as_bool() == Some(false) {
                 return Err(violated(cx, table, name));
@@ -122,7 +122,7 @@ pub(crate) async fn validate_changed_columns(
     let evaluator = evaluator(cx);
     let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for row in &rows {
             for (name, bound) in &checks {
                 if evaluator.eval(bound, row).await?.as_bool() == Some(false) {
@@ -170,7 +170,7 @@ async fn find_parents(
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children)?;
     let keys = ParentKeys::new(&catalog, table, &parent, key)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let looked = Looked { txn: cx.txn(), seq: cx.seq(), record: parents };
         look(looked, &catalog, table, &keys, key, &rows).await?;
     }

@@ -20,7 +20,7 @@ use crate::foreign_keys::link::{Link, pick};
 use crate::queues::Queues;
 use crate::triggers::{fire_deferred, has_deferred, has_deferred_on};
 
-/// A check that is owed.
+/// A check that is deferred.
 struct Duty {
     foreign_key: Id,
     child: Id,
@@ -74,7 +74,7 @@ fn is_check(link: &Link, deleting: bool) -> bool {
     action == ForeignKeyAction::NoAction
 }
 
-/// Whether checks are owed because of changes to a table's rows.
+/// Whether checks are deferred because of changes to a table's rows.
 pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
     let left = txn.deferred().all();
     left.iter().any(|(_, what)| what.downcast_ref::<Duty>().is_some_and(|d| d.changed == table))
@@ -82,12 +82,12 @@ pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
         || has_deferred_on(txn, table)
 }
 
-/// Whether any check is owed.
+/// Whether any check is deferred.
 pub fn has_left_checks(txn: &Transaction) -> bool {
     txn.deferred().has::<Duty>() || has_owed_keys(txn) || has_deferred(txn)
 }
 
-/// Makes the checks that are owed for some constraints: first for unique ones, then for foreign
+/// Makes the checks that are deferred for some constraints: first for unique ones, then for foreign
 /// keys, all of them in one go. Then constraint triggers fire, and what they leave is looked at
 /// again. The context's number sees everything that the transaction has written.
 pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Result<()> {

@@ -158,7 +158,7 @@ async fn level(run: &Arc<ExecutionState>, queues: &Queues, rounds: &mut Rounds) 
     if events.is_empty() {
         return Ok(false);
     }
-    run.breathe().await?;
+    run.check_interrupts().await?;
     rounds.note(&events)?;
     run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
     let tables = queue.tables();

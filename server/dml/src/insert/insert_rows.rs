@@ -251,7 +251,7 @@ impl InsertOperator {
                 };
                 self.pending = batch.into_iter();
             }
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let wanted = self.pending.len().min(rows_max - proposed.len());
             proposed.reserve(wanted);
             let mut bytes = 0;

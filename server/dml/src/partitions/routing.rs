@@ -79,10 +79,10 @@ impl RoutingOperator {
             evaluator,
             failed: Postponed::default(),
         };
-        // What is owed at the statement's end has to be known before it begins.
+        // What is left to the statement's end has to be known before it begins.
         let catalog = routing.evaluator.run.cx.catalog.clone();
         for place in 0..routing.routes.leaves.len() {
-            if routing.routes.leaves.get(place).is_some_and(|node| owes_work(&catalog, node)) {
+            if routing.routes.leaves.get(place).is_some_and(|node| leaves_work(&catalog, node)) {
                 routing.leaf(place)?;
             }
         }
@@ -104,7 +104,7 @@ impl RoutingOperator {
                 }
                 return Ok(None);
             };
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut runs: Vec<(usize, Vec<Row>)> = Vec::new();
             if let Err(error) = self.route_all(batch, &mut runs).await {
                 self.failed.keep(error, !runs.is_empty())?;
@@ -225,7 +225,7 @@ pub(crate) async fn find_leaf<'l>(
 }
 
 /// Whether rows of a partition lead to work at the statement's end.
-fn owes_work(catalog: &Catalog, node: &Node) -> bool {
+fn leaves_work(catalog: &Catalog, node: &Node) -> bool {
     let Node::Insert(plan) = node else { return false };
     let table = &plan.table;
     !plan.triggers.is_empty()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_exec::{ExecutionState, TriggerCall};
 use braid_types::{Datum, Result};
 
-use crate::triggers::queue::Owed;
+use crate::triggers::queue::QueuedTrigger;
 
 /// The same run, to go on after statements of triggers: with a number above theirs, if any have
 /// run. So it sees what they did, and may write what they wrote.
@@ -21,16 +21,16 @@ pub(crate) fn later_run(run: &Arc<ExecutionState>) -> Arc<ExecutionState> {
 /// Fires one trigger.
 pub(crate) async fn fire(
     run: &Arc<ExecutionState>,
-    owed: &Owed,
+    queued: &QueuedTrigger,
     tables: Vec<(String, Datum)>,
 ) -> Result<()> {
     let call = TriggerCall {
-        trigger: &owed.planned.trigger,
-        function: &owed.planned.function,
-        table: &owed.table,
-        event: owed.event,
-        old: owed.rows.old.clone(),
-        new: owed.rows.new.clone(),
+        trigger: &queued.planned.trigger,
+        function: &queued.planned.function,
+        table: &queued.table,
+        event: queued.event,
+        old: queued.rows.old.clone(),
+        new: queued.rows.new.clone(),
         tables,
     };
     run.cx.services.call_trigger(&run.cx, call).await.map(drop)

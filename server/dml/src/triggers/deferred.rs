@@ -13,22 +13,23 @@ use braid_plan::PlannedTrigger;
 use braid_types::Result;
 
 use crate::triggers::call::fire;
-use crate::triggers::queue::Owed;
+use crate::triggers::queue::QueuedTrigger;
 
 /// Leaves a trigger to the commit.
-pub(crate) fn leave(cx: &ExecContext, owed: Owed) {
-    cx.txn.deferred().push(cx.seq, Arc::new(owed));
+pub(crate) fn leave(cx: &ExecContext, queued: QueuedTrigger) {
+    cx.txn.deferred().push(cx.seq, Arc::new(queued));
 }
 
 /// Whether any trigger is left to the commit.
 pub(crate) fn has_deferred(txn: &Transaction) -> bool {
-    txn.deferred().has::<Owed>()
+    txn.deferred().has::<QueuedTrigger>()
 }
 
 /// Whether triggers of a table are left to the commit.
 pub(crate) fn has_deferred_on(txn: &Transaction, table: Id) -> bool {
     let left = txn.deferred().all();
-    left.iter().any(|(_, what)| what.downcast_ref::<Owed>().is_some_and(|o| o.table.id == table))
+    left.iter()
+        .any(|(_, what)| what.downcast_ref::<QueuedTrigger>().is_some_and(|o| o.table.id == table))
 }
 
 /// Fires the triggers that are left for some constraints, in the order of their statements; whether
@@ -38,8 +39,8 @@ pub(crate) async fn fire_deferred(
     which: &impl Fn(Id) -> bool,
 ) -> Result<bool> {
     let is_due = |what: &Arc<dyn Any + Send + Sync>| {
-        let owed = what.downcast_ref::<Owed>();
-        let constraint = owed.and_then(|owed| owed.planned.trigger.constraint.as_ref());
+        let queued = what.downcast_ref::<QueuedTrigger>();
+        let constraint = queued.and_then(|queued| queued.planned.trigger.constraint.as_ref());
         constraint.is_some_and(|constraint| which(constraint.id))
     };
     let mut any = false;
@@ -49,30 +50,30 @@ pub(crate) async fn fire_deferred(
         any = true;
         // It is taken off first: its function may leave others.
         cx.txn.deferred().retain(|what| !Arc::ptr_eq(what, &next));
-        if let Ok(owed) = next.downcast::<Owed>() {
-            fire_one(cx, &owed).await?;
+        if let Ok(queued) = next.downcast::<QueuedTrigger>() {
+            fire_one(cx, &queued).await?;
         }
     }
 }
 
-async fn fire_one(cx: &Arc<ExecContext>, owed: &Owed) -> Result<()> {
-    cx.breathe().await?;
+async fn fire_one(cx: &Arc<ExecContext>, queued: &QueuedTrigger) -> Result<()> {
+    cx.check_interrupts().await?;
     // What the transaction has defined since counts.
-    let Some(relation) = cx.catalog.relation(owed.table.id) else { return Ok(()) };
+    let Some(relation) = cx.catalog.relation(queued.table.id) else { return Ok(()) };
     let Relation::Table(table) = relation else { return Ok(()) };
-    let id = owed.planned.trigger.id;
+    let id = queued.planned.trigger.id;
     let Some(trigger) = table.triggers.iter().find(|trigger| trigger.id == id) else {
         return Ok(());
     };
     let routines = cx.catalog.names().routines();
     let Some(function) = routines.of_trigger(trigger.function).cloned() else { return Ok(()) };
-    let events = owed.planned.events.clone();
+    let events = queued.planned.events.clone();
     let planned = PlannedTrigger { trigger: trigger.clone(), events, function, when: None };
-    let now = Owed {
+    let now = QueuedTrigger {
         planned: Arc::new(planned),
-        table: owed.table.clone(),
-        event: owed.event,
-        rows: owed.rows.clone(),
+        table: queued.table.clone(),
+        event: queued.event,
+        rows: queued.rows.clone(),
     };
     let run = Arc::new(ExecutionState::new(cx.clone(), Arc::default()));
     fire(&run, &now, Vec::new()).await

@@ -101,7 +101,7 @@ impl InsteadOperator {
         let (mut changed, mut result) = (0, Vec::new());
         self.triggers.begin(event).await?;
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             for input in batch {
                 let (old, new) = self.rows(&input).await?;
                 let Some(row) = self.triggers.fire_row(firing, old.as_ref(), new).await? else {

@@ -10,7 +10,7 @@ use braid_types::{Datum, Row, SqlType};
 use parking_lot::Mutex;
 
 /// A trigger that is to fire.
-pub(crate) struct Owed {
+pub(crate) struct QueuedTrigger {
     pub(crate) planned: Arc<PlannedTrigger>,
     /// Its table.
     pub(crate) table: Arc<Table>,
@@ -21,7 +21,7 @@ pub(crate) struct Owed {
 
 /// What a trigger that is to fire takes in the queue, beside its row. A queue that has just grown
 /// is half empty.
-pub(crate) const OWED_BYTES: usize = 2 * size_of::<(u64, Owed)>();
+pub(crate) const QUEUED_BYTES: usize = 2 * size_of::<(u64, QueuedTrigger)>();
 
 /// A row before and after a change.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(crate) struct TriggerQueue {
 #[derive(Default)]
 struct State {
     /// With numbers in the order of their arrival.
-    owed: VecDeque<(u64, Owed)>,
+    queued: VecDeque<(u64, QueuedTrigger)>,
     arrived: u64,
     /// The statements whose BEFORE triggers have fired.
     begun: HashSet<(Id, TriggerEvent)>,
@@ -57,9 +57,9 @@ struct State {
 }
 
 impl State {
-    fn push(&mut self, owed: Owed) {
+    fn push(&mut self, queued: QueuedTrigger) {
         self.arrived += 1;
-        self.owed.push_back((self.arrived, owed));
+        self.queued.push_back((self.arrived, queued));
     }
 }
 
@@ -90,16 +90,16 @@ impl TriggerQueue {
     }
 
     /// Adds a trigger to be fired.
-    pub(crate) fn push(&self, owed: Owed) {
-        self.state.lock().push(owed);
+    pub(crate) fn push(&self, queued: QueuedTrigger) {
+        self.state.lock().push(queued);
     }
 
     /// Adds the triggers after a statement. Of several statements that change a table in the same
     /// way within one run only the last one fires them.
-    pub(crate) fn push_statement(&self, owed: Vec<Owed>) {
+    pub(crate) fn push_statement(&self, queued: Vec<QueuedTrigger>) {
         let mut state = self.state.lock();
-        for new in owed {
-            state.owed.retain(|(_, known)| {
+        for new in queued {
+            state.queued.retain(|(_, known)| {
                 known.planned.trigger.for_each_row
                     || known.planned.trigger.id != new.planned.trigger.id
                     || known.event != new.event
@@ -114,10 +114,10 @@ impl TriggerQueue {
     }
 
     /// The next trigger to be fired of those that were queued before a mark.
-    pub(crate) fn pop(&self, mark: u64) -> Option<Owed> {
+    pub(crate) fn pop(&self, mark: u64) -> Option<QueuedTrigger> {
         let mut state = self.state.lock();
-        let is_before = state.owed.front().is_some_and(|(number, _)| *number <= mark);
-        if is_before { state.owed.pop_front().map(|(_, owed)| owed) } else { None }
+        let is_before = state.queued.front().is_some_and(|(number, _)| *number <= mark);
+        if is_before { state.queued.pop_front().map(|(_, queued)| queued) } else { None }
     }
 
     /// Keeps a row for transition tables.
@@ -135,14 +135,14 @@ impl TriggerQueue {
     }
 
     /// The transition tables of a trigger: names and rows.
-    pub(crate) fn tables(&self, owed: &Owed) -> Vec<(String, Datum)> {
-        let trigger = &owed.planned.trigger;
+    pub(crate) fn tables(&self, queued: &QueuedTrigger) -> Vec<(String, Datum)> {
+        let trigger = &queued.planned.trigger;
         if !trigger.has_transitions() {
             return Vec::new();
         }
         let state = self.state.lock();
-        let found = state.transitions.get(&(owed.table.id, owed.event));
-        let ty = row_type(&owed.table);
+        let found = state.transitions.get(&(queued.table.id, queued.event));
+        let ty = row_type(&queued.table);
         let rows = |pick: fn(&Transition) -> &Vec<Datum>| {
             Datum::array(ty.clone(), found.map(pick).cloned().unwrap_or_default())
         };

@@ -7,7 +7,7 @@ use braid_exec::{Evaluator, ExecutionState, TriggerCall, row_bytes};
 use braid_plan::{Expr, Firing, PlannedTrigger, RootTriggers, TableTriggers};
 use braid_types::{Datum, Result, Row};
 
-use crate::triggers::queue::{ChangedRow, OWED_BYTES, Owed, TriggerQueue};
+use crate::triggers::queue::{ChangedRow, QUEUED_BYTES, QueuedTrigger, TriggerQueue};
 
 /// The triggers of one table in a run.
 pub(crate) struct RowTriggers {
@@ -96,7 +96,7 @@ impl RowTriggers {
 
     /// Owes the triggers after a statement.
     pub(crate) async fn end(&self, event: TriggerEvent) -> Result<()> {
-        let mut owed = Vec::new();
+        let mut queued = Vec::new();
         let firing = Firing::after_statement(event);
         let mut all: Vec<(Arc<Table>, Arc<PlannedTrigger>)> = Vec::new();
         all.extend(self.active.list.iter().map(|known| (self.table.clone(), known.clone())));
@@ -106,11 +106,11 @@ impl RowTriggers {
         all.retain(|(_, planned)| planned.is_of(firing));
         for (table, planned) in all {
             if self.holds_on(&table, &planned, (None, None)).await? {
-                owed.push(Owed { planned, table, event, rows: Arc::default() });
+                queued.push(QueuedTrigger { planned, table, event, rows: Arc::default() });
             }
         }
-        if !owed.is_empty() {
-            self.queue.push_statement(owed);
+        if !queued.is_empty() {
+            self.queue.push_statement(queued);
         }
         Ok(())
     }
@@ -182,9 +182,9 @@ impl RowTriggers {
                     rows.insert(Arc::new(changed)).clone()
                 }
             };
-            self.take(OWED_BYTES)?;
+            self.take(QUEUED_BYTES)?;
             let (planned, table) = (planned.clone(), self.table.clone());
-            self.queue.push(Owed { planned, table, event, rows });
+            self.queue.push(QueuedTrigger { planned, table, event, rows });
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl RowTriggers {
         (old, new): (Option<Row>, Option<Row>),
     ) -> Result<Option<Row>> {
         let cx = &self.evaluator.run.cx;
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         let call = TriggerCall {
             trigger: &planned.trigger,
             function: &planned.function,

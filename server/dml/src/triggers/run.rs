@@ -17,16 +17,16 @@ pub(crate) async fn fire_queued(
     mark: u64,
 ) -> Result<bool> {
     let mut any = false;
-    while let Some(owed) = queue.pop(mark) {
+    while let Some(queued) = queue.pop(mark) {
         any = true;
-        run.breathe().await?;
-        let constraint = owed.planned.trigger.constraint.as_ref();
+        run.check_interrupts().await?;
+        let constraint = queued.planned.trigger.constraint.as_ref();
         if constraint.is_some_and(|c| run.cx.constraints.is_trigger_deferred(c)) {
-            leave(&run.cx, owed);
+            leave(&run.cx, queued);
             continue;
         }
-        let tables = queue.tables(&owed);
-        fire(run, &owed, tables).await?;
+        let tables = queue.tables(&queued);
+        fire(run, &queued, tables).await?;
     }
     Ok(any)
 }

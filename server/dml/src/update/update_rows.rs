@@ -107,7 +107,7 @@ impl UpdateOperator {
         self.triggers.begin(TriggerEvent::Update).await?;
         let mut changes = Changes::new(&self.evaluator, self.width);
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut bytes = 0;
             for row in batch {
                 if !self.is_first(&row[..self.width], &mut bytes) {
@@ -188,12 +188,12 @@ impl UpdateOperator {
         }
         let mut cursor = StoreCursor::default();
         while let Some((lot, _)) = changes.read(&mut cursor)? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             self.write(&lot, places, Part::Old).await?;
         }
         let mut cursor = StoreCursor::default();
         while let Some(lot) = changes.read(&mut cursor)? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             self.write(&lot.0, places, Part::New).await?;
             self.give(lot).await?;
         }

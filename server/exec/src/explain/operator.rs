@@ -123,7 +123,7 @@ impl ExplainOperator {
         let before = self.run.cx.txn.round_trips().count();
         let mut root = build(&self.plan.root, &self.run, None)?;
         while root.next().await?.is_some() {
-            self.run.breathe().await?;
+            self.run.check_interrupts().await?;
         }
         drop(root);
         self.run.finish().await?;

@@ -134,7 +134,7 @@ async fn remove_pages(cx: &ExecContext, object: u32, from: u64) -> Result<()> {
     let span = Span::new(page_key(cx, object, from), end);
     let mut scanner = cx.txn.scanner(cx.seq.after(), ScanRequest::new(span).keys_only());
     while let Some(batch) = scanner.next_batch().await.map_err(|error| cx.kv_error(error))? {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         for (key, _) in batch.iter() {
             cx.txn.delete(cx.seq, key).map_err(|error| cx.kv_error(error))?;
         }
@@ -168,7 +168,7 @@ pub(super) async fn read(
     let span = Span::new(page_key(cx, object, first), page_key(cx, object, last + 1));
     let mut scanner = cx.txn.scanner(cx.seq.after(), ScanRequest::new(span));
     while let Some(batch) = scanner.next_batch().await.map_err(|error| cx.kv_error(error))? {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         for (key, value) in batch.iter() {
             let start = number_of(key)? * PAGE_BYTES;
             let page = content(value)?;
@@ -212,7 +212,7 @@ pub(super) async fn write(cx: &ExecContext, object: u32, offset: u64, bytes: &[u
     }
     let (mut at, mut rest) = (offset, bytes);
     while !rest.is_empty() {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         let (number, from) = (at / PAGE_BYTES, (at % PAGE_BYTES) as usize);
         let (piece, left) = rest.split_at(rest.len().min(PAGE_BYTES as usize - from));
         if piece.len() == PAGE_BYTES as usize {

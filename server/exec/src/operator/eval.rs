@@ -49,7 +49,7 @@ impl Evaluator {
     /// Lets others have the thread if this is overdue: a row may take as long as others do for a
     /// batch.
     pub async fn let_others(&self) -> Result<()> {
-        if work::is_overdue() { self.run.breathe().await } else { Ok(()) }
+        if work::is_overdue() { self.run.check_interrupts().await } else { Ok(()) }
     }
 
     /// Evaluates an expression on a row.
@@ -250,7 +250,7 @@ impl Evaluator {
             return Ok(Datum::Null);
         }
         let cx = &self.run.cx;
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         cx.services.call_routine(cx, &call.routine, args).await
     }
 

@@ -176,8 +176,8 @@ impl ExecutionState {
 
     /// Lets others have the thread if it is their turn; 57014 once the statement is to stop.
     /// Operators call it once a batch, and in every loop that may go on for long without one.
-    pub async fn breathe(&self) -> Result<()> {
-        self.cx.breathe().await
+    pub async fn check_interrupts(&self) -> Result<()> {
+        self.cx.check_interrupts().await
     }
 
     /// Counts rows that are kept in memory; 53200 beyond the limit.

@@ -118,7 +118,7 @@ async fn write_merged<O: RunOrder>(
         writer.push(&row)?;
         rows += 1;
         if rows.is_multiple_of(BATCH_ROWS) {
-            state.breathe().await?;
+            state.check_interrupts().await?;
         }
     }
     writer.finish()

@@ -17,7 +17,7 @@ use super::Binder;
 use super::expr::operators::coerce_bool;
 use super::scope::columns::Scopes;
 use super::stored::bind_stored_table_expr;
-use crate::collate::{is_collated_row, settle_over};
+use crate::collate::{assign_collations_over, is_collated_row};
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{CaseExpr, DomainExpr, DomainPart, DomainRules, Expr};
@@ -208,7 +208,7 @@ fn bind_level(binder: &mut Binder<'_>, level: &Domain, rules: &mut DomainRules) 
         let clause = "check constraints";
         let condition = bind_stored_table_expr(binder, &row, &slots, &check.expr, clause)?;
         let mut condition = coerce_bool(binder, condition, "CHECK")?;
-        settle_over(binder, &row, &[&slots], &mut condition)?;
+        assign_collations_over(binder, &row, &[&slots], &mut condition)?;
         layout::layout_expr(&mut condition, &slots)?;
         rules.checks.push((check.name.clone(), condition));
     }

@@ -16,7 +16,7 @@ use super::query::ordered::bind_query;
 use super::query::with::{Entry, bind_cte, cte_columns, materialized, refuse_duplicate};
 use super::scope::columns::{CteDefinition, Scope, Scopes};
 use super::scope::context::ExprCx;
-use crate::collate::settle_expr;
+use crate::collate::assign_expr_collations;
 use crate::context::StatementKind;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Cte, Node, With};
@@ -143,6 +143,6 @@ fn bind_without_columns(binder: &mut Binder<'_>, ast: &Ast, clause: &'static str
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent: None };
     let mut e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))?;
-    settle_expr(binder, &mut e)?;
+    assign_expr_collations(binder, &mut e)?;
     Ok(e)
 }

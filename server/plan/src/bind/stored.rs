@@ -19,7 +19,7 @@ use super::refusals::{NestsTooDeep, NotAssignable, UnknownColumn};
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
 use super::scope::places::{bind_condition, without_places};
-use crate::collate::{collation_over, settle_expr, settle_over};
+use crate::collate::{assign_collations_over, assign_expr_collations, collation_over};
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{Expr, Slot};
@@ -42,7 +42,7 @@ pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Re
         None => error,
     })?;
     let mut expr = without_places(&mut binder, |this| assign(this, expr, ty, ""))?;
-    settle_expr(&mut binder, &mut expr)?;
+    assign_expr_collations(&mut binder, &mut expr)?;
     layout::layout_expr(&mut expr, &[])?;
     Ok(expr)
 }
@@ -62,7 +62,7 @@ pub fn bind_table_expr(
     if let Some(ty) = ty {
         expr = assign(&mut binder, expr, ty, "")?;
     }
-    settle_over(&mut binder, table, &[&slots], &mut expr)?;
+    assign_collations_over(&mut binder, table, &[&slots], &mut expr)?;
     layout::layout_expr(&mut expr, &slots)?;
     Ok(expr)
 }
@@ -129,7 +129,7 @@ pub fn bind_index_exprs(
         }
     });
     for (_, e) in &mut exprs {
-        settle_over(&mut binder, table, &[&slots], e)?;
+        assign_collations_over(&mut binder, table, &[&slots], e)?;
         layout::layout_expr(e, &slots)?;
     }
     Ok(exprs)
@@ -186,7 +186,7 @@ fn over_inputs(
     slots: &[Slot],
     mut e: Expr,
 ) -> Result<Expr> {
-    settle_over(binder, table, &[slots], &mut e)?;
+    assign_collations_over(binder, table, &[slots], &mut e)?;
     layout::layout_expr(&mut e, slots)?;
     Ok(e)
 }

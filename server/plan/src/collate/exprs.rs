@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use braid_types::{Datum, Result, SqlType};
 
+use super::assigner::Assigner;
 use super::collation::{is_collatable, stored_collation};
 use super::derived::Derived;
 use super::functions::{check_comparison, check_function, check_routine, comparison, quoted_name};
-use super::nodes::settle_node;
+use super::nodes::assign_node;
 use super::rows::row_of;
-use super::settler::Settler;
 use crate::bind::in_set;
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 
@@ -26,7 +26,7 @@ fn joined_rows(x: &Derived, y: &Derived) -> Result<Option<Derived>> {
     })
 }
 
-impl Settler<'_, '_> {
+impl Assigner<'_, '_> {
     /// Looks through an expression, and gives its collation.
     pub(super) fn expr(&mut self, e: &mut Expr) -> Result<Derived> {
         Ok(match e {
@@ -260,7 +260,7 @@ impl Settler<'_, '_> {
         }
         subquery.outer.iter_mut().try_for_each(|e| self.expr(e).map(|_| ()))?;
         let plan = Arc::make_mut(&mut subquery.plan);
-        settle_node(self, plan)?;
+        assign_node(self, plan)?;
         let row: Vec<Derived> = plan.slots().iter().map(|slot| self.output(*slot)).collect();
         Ok(match &mut subquery.kind {
             SubqueryKind::Exists => Derived::None,

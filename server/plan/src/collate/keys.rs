@@ -3,9 +3,9 @@
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlType};
 
+use super::assigner::Assigner;
 use super::collation::Icu;
 use super::derived::Derived;
-use super::settler::Settler;
 use crate::bind::{call_function, coerce};
 use crate::tree::expr::{CaseExpr, Expr};
 use crate::tree::node::SortKey;
@@ -35,7 +35,7 @@ fn fields_of_row(e: &Expr) -> Option<Expr> {
     Some(Expr::Row(fields.map(field).collect(), ty.clone()))
 }
 
-impl Settler<'_, '_> {
+impl Assigner<'_, '_> {
     /// Puts what an expression is compared by in its place: nothing else for bytes.
     pub(super) fn put_compared(
         &mut self,

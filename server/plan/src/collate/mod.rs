@@ -20,6 +20,8 @@
 //! - each expression is looked through once: a second pass would not see `COLLATE` any more.
 //! - what compares texts and is not known here must be refused, never run with bytes.
 
+mod assign;
+mod assigner;
 mod collation;
 mod derived;
 mod exprs;
@@ -29,10 +31,10 @@ mod keys;
 mod mark;
 mod nodes;
 mod rows;
-mod settle;
-mod settler;
 
+pub(crate) use assign::{
+    assign_collations_over, assign_expr_collations, assign_plan_collations, collation_over,
+};
 pub use collation::{Collation, Icu, collation_named, stored_collation};
 pub(crate) use mark::mark;
 pub(crate) use rows::is_collated_row;
-pub(crate) use settle::{collation_over, settle_expr, settle_over, settle_plan};

@@ -267,7 +267,7 @@ struct QueryRows {
 impl CursorSource for QueryRows {
     fn next(&mut self, rows_max: usize) -> BoxFuture<'_, Result<Vec<Row>>> {
         Box::pin(async move {
-            self.cx.breathe().await?;
+            self.cx.check_interrupts().await?;
             self.execution.next(rows_max).await
         })
     }

@@ -44,7 +44,7 @@ async fn pause(run: &mut Run<'_>) -> Result<()> {
     run.cx.cancel.check()?;
     run.rounds = run.rounds.wrapping_add(1);
     if run.rounds.is_multiple_of(ROUNDS_BETWEEN_LOOKS) || work::is_overdue() {
-        return run.cx.breathe().await;
+        return run.cx.check_interrupts().await;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ pub(super) async fn for_rows(
             break;
         }
         for row in batch {
-            run.cx.breathe().await?;
+            run.cx.check_interrupts().await?;
             found = true;
             run.assign_row(targets, Some(row), &fields).await?;
             match round(inner, run.statements(&inner.body).await?) {
@@ -227,7 +227,7 @@ async fn for_cursor(
         };
         run.is_settled = false;
         let Some(row) = row else { break };
-        run.cx.breathe().await?;
+        run.cx.check_interrupts().await?;
         found = true;
         run.assign_row(targets, Some(row), &fields).await?;
         match round(inner, run.statements(&inner.body).await?) {

@@ -166,7 +166,7 @@ pub(super) async fn return_query(run: &mut Run<'_>, rows: &Rows) -> Result<()> {
     let mut execution = start(&cx, &plan, given.values, run.host.is_volatile()).map_err(failed)?;
     let mut count = 0;
     loop {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         let batch = execution.next(BATCH_ROWS).await.map_err(failed)?;
         if batch.is_empty() {
             break;

@@ -91,7 +91,7 @@ impl Run<'_> {
     }
 
     async fn statement(&mut self, statement: &Statement) -> Result<Flow> {
-        self.cx.breathe().await?;
+        self.cx.check_interrupts().await?;
         match &statement.kind {
             Kind::Assign(target, value) => {
                 let (value, ty) = self.value(value).await?;

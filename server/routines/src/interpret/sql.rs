@@ -273,7 +273,7 @@ fn as_query(statement: &Statement) -> Result<Option<Statement>> {
 async fn count_rows(execution: &mut braid_exec::Execution, cx: &ExecContext) -> Result<i64> {
     let mut count = 0;
     loop {
-        cx.breathe().await?;
+        cx.check_interrupts().await?;
         let rows = execution.next(1024).await?;
         if rows.is_empty() {
             return Ok(count);

@@ -9,8 +9,8 @@
 //!
 //! A connection's work (or that of a queued statement) is one future that either side can poll. It
 //! begins on the runtime, so a short statement never leaves it. When it has used up a slice
-//! ([`braid_types::work::breathe`]) it moves to a thread of its own, and comes back as soon as it
-//! waits for something: sockets, timers and locks are always waited for on the runtime.
+//! ([`braid_types::work::check_interrupts`]) it moves to a thread of its own, and comes back as
+//! soon as it waits for something: sockets, timers and locks are always waited for on the runtime.
 //!
 //! Rules:
 //! - threads compete under the operating system's scheduler, so that no statement has to be

@@ -288,7 +288,7 @@ pub(crate) async fn deliver(
         hide_columns(&mut rows, hidden);
         let columns = named.as_deref().unwrap_or(&running.columns);
         client.data_rows(&rows, columns, &portal.formats, &active.format)?;
-        work::breathe().await?;
+        work::check_interrupts().await?;
         if client.unsent_bytes() > active.result_buffer_bytes {
             session.settle_new_keys().await?;
             client.flush().await.map_err(|error| connection_lost(&error))?;

@@ -1,4 +1,4 @@
-//! Deferred constraints: SET CONSTRAINTS, and the checks that are owed at the commit.
+//! Deferred constraints: SET CONSTRAINTS, and the checks that wait for the commit.
 //!
 //! The checks themselves are left with the kv transaction (`exec::check_left`), so that savepoints
 //! and statements that run again take them along. Here is when they are made: before anything of
@@ -22,7 +22,7 @@ use crate::statement::context::{context_in, exec_context, statement_environment}
 use crate::transaction::open::{catalog_at, catalog_of, ensure_open};
 use crate::transaction::state::Open;
 
-/// Makes every check that is still owed; the error is the transaction's.
+/// Makes every check that still waits; the error is the transaction's.
 pub(crate) async fn check_deferred(session: &mut Session, open: &Open) -> Result<()> {
     if !has_left_checks(&open.txn) {
         return Ok(());

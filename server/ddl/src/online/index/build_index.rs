@@ -128,7 +128,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
     }
     let mut next = Some(rest.unwrap_or(whole));
     while let Some(span) = next {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         next = batch(cx, kv, &builder, span).await?;
     }
     Ok(())

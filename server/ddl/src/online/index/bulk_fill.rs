@@ -129,7 +129,7 @@ async fn add_entries(
         Ok::<(), Error>(())
     };
     while let Some(batch) = scanner.next_batch().await.map_err(from_kv)? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for (key, value) in batch.iter() {
             if is_one_pair {
                 add(decoder.row(key, [value])?, load)?;
@@ -203,7 +203,7 @@ async fn lock(
     let options = TxnOptions { lock_timeout: Some(LOCK_TIMEOUT), ..TxnOptions::default() };
     let mut pause = PAUSE;
     loop {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let txn = kv.begin(options.clone());
         let seq = txn.next_statement();
         let request = LockRequest::spans(vec![span.clone()]);
@@ -285,7 +285,7 @@ async fn settle(
     overlapped: Vec<(Key, Vec<Value>)>,
 ) -> Result<()> {
     for keys in overlapped.chunks(SETTLED_KEYS) {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let mut attempt = 0;
         loop {
             let outcome = settle_once(cx, kv, builder, keys).await;

@@ -490,7 +490,7 @@ async fn computed_ahead(
     let mut values = Vec::new();
     let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         for row in rows {
             values.push(evaluator.eval(expr, &with(&row, place, Datum::Null)).await?);
         }

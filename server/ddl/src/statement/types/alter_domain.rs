@@ -137,7 +137,7 @@ async fn validate(cx: &DdlContext<'_>, domain: &Domain, check: Option<usize>) ->
         block_writers(cx, &table).await?;
         let mut reader = table_reader(cx, &table)?;
         while let Some(rows) = reader.next().await? {
-            cx.exec.breathe().await?;
+            cx.exec.check_interrupts().await?;
             for (row, place) in rows.iter().flat_map(|row| places.iter().map(move |p| (row, *p))) {
                 let value = std::slice::from_ref(&row[place]);
                 let is_wrong = match &condition {

@@ -267,7 +267,7 @@ impl Changes {
                 _ => error,
             })?;
         }
-        owe_triggers(triggers, after).await?;
+        queue_triggers(triggers, after).await?;
         for (id, old) in gone {
             if let Some(of_table) = triggers.get(&id) {
                 of_table.after_row(TriggerEvent::Delete, Some(&old), None).await?;
@@ -304,7 +304,7 @@ fn take_away(
 }
 
 /// Owes the triggers after rows that a level has changed, and after its statements.
-async fn owe_triggers(
+async fn queue_triggers(
     triggers: &HashMap<Id, RowTriggers>,
     after: Vec<(Id, Row, Option<Row>)>,
 ) -> Result<()> {

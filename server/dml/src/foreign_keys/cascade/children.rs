@@ -84,7 +84,7 @@ pub(crate) async fn find(
     let mut scans = scans(run, searches)?;
     let mut looks = Some(looks);
     while !scans.is_empty() || looks.is_some() {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         let now: Vec<Scan<'_>> = scans.drain(..scans.len().min(KEYS_AT_ONCE)).collect();
         let opened = wave(run, now, looks.take().unwrap_or_default(), &mut found).await?;
         for (batch, scan) in opened {
@@ -189,7 +189,7 @@ impl Scan<'_> {
         let mut row_keys = RowKeys::default();
         let mut batch = first;
         while let Some(entries) = batch {
-            run.breathe().await?;
+            run.check_interrupts().await?;
             for (key, value) in entries.iter() {
                 match (&*self.entries, self.key) {
                     (Entries::Primary(decoder), Some(values)) => {

@@ -163,7 +163,7 @@ impl<'r> CascadeLevel<'r> {
     pub(crate) async fn run(mut self, events: Vec<Event>) -> Result<Vec<Event>> {
         for (i, event) in events.into_iter().enumerate() {
             if i % EVENTS_PER_CANCEL == 0 {
-                self.run.breathe().await?;
+                self.run.check_interrupts().await?;
             }
             match event {
                 Event::Child { link, values, row } => {

@@ -105,7 +105,7 @@ pub(crate) async fn delete(
         level.scans.extend(opened);
     }
     while !level.scans.is_empty() {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         let count = level.scans.len().min(SCANS_AT_ONCE);
         let (now, scanners): (Vec<Scan>, Vec<Scanner>) = level.scans.drain(..count).unzip();
         let opened = open(run, scanners).await?;
@@ -361,7 +361,7 @@ impl CascadeLevel<'_> {
         let before = (child.keys.len(), child.rows.len());
         let mut batch = first;
         while let Some(entries) = batch {
-            self.run.breathe().await?;
+            self.run.check_interrupts().await?;
             let child = &mut self.children[number];
             child.take(&entries)?;
             seen += entries.len();

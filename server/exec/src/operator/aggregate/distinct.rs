@@ -127,7 +127,7 @@ impl DistinctOperator {
     /// The next rows of the input that were not seen before.
     async fn first_seen(&mut self) -> Result<Option<Vec<Row>>> {
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut kept = Vec::new();
             for row in batch {
                 if self.on.is_empty() {

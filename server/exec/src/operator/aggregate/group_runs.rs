@@ -74,7 +74,7 @@ impl GroupRuns {
         let (mut left, mut written) = (0, 0_usize);
         for (number, states) in groups.enumerate() {
             if number.is_multiple_of(BATCH_ROWS) {
-                run.breathe().await?;
+                run.check_interrupts().await?;
             }
             for (place, (call, state)) in self.calls.iter().zip(states).enumerate() {
                 let head = [Datum::Int(number as i64), Datum::Int(place as i64)];
@@ -93,7 +93,7 @@ impl GroupRuns {
                             writer.push(&[head.as_slice(), &keys, &args].concat())?;
                             written += 1;
                             if written.is_multiple_of(BATCH_ROWS) {
-                                run.breathe().await?;
+                                run.check_interrupts().await?;
                             }
                         }
                     }
@@ -149,7 +149,7 @@ impl GroupStates {
         while let Some(row) = self.take(&head)? {
             count += 1;
             if count.is_multiple_of(BATCH_ROWS) {
-                evaluator.run.breathe().await?;
+                evaluator.run.check_interrupts().await?;
                 self.count(&state)?;
             }
             work::tick()?;

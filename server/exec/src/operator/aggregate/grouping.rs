@@ -238,7 +238,7 @@ impl AggregateOperator {
         let mut scratch = Row::new();
         let plain = self.plain_rows();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let before = self.fixed + self.grown;
             match &plain {
                 Some(plain) if !self.overflow.is_active() => {
@@ -393,7 +393,7 @@ impl AggregateOperator {
             self.output = Some(self.start_output().await?);
         }
         loop {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             if let Some(below) = &mut self.below {
                 if let Some(rows) = below.next().await? {
                     return Ok(Some(rows));

@@ -29,7 +29,7 @@ impl AppendOperator {
                 return Ok(Some(batch));
             }
             self.inputs.pop();
-            self.run.breathe().await?;
+            self.run.check_interrupts().await?;
         }
         Ok(None)
     }

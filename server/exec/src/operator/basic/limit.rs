@@ -89,7 +89,7 @@ impl LimitOperator {
         }
         while !self.done {
             let Some(mut batch) = self.input.next().await? else { break };
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             if self.skip > 0 {
                 let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(batch.len());
                 self.skip -= skipped as u64;

@@ -90,7 +90,7 @@ impl MergeAppendOperator {
         if !self.is_started {
             self.start().await?;
         }
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         if let Some(place) = self.exhausted.take() {
             self.sources[place].fill(&self.keys, &self.evaluator).await?;
             let is_before = is_before(&self.sources, &self.directions);

@@ -33,7 +33,7 @@ impl FilterOperator {
     async fn one(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
             for row in self.pending.by_ref() {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
                 if self.predicates.hold(&self.evaluator, &row).await? {
                     return Ok(Some(vec![row]));
                 }
@@ -49,7 +49,7 @@ impl FilterOperator {
         }
         self.failed.check()?;
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let batch = keep(batch, &self.predicates, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -84,7 +84,7 @@ pub(crate) async fn keep(
             }
         }
         if predicates.waits {
-            evaluator.run.breathe().await?;
+            evaluator.run.check_interrupts().await?;
         }
     }
     batch.truncate(kept);
@@ -132,7 +132,7 @@ impl ProjectOperator {
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if let Some(places) = &self.moves {
             let Some(mut batch) = self.input.next().await? else { return Ok(None) };
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             for row in &mut batch {
                 move_columns(row, places);
             }
@@ -144,7 +144,7 @@ impl ProjectOperator {
             let Some(batch) = self.input.next().await? else { return Ok(None) };
             self.pending = batch.into_iter();
         }
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         let mut batch = Vec::with_capacity(self.pending.len());
         let mut bytes = 0;
         for row in self.pending.by_ref() {
@@ -161,7 +161,7 @@ impl ProjectOperator {
                 break;
             }
             if self.exprs.waits {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
         }
         self.held.take(bytes)?;

@@ -139,7 +139,7 @@ impl SetOperator {
             }
         }
         while let Some(mut batch) = self.left.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut failed = None;
             batch.retain(|row| {
                 self.keeps(row).unwrap_or_else(|error| {
@@ -160,7 +160,7 @@ impl SetOperator {
     /// Reads the right side into memory; false if that is used up.
     async fn read_right(&mut self) -> Result<bool> {
         while let Some(batch) = self.right.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut fits = true;
             for mut row in batch {
                 self.form.apply(&mut row);
@@ -193,7 +193,7 @@ impl SetOperator {
             }
         }
         while let Some(batch) = self.right.next().await? {
-            run.breathe().await?;
+            run.check_interrupts().await?;
             for mut row in batch {
                 self.form.apply(&mut row);
                 self.overflow.push(&row, &row)?;
@@ -202,7 +202,7 @@ impl SetOperator {
         let right = self.overflow.finish_all()?;
         let mut left: Partitions = self.overflow.partitions(&run, &mut self.held)?;
         while let Some(batch) = self.left.next().await? {
-            run.breathe().await?;
+            run.check_interrupts().await?;
             for row in batch {
                 left.push(key(&self.form, &row).as_ref(), &row)?;
             }
@@ -260,7 +260,7 @@ impl SetOperator {
                 self.second = true;
                 continue;
             };
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             if self.all {
                 return Ok(Some(batch));
             }

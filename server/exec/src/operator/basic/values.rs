@@ -64,7 +64,7 @@ impl ValuesOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         let batch: Vec<Row> = match &mut self.rows {
             Source::Ready(rows) => rows.by_ref().take(BATCH_ROWS).collect(),
             Source::Failed(error) => return Err((**error).clone()),

@@ -85,7 +85,7 @@ impl CteState {
         let mut source = self.source.lock().await;
         let source = &mut *source;
         loop {
-            source.run.breathe().await?;
+            source.run.check_interrupts().await?;
             let Some(input) = &mut source.input else { return Ok(false) };
             let changed = source.run.changed_rows();
             let next = input.next().await?;
@@ -307,7 +307,7 @@ impl CteScanOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         let Some(reader) = &mut self.reader else {
             return Err(broken(&format!("WITH entry {} is not under way", self.id)));
         };

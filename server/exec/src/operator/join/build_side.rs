@@ -168,7 +168,7 @@ impl BuildSide {
         if let Some(mut input) = self.input.take() {
             let mut fits = true;
             while fits && let Some(batch) = input.next().await? {
-                evaluator.run.breathe().await?;
+                evaluator.run.check_interrupts().await?;
                 fits = self.count(&batch)?;
                 self.rows.extend(batch);
             }
@@ -202,7 +202,7 @@ impl BuildSide {
         // From the end, so that equal keys are found in the input's order.
         for (i, row) in self.rows.iter().enumerate().rev() {
             if i.is_multiple_of(BATCH_ROWS) {
-                evaluator.run.breathe().await?;
+                evaluator.run.check_interrupts().await?;
             }
             let next = if hash.table.needs_values() {
                 let key = hash.keys.build.eval(evaluator, row).await?;
@@ -321,7 +321,7 @@ async fn write(
     let mut key = Row::new();
     for (place, row) in rows.iter().enumerate() {
         if place.is_multiple_of(BATCH_ROWS) {
-            evaluator.run.breathe().await?;
+            evaluator.run.check_interrupts().await?;
         }
         keys.eval_into(evaluator, row, &mut key).await?;
         if keeps_all || !key.iter().any(Datum::is_null) {
@@ -365,7 +365,7 @@ impl Lateral {
                 return Ok(Some(row));
             }
             let Some(current) = &mut self.current else { return Ok(None) };
-            evaluator.run.breathe().await?;
+            evaluator.run.check_interrupts().await?;
             match current.next().await? {
                 Some(rows) => self.rows = rows.into_iter(),
                 None => self.current = None,

@@ -111,7 +111,7 @@ impl InterleavedJoinOperator {
         }
         let mut out = Vec::new();
         while out.is_empty() && !self.done {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let Some(entries) = &mut self.entries else { break };
             let shape = self.shape.as_ref();
             let request = |span| ScanRequest::new(span).shape(shape);

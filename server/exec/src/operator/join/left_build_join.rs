@@ -259,7 +259,7 @@ impl LeftBuildJoinOperator {
     async fn look(&mut self) -> Result<()> {
         self.pairs += 1;
         if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
         }
         Ok(())
     }

@@ -277,7 +277,7 @@ impl JoinOperator {
             // A left row counts as much as a pair.
             self.pairs += 1;
             if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
             if self.current.is_some() {
                 match self.right {
@@ -354,7 +354,7 @@ impl JoinOperator {
             current.at = kept.after(at);
             self.pairs += 1;
             if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
             if !self.on.is_empty() {
                 fill_pair(&mut pair, &current.row, right);
@@ -401,7 +401,7 @@ impl JoinOperator {
             fill_pair(&mut pair, &current.row, &right);
             self.pairs += 1;
             if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
             if !self.on.hold(&self.evaluator, &pair).await? {
                 continue;

@@ -91,7 +91,7 @@ async fn start_routine(
         return Ok(None);
     }
     let cx = &evaluator.run.cx;
-    cx.breathe().await?;
+    cx.check_interrupts().await?;
     cx.services.call_set_routine(cx, routine, args).await.map(Some)
 }
 
@@ -200,7 +200,7 @@ impl FunctionScanOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         if self.done {
             return Ok(None);
         }
@@ -267,14 +267,14 @@ impl ProjectSetOperator {
 
     /// Adds the rows of the next batch.
     async fn fill(&mut self, batch: &mut Vec<Row>) -> Result<()> {
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         while batch.len() < BATCH_ROWS {
             let Some((row, running)) = &mut self.current else {
                 let Some(row) = self.rows.next() else {
                     if !batch.is_empty() {
                         break;
                     }
-                    self.evaluator.run.breathe().await?;
+                    self.evaluator.run.check_interrupts().await?;
                     match self.input.next().await? {
                         Some(rows) => self.rows = rows.into_iter(),
                         None => break,

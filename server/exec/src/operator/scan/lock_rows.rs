@@ -97,7 +97,7 @@ impl LockRowsOperator {
             self.left = limit.map(|limit| limit.saturating_add(offset.unwrap_or(0)));
         }
         while self.left != Some(0) {
-            self.locks.evaluator.run.breathe().await?;
+            self.locks.evaluator.run.check_interrupts().await?;
             if self.pending.is_empty() {
                 let Some(batch) = self.input.next().await? else { break };
                 self.pending = batch.into();

@@ -69,7 +69,7 @@ impl MultiScan {
             if self.waiting.is_empty() {
                 return Ok(None);
             }
-            run.breathe().await?;
+            run.check_interrupts().await?;
             self.open_next(run, &request).await?;
         }
     }

@@ -219,7 +219,7 @@ impl ScanOperator {
             self.start().await?;
         }
         loop {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             if self.left == Some(0) {
                 return Ok(None);
             }

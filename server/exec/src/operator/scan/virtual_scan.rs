@@ -170,7 +170,7 @@ impl VirtualScanOperator {
         while let Some(rows) = &mut self.rows
             && !rows.is_empty()
         {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let batch = rows.batch(&self.places)?;
             let batch = keep(batch, &self.filter, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {

@@ -207,7 +207,7 @@ impl SortOperator {
         let full = wanted.saturating_mul(2).max(wanted.saturating_add(BATCH_ROWS));
         let mut pruned = false;
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut bytes = 0;
             for row in batch {
                 let keys = match &self.order.places {
@@ -265,7 +265,7 @@ impl SortOperator {
         let mut writer = RowWriter::new(file, block_bytes(self.held.take_buffers()?, 1));
         for (place, Entry { mut keys, mut row }) in entries.into_iter().enumerate() {
             if place.is_multiple_of(BATCH_ROWS) {
-                run.breathe().await?;
+                run.check_interrupts().await?;
             }
             if keys.is_empty() {
                 writer.push(&row)?;
@@ -293,7 +293,7 @@ impl SortOperator {
         if self.sorted.is_none() {
             self.sorted = Some(self.read().await?);
         }
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         let batch: Vec<Row> = match &mut self.sorted {
             None => return Ok(None),
             Some(Sorted::Memory(sorted)) => {

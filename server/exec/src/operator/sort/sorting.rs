@@ -41,7 +41,7 @@ pub(crate) async fn sort<T: Send + Sync>(
     }
     let mut runs = Vec::with_capacity(places.len() / RUN_ROWS + 1);
     for part in places.chunks_mut(RUN_ROWS) {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         part.sort_unstable_by(order);
         runs.push(part.to_vec());
     }
@@ -69,7 +69,7 @@ async fn in_order<T: Send>(
     let mut rows: Vec<Option<T>> = rows.into_iter().map(Some).collect();
     let mut sorted = Vec::with_capacity(rows.len());
     for part in places.chunks(RUN_ROWS) {
-        run.breathe().await?;
+        run.check_interrupts().await?;
         for (_, place) in part {
             let row = rows.get_mut(*place).and_then(Option::take);
             sorted.push(row.ok_or_else(|| Error::broken("a sorted row is missing"))?);
@@ -98,7 +98,7 @@ async fn merge(
     let (mut a, mut b) = (left.next(), right.next());
     loop {
         if out.len().is_multiple_of(RUN_ROWS) {
-            run.breathe().await?;
+            run.check_interrupts().await?;
         }
         (a, b) = match (a, b) {
             (Some(x), Some(y)) if order(&x, &y).is_le() => {

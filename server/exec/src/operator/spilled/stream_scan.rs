@@ -24,7 +24,7 @@ impl StreamScan {
 impl Operator for StreamScan {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(async move {
-            self.run.breathe().await?;
+            self.run.check_interrupts().await?;
             self.reader.next_batch()
         })
     }

@@ -142,7 +142,7 @@ impl WindowOperator {
     async fn read(&mut self) -> Result<Source> {
         let mut entries = Vec::new();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let mut bytes = 0;
             for row in batch {
                 let mut partition = self.partition.eval(&self.evaluator, &row).await?;
@@ -187,7 +187,7 @@ impl WindowOperator {
         let mut writer = RowWriter::new(file, block_bytes(self.held.take_buffers()?, 1));
         for (place, mut entry) in entries.into_iter().enumerate() {
             if place.is_multiple_of(BATCH_ROWS) {
-                run.breathe().await?;
+                run.check_interrupts().await?;
             }
             entry.partition.append(&mut entry.keys);
             entry.partition.append(&mut entry.row);
@@ -205,7 +205,7 @@ impl WindowOperator {
             let partition = Partition::new(rows, &self.order.directions);
             let mut columns = Vec::with_capacity(self.calls.len());
             for call in &self.calls {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
                 let values = call.compute(&partition, &self.evaluator, &mut self.held).await?;
                 columns.push(values.into_iter());
             }
@@ -243,7 +243,7 @@ impl WindowOperator {
             bytes += self.bytes(&entry);
             entries.push(entry);
             if entries.len().is_multiple_of(BATCH_ROWS) {
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
                 let bytes = std::mem::take(&mut bytes);
                 if !self.held.try_take(bytes)? {
                     if let Some(calls) = self.running_calls() {
@@ -302,7 +302,7 @@ impl WindowOperator {
             self.source = Some(self.read().await?);
         }
         loop {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let batch: Vec<Row> = self.output.by_ref().take(BATCH_ROWS).collect();
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -502,7 +502,7 @@ impl Call {
                     state.add(args, cx).await?;
                     taken += 1;
                     if taken % ROWS_PER_CHECK == 0 {
-                        cx.run.breathe().await?;
+                        cx.run.check_interrupts().await?;
                     }
                 }
                 current = state.finish(cx).await?;

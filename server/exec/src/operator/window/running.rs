@@ -161,7 +161,7 @@ impl LargePartition {
 
     /// Adds the next rows, each with its order's columns.
     pub(crate) async fn add(&mut self, rows: Vec<(Row, Row)>, cx: &Evaluator) -> Result<()> {
-        cx.run.breathe().await?;
+        cx.run.check_interrupts().await?;
         let mut joined = Vec::with_capacity(rows.len());
         for (mut keys, mut row) in rows {
             for call in self.calls.iter_mut().filter(|call| call.takes(Frames::Whole)) {
@@ -178,7 +178,7 @@ impl LargePartition {
     pub(crate) async fn next(&mut self, order: &Directions, cx: &Evaluator) -> Result<Vec<Row>> {
         let mut out = Vec::new();
         while out.is_empty() && !self.is_read {
-            cx.run.breathe().await?;
+            cx.run.check_interrupts().await?;
             let rows = self.rows.read(&mut self.cursor)?;
             self.is_read = rows.is_empty();
             for mut keys in rows {

@@ -14,7 +14,7 @@ use crate::bind::partitions::changes::cascaded_rows;
 use crate::bind::partitions::condition::row_checks;
 use crate::bind::partitions::leaves::place_in;
 use crate::bind::stored::{bind_generated, default_of, index_exprs};
-use crate::collate::settle_over;
+use crate::collate::assign_collations_over;
 use crate::layout;
 use crate::tree::cascades::{CascadeEffect, CascadeMoves, CascadeStep, CascadeTable, Cascades};
 use crate::tree::expr::{Expr, Slot};
@@ -212,7 +212,7 @@ fn cascade_table<'s>(
     let exprs = exprs.chain(checks.iter_mut().map(|(_, e)| e));
     let exprs = exprs.chain(index_exprs.iter_mut().map(|(_, e)| e));
     for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
-        settle_over(binder, table, &[&slots], e)?;
+        assign_collations_over(binder, table, &[&slots], e)?;
         layout::layout_expr(e, &slots)?;
     }
     let moves = match may_move {

@@ -19,7 +19,7 @@ use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, without_places};
 use crate::bind::stored::{assign_to, row_scope};
-use crate::collate::settle_over;
+use crate::collate::assign_collations_over;
 use crate::layout;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::row_change::{PlannedTrigger, RootTriggers, TableTriggers};
@@ -179,7 +179,7 @@ fn bind_when(binder: &mut Binder<'_>, table: &Table, when: &StoredExpr) -> Resul
     binder.cx.variables = variables;
     let mut bound = bound?;
     let slots: Vec<Slot> = rows.old.iter().chain(&rows.new).copied().collect();
-    settle_over(binder, table, &[&rows.old, &rows.new], &mut bound)?;
+    assign_collations_over(binder, table, &[&rows.old, &rows.new], &mut bound)?;
     layout::layout_expr(&mut bound, &slots)?;
     Ok(bound)
 }

@@ -139,7 +139,7 @@ pub(crate) fn cascaded_rows(binder: &mut Binder<'_>, root: &Arc<Table>) -> Resul
             leaf.triggers = Arc::new(TableTriggers { list, adjusted, of_root: None });
         }
     }
-    crate::collate::settle_plan(binder, &mut node, &mut [])?;
+    crate::collate::assign_plan_collations(binder, &mut node, &mut [])?;
     crate::layout::assign_positions(&mut node)?;
     Ok(node)
 }

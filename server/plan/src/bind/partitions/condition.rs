@@ -11,7 +11,7 @@ use crate::bind::Binder;
 use crate::bind::expr::operators::compare_exprs;
 use crate::bind::expr::scalar::call_function;
 use crate::bind::stored::{bind_checks, bind_stored_table_expr};
-use crate::collate::settle_over;
+use crate::collate::assign_collations_over;
 use crate::context::PlanContext;
 use crate::layout;
 use crate::tree::expr::{CompareOp, Expr, Slot, conjunction};
@@ -88,7 +88,7 @@ pub fn bind_partition_condition(cx: &PlanContext<'_>, table: &Table) -> Result<O
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut condition = partition_condition(&mut binder, table, &slots)?;
     if let Some(e) = &mut condition {
-        settle_over(&mut binder, table, &[&slots], e)?;
+        assign_collations_over(&mut binder, table, &[&slots], e)?;
         layout::layout_expr(e, &slots)?;
     }
     Ok(condition)

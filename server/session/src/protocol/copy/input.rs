@@ -208,7 +208,7 @@ async fn copy_rows(
             }
         };
         session.shared.entry.cancel.check()?;
-        work::breathe().await?;
+        work::check_interrupts().await?;
         loop {
             let line = rows.line();
             let Some(bytes) = rows.next(last, target, &mut batch.params)? else { break };

@@ -79,7 +79,7 @@ pub(super) async fn copy_out(
             send_line(&mut line, encoding, &mut target)?;
         }
         count += rows.len() as u64;
-        work::breathe().await?;
+        work::check_interrupts().await?;
         target.relieve(active.result_buffer_bytes).await?;
     }
     if format.binary {

@@ -28,7 +28,7 @@ enum Event {
 #[derive(Clone)]
 struct State {
     tables: Vec<Rows>,
-    owed: Vec<Event>,
+    deferred: Vec<Event>,
     modes: Vec<bool>,
 }
 
@@ -48,7 +48,7 @@ impl<'w> Model<'w> {
     pub(super) fn new(world: &'w World) -> Self {
         let tables = vec![Rows::new(); world.tables.len()];
         let modes = world.keys.iter().map(|key| key.deferred).collect();
-        let now = State { tables, owed: Vec::new(), modes };
+        let now = State { tables, deferred: Vec::new(), modes };
         Model { world, now, begin: None, savepoint: None }
     }
 
@@ -70,7 +70,7 @@ impl<'w> Model<'w> {
             (self.begin, self.savepoint) = (None, None);
         }
         if self.begin.is_none() {
-            self.now.owed.clear();
+            self.now.deferred.clear();
             self.now.modes = self.world.keys.iter().map(|key| key.deferred).collect();
         }
         result
@@ -198,7 +198,7 @@ impl<'w> Model<'w> {
         while !level.is_empty() {
             let (late, now): (Vec<Event>, Vec<Event>) =
                 level.into_iter().partition(|event| self.may_wait(event));
-            self.now.owed.extend(late);
+            self.now.deferred.extend(late);
             let mut next = Vec::new();
             for event in now {
                 self.answer(&event, &mut next)?;
@@ -219,15 +219,15 @@ impl<'w> Model<'w> {
         }
     }
 
-    /// Makes the checks that are owed for some foreign keys.
+    /// Makes the checks that are deferred for some foreign keys.
     fn settle(&mut self, which: impl Fn(usize) -> bool) -> Result<(), Failure> {
-        let all = std::mem::take(&mut self.now.owed);
+        let all = std::mem::take(&mut self.now.deferred);
         for event in all {
             let (Event::Child { key, .. } | Event::Parent { key, .. }) = &event;
             if which(*key) {
                 self.answer(&event, &mut Vec::new())?;
             } else {
-                self.now.owed.push(event);
+                self.now.deferred.push(event);
             }
         }
         Ok(())

@@ -172,7 +172,7 @@ async fn columns(
             continue;
         }
         // Sorting thousands of values takes milliseconds for each column.
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         let counted = Counted {
             ty: &column.ty,
             rows: sampled.of,
@@ -209,7 +209,7 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>, by: AnalyzedBy) -> Resul
     let (mut counts, mut batch) = (Counts::new(table), reader.columns());
     let mut begun = Instant::now();
     while reader.next_columns(&mut batch).await? {
-        cx.exec.breathe().await?;
+        cx.exec.check_interrupts().await?;
         counts.add(&batch);
         if by == AnalyzedBy::Job {
             tokio::time::sleep(begun.elapsed() * RESTS_OF_JOB).await;

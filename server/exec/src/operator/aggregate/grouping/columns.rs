@@ -173,7 +173,7 @@ impl AggregateOperator {
             Some(source) => source.next_columns(&mut columns, None).await?,
             None => false,
         } {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             let before = self.fixed + self.grown;
             match &places {
                 Some(places) if whole && !self.overflow.is_active() => {

@@ -168,7 +168,7 @@ impl LookupJoinOperator {
         if self.left.next(1).is_empty() && !self.left.read(by_columns).await? {
             return Ok(false);
         }
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         self.look_up().await?;
         Ok(true)
     }
@@ -408,7 +408,7 @@ impl LookupJoinOperator {
                     self.goal.gave(columns.rows);
                     return Ok(true);
                 }
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
             if !self.find_more().await? {
                 return Ok(false);

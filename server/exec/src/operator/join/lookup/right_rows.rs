@@ -142,7 +142,7 @@ impl PageReader {
         while !self.is_done && page.len() < rows && held.bytes() < page_bytes {
             let batch = self.scan.next(run, request).await?;
             self.is_done = batch.is_none() || self.scan.is_at_end();
-            run.breathe().await?;
+            run.check_interrupts().await?;
             let known = page.rows.len();
             if !is_whole {
                 for (key, value) in batch.iter().flat_map(|batch| batch.iter()) {

@@ -100,7 +100,7 @@ impl<'j> RowPairs<'j> {
             self.push(std::mem::take(&mut left.row));
             if self.bytes >= CHECK_BYTES {
                 self.held.take(std::mem::take(&mut self.bytes))?;
-                self.evaluator.run.breathe().await?;
+                self.evaluator.run.check_interrupts().await?;
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl ScanOperator {
         let keys_only =
             self.layout.secondary.is_none() && !self.layout.reader.decoder.needs_values();
         loop {
-            self.evaluator.run.breathe().await?;
+            self.evaluator.run.check_interrupts().await?;
             self.failed.check()?;
             let Some(batch) = self.next_entries(keys_only).await? else { return Ok(false) };
             let tested = test.as_ref().map_or(&[][..], |test| test.places());

@@ -60,7 +60,7 @@ impl FirstOfEachScan {
         while out.len() < wanted
             && let Some(span) = self.waiting.pop()
         {
-            run.breathe().await?;
+            run.check_interrupts().await?;
             let request = (options.request)(span).limit_rows(self.page);
             let scanner = run.cx.txn.scanner(run.cx.seq, request);
             let batch = run.wait(scanner.first_batch()).await?;

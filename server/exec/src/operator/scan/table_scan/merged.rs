@@ -116,7 +116,7 @@ impl MergedScan {
             }
             self.heap.sink_first(is_before(&self.streams, self.reverse));
         }
-        run.breathe().await?;
+        run.check_interrupts().await?;
         Ok((!out.is_empty()).then(|| out.finish(None)))
     }
 

@@ -251,7 +251,7 @@ impl<'a> TermScan<'a> {
     /// Reads the next entries of those lists that are wanted and not at their end, side by side.
     /// False if there is no memory for them.
     async fn read(&mut self, lists: &mut [List], wanted: impl Fn(&List) -> bool) -> Result<bool> {
-        self.evaluator.run.breathe().await?;
+        self.evaluator.run.check_interrupts().await?;
         let (mut places, mut scanners) = (Vec::new(), Vec::new());
         for (place, list) in lists.iter_mut().enumerate() {
             if !list.is_done && wanted(list) {

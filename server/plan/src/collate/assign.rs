@@ -3,17 +3,17 @@
 use braid_catalog::{Id, Table};
 use braid_types::{Result, SqlType};
 
+use super::assigner::Assigner;
 use super::derived::Derived;
-use super::nodes::settle_node;
+use super::nodes::assign_node;
 use super::rows::{has_collations, is_collated_row};
-use super::settler::Settler;
 use crate::bind::Binder;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::Node;
 
 /// Compares by collations in a plan. Its output columns get theirs.
-pub(crate) fn settle_plan(
+pub(crate) fn assign_plan_collations(
     binder: &mut Binder<'_>,
     root: &mut Node,
     columns: &mut [OutputColumn],
@@ -21,10 +21,10 @@ pub(crate) fn settle_plan(
     if !wants_settling(binder) {
         return Ok(());
     }
-    let mut settler = Settler::new(binder);
-    settle_node(&mut settler, root)?;
+    let mut assigner = Assigner::new(binder);
+    assign_node(&mut assigner, root)?;
     for (slot, column) in root.slots().into_iter().zip(columns) {
-        let derived = settler.slots.get(&slot);
+        let derived = assigner.slots.get(&slot);
         column.collation = derived.and_then(Derived::stored_name);
         column.is_undecided = matches!(derived, Some(Derived::Conflict(..)));
     }
@@ -46,15 +46,15 @@ fn wants_settling(binder: &Binder<'_>) -> bool {
 }
 
 /// Compares by collations in an expression without columns.
-pub(crate) fn settle_expr(binder: &mut Binder<'_>, e: &mut Expr) -> Result<()> {
+pub(crate) fn assign_expr_collations(binder: &mut Binder<'_>, e: &mut Expr) -> Result<()> {
     if binder.has_collate {
-        Settler::new(binder).expr(e)?;
+        Assigner::new(binder).expr(e)?;
     }
     Ok(())
 }
 
 /// Compares by collations in an expression over rows of a table, each with these slots.
-pub(crate) fn settle_over(
+pub(crate) fn assign_collations_over(
     binder: &mut Binder<'_>,
     table: &Table,
     rows: &[&[Slot]],
@@ -63,11 +63,11 @@ pub(crate) fn settle_over(
     if !binder.has_collate && !has_collations(binder.context().catalog, table) {
         return Ok(());
     }
-    let mut settler = Settler::new(binder);
+    let mut assigner = Assigner::new(binder);
     for slots in rows {
-        settler.table_slots(table, slots.iter().copied().enumerate());
+        assigner.table_slots(table, slots.iter().copied().enumerate());
     }
-    settler.expr(e).map(|_| ())
+    assigner.expr(e).map(|_| ())
 }
 
 /// The collation of an expression over a table's row, as columns keep it, and the expression
@@ -78,7 +78,7 @@ pub(crate) fn collation_over(
     slots: &[Slot],
     e: &mut Expr,
 ) -> Result<Option<String>> {
-    let mut settler = Settler::new(binder);
-    settler.table_slots(table, slots.iter().copied().enumerate());
-    Ok(settler.expr(e)?.stored_name())
+    let mut assigner = Assigner::new(binder);
+    assigner.table_slots(table, slots.iter().copied().enumerate());
+    Ok(assigner.expr(e)?.stored_name())
 }

@@ -11,7 +11,7 @@ use crate::bind::Binder;
 use crate::tree::expr::{Expr, Slot};
 
 /// What the pass knows while it goes through a plan, from the inputs up.
-pub(crate) struct Settler<'b, 'a> {
+pub(crate) struct Assigner<'b, 'a> {
     pub(super) binder: &'b mut Binder<'a>,
     /// The collations of columns.
     pub(super) slots: HashMap<Slot, Derived>,
@@ -27,7 +27,7 @@ pub(crate) struct Settler<'b, 'a> {
     pub(super) ctes: HashMap<u32, Vec<Derived>>,
 }
 
-impl<'b, 'a> Settler<'b, 'a> {
+impl<'b, 'a> Assigner<'b, 'a> {
     pub(super) fn new(binder: &'b mut Binder<'a>) -> Self {
         Self {
             binder,
