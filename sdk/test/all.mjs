@@ -81,9 +81,11 @@ async function packages() {
 
 /** What needs the packages and no server. */
 async function checks() {
-  await program('types', 'npm', 'run', '--silent', 'typecheck');
-  await program('lint and format', 'npm', 'run', '--silent', 'lint');
-  await program('documents', 'node', 'server/docs/.vitepress/check.mjs');
+  await Promise.all([
+    program('types', 'npm', 'run', '--silent', 'typecheck'),
+    program('lint and format', 'npm', 'run', '--silent', 'lint'),
+    program('documents', 'node', 'server/docs/.vitepress/check.mjs'),
+  ]);
 }
 
 async function main() {

@@ -52,9 +52,11 @@ const OF_ANY_STORE = [
     'catalog::',
     'collations::',
     'constraints::',
+    'ddl::',
     'errors::',
     'expressions::',
     'functions::',
+    'grantors::',
     'materialized::',
     'partitions::',
     'policies::',
@@ -94,22 +96,18 @@ const OF_ANY_STORE = [
     'braid::time_bounds',
     'braid::unique_semi_joins',
   ].map((name) => `golden::on_braid::${name}`),
-  'schema::foreign_keys::long_spans_of_children_go_as_if_row_by_row',
-  'schema::foreign_keys::random_foreign_keys',
+  'schema::foreign_keys::',
+  'schema::online_foreign_key::',
   'schema::online_index::writers_beside_the_building_are_in_an_inverted_index',
-  'schema::online_interleave::a_cancelled_move_is_taken_back',
-  'schema::online_interleave::a_move_of_an_index_cut_short_by_a_kill_is_done_or_taken_back',
+  'schema::online_interleave::',
   'schema::range_delete::range_deletes_are_the_same_as_row_by_row',
 ];
 
 /** Whether this run is of the default size: see `server/docs/testing.md`. */
 export const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
 
-/**
- * Programs of tests at a time: many tests wait for a server, a lock or a pause and leave a core idle.
- * The larger sizes are not in a hurry, and their tests compute more.
- */
-export const LANES = isSmall ? 3 : 2;
+/** Programs of tests at a time: many tests wait for a server, a lock or a pause and leave a core idle. */
+export const LANES = 3;
 
 /**
  * Binaries of tests of moments and time limits: they run beside nothing else. Most of the time they wait
@@ -121,16 +119,13 @@ const ALONE_THREADS = '5';
 /** The binary that takes longest: it takes the first free lane. */
 const LONGEST = 'braid/it';
 
-/**
- * Tests of it at a time in the small size. Several wait a minute for a lease that ends, so two would
- * leave both cores idle.
- */
+/** Tests of it at a time. Several wait a minute for a lease that ends, so two would leave both cores idle. */
 const LONGEST_THREADS = '4';
 
 /** The variable with the number of a binary's tests at a time, where it differs from the number of cores. */
 function threadsOf(title) {
   if (ALONE.includes(title)) return { RUST_TEST_THREADS: ALONE_THREADS };
-  if (isSmall && title === LONGEST) return { RUST_TEST_THREADS: LONGEST_THREADS };
+  if (title === LONGEST) return { RUST_TEST_THREADS: LONGEST_THREADS };
   return {};
 }
 

@@ -2,18 +2,18 @@
 
 use std::process::Command;
 
-use braid_testkit::server;
-
-/// The variables that switch a protection off belong to the feature `unsafe-switches`, which only
-/// test builds have.
+/// `cargo test` gives its server the switches by dependencies of tests, which no other build has.
 #[test]
-fn a_release_server_has_no_unsafe_switches() {
-    let binary = server::binary();
-    if binary.parent().is_none_or(|folder| !folder.ends_with("release")) {
-        println!("skipped: {} is not a release build", binary.display());
-        return;
-    }
-    let status = Command::new("grep").args(["-q", "-a", "BRAID_UNSAFE"]).arg(&binary).status();
-    let code = status.expect("grep runs").code();
-    assert_eq!(code, Some(1), "{} knows BRAID_UNSAFE_* variables", binary.display());
+fn a_server_that_is_not_built_for_tests_has_no_unsafe_switches() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
+        .args(["--format", "{p} {f}", "--manifest-path", manifest])
+        .output()
+        .expect("cargo runs");
+    let text = String::from_utf8_lossy(&tree.stdout);
+    assert!(text.contains("braid-kv-embedded"), "{}", String::from_utf8_lossy(&tree.stderr));
+    let switched: Vec<&str> =
+        text.lines().filter(|line| line.contains("unsafe-switches")).collect();
+    assert!(switched.is_empty(), "{switched:?}");
 }

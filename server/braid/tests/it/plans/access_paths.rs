@@ -303,14 +303,16 @@ async fn check(client: &Client, seed: u64, used: &mut BTreeSet<&'static str>) {
 
 #[test]
 fn each_way_of_reading_gives_the_rows_of_a_table_without_indexes() {
-    let rounds = Size::from_env().pick(120, 200, 20_000);
+    let size = Size::from_env();
+    let rounds = size.pick(40, 200, 20_000);
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         for target in Target::all().filter(|target| !target.is_postgres()) {
             let database = target.create_database("access_paths").await;
             let client = database.connect().await;
             client.batch_execute(TABLES).await.expect("tables");
             let seeds = seed_from_env().map_or(0..rounds, |seed| seed..seed + 1);
-            let is_whole = seed_from_env().is_none();
+            // The small size has too few queries for each way.
+            let is_whole = seed_from_env().is_none() && size != Size::Small;
             let mut used = BTreeSet::new();
             for seed in seeds {
                 if seed == rounds / 3 {

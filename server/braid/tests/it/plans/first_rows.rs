@@ -148,7 +148,7 @@ async fn check(client: &Client, seed: u64) {
 
 #[test]
 fn first_rows_are_the_same_with_and_without_indexes() {
-    let rounds = Size::from_env().pick(60, 500, 20_000);
+    let rounds = Size::from_env().pick(20, 150, 20_000);
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         for target in Target::all().filter(|target| !target.is_postgres()) {
             let database = target.create_database("first_rows").await;

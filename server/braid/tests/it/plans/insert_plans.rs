@@ -174,7 +174,7 @@ fn answers_are_the_same_with_and_without_shared_plans() {
         "SELECT * FROM e ORDER BY a, b",
         "SELECT * FROM f ORDER BY id",
     ];
-    Sides::start(TABLES).run(seeds(8, 80, 3_000), &contents, step);
+    Sides::start(TABLES).run(seeds(8, 30, 3_000), &contents, step);
 }
 
 #[test]

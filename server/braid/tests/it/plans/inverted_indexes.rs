@@ -238,7 +238,7 @@ fn random_queries_give_the_same_with_and_without_inverted_indexes() {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let twins = TwinTables::create(&server, COLUMNS).await;
         let mut used = BTreeSet::new();
-        let rounds = Size::from_env().pick(120, 1_500, 15_000);
+        let rounds = Size::from_env().pick(120, 600, 15_000);
         for round in 0..rounds {
             // Half of the rows are there before the indexes, which so are filled, too.
             if round == rounds / 8 {

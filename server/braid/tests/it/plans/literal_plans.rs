@@ -244,7 +244,7 @@ fn step(sides: &mut Sides, number: u64, random: &mut Random) -> Step {
 #[test]
 fn answers_are_the_same_with_and_without_shared_plans() {
     let contents = ["SELECT * FROM t ORDER BY id", "SELECT * FROM u ORDER BY a, b"];
-    Sides::start(TABLES).run(seeds(6, 30, 3_000), &contents, step);
+    Sides::start(TABLES).run(seeds(6, 15, 3_000), &contents, step);
 }
 
 #[test]

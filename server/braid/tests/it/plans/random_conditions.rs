@@ -126,7 +126,7 @@ async fn check(client: &Client, seed: u64) {
 
 #[test]
 fn an_index_gives_the_rows_that_a_condition_has_without_it() {
-    let rounds = Size::from_env().pick(60, 400, 20_000);
+    let rounds = Size::from_env().pick(20, 120, 20_000);
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         for target in Target::all().filter(|target| !target.is_postgres()) {
             let database = target.create_database("conditions").await;

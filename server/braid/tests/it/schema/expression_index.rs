@@ -77,7 +77,7 @@ fn random_changes_and_queries_give_the_same_with_and_without_indexes() {
         let columns = "id int PRIMARY KEY, a int, b int, k int, s text, v varchar(10)";
         let twins = TwinTables::create(&server, columns).await;
         let client = &twins.client;
-        let rounds = Size::from_env().pick(170, 1_000, 10_000);
+        let rounds = Size::from_env().pick(170, 500, 10_000);
         let mut indexes = INDEXES.iter();
         for round in 0..rounds {
             // Some indexes find rows, others are there before them. The last is made in round 160.

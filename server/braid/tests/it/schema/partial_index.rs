@@ -135,7 +135,7 @@ fn random_queries_give_the_same_with_and_without_partial_indexes() {
             twins.client.batch_execute(index).await.expect("an index");
         }
         let mut used = BTreeSet::new();
-        for _ in 0..Size::from_env().pick(150, 1_500, 15_000) {
+        for _ in 0..Size::from_env().pick(150, 600, 15_000) {
             twins.change(&change(&mut random)).await;
             let condition = condition(&mut random);
             let query = twins.query(&query(&mut random, &condition)).await;

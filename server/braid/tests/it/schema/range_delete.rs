@@ -141,7 +141,7 @@ fn range_deletes_are_the_same_as_row_by_row() {
     let server = Server::start(Config::new().without_sync());
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(8, 80, 1_500),
+        None => 1..1 + Size::from_env().pick(8, 40, 1_500),
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -191,7 +191,7 @@ fn no_child_outlives_its_parent_in_any_order() {
         let plan = sure(&client, "EXPLAIN DELETE FROM p WHERE a = 1").await;
         assert!(plan.contains("Range Delete: p, c, s, g"), "{plan}");
         let seed =
-            storm(server.sql_url(), Size::from_env().pick(100, 300, 5_000), 4, statement).await;
+            storm(server.sql_url(), Size::from_env().pick(100, 200, 5_000), 4, statement).await;
         for table in ["p", "c", "g", "s"] {
             let found = sure(&client, &format!("CHECK TABLE {table}")).await;
             assert_eq!(found, "(0)", "seed {seed}: {table}");
@@ -216,7 +216,7 @@ fn kills_during_the_removal_of_what_is_covered_change_nothing() {
         let client = connect(server.sql_url(), None).await;
         sure(&client, TABLES).await;
         drop(client);
-        for round in 0..Size::from_env().pick(3, 10, 50) {
+        for round in 0..Size::from_env().pick(3, 6, 50) {
             let client = connect(server.sql_url(), None).await;
             sure(&client, "DELETE FROM p").await;
             for sql in [

@@ -251,7 +251,7 @@ async fn joins_give_the_same_rows_in_any_order() {
     };
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(150, 1_500, 100_000),
+        None => 1..1 + Size::from_env().pick(150, 800, 100_000),
     };
     let mut found = 0;
     for seed in seeds {

@@ -264,7 +264,7 @@ async fn random_queries_give_what_postgres_gives() {
     let mut comparison = Comparison::new().await;
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(150, 2_000, 200_000),
+        None => 1..1 + Size::from_env().pick(150, 1_200, 200_000),
     };
     for seed in seeds {
         comparison.compare(seed, "").await;
@@ -338,7 +338,7 @@ async fn random_policies_give_what_postgres_gives() {
         .await;
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(100, 800, 100_000),
+        None => 1..1 + Size::from_env().pick(100, 500, 100_000),
     };
     let mut policies = None;
     for seed in seeds {

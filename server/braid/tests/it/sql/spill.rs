@@ -238,9 +238,11 @@ fn values_of_all_types_come_back_as_they_were() {
         let client = connect(server.sql_url(), None).await;
         let mood = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')";
         client.batch_execute(mood).await.expect("an enum");
-        let (count, limit) = Size::from_env().pick((250, "24kB"), (600, "64kB"), (600, "64kB"));
+        let size = Size::from_env();
+        let (count, limit) = size.pick((250, "24kB"), (600, "64kB"), (600, "64kB"));
+        let every = size.pick(3, 1, 1);
         let mut checked = 0;
-        for (number, (ty, value)) in KINDS.iter().enumerate() {
+        for (number, (ty, value)) in KINDS.iter().enumerate().step_by(every) {
             let table = format!("kind_{number}");
             let made = format!("CREATE TABLE {table} (id int PRIMARY KEY, v {ty}, note text)");
             let filled = format!(
@@ -274,7 +276,7 @@ fn values_of_all_types_come_back_as_they_were() {
             }
             client.batch_execute("RESET statement_memory_limit").await.expect("a setting");
         }
-        assert!(checked > 24, "{checked} types");
+        assert!(checked * every > 24, "{checked} types");
     });
 }
 

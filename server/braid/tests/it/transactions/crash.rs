@@ -29,7 +29,7 @@ const WORKERS: i32 = 8;
 
 #[test]
 fn nothing_acknowledged_is_lost_by_a_kill() {
-    let rounds = Size::from_env().pick(3, 10, 50);
+    let rounds = Size::from_env().pick(3, 6, 50);
     let mut run = Run::start(Config::new());
     for round in 1..=rounds {
         let acknowledged = run.load_and_kill();

@@ -96,7 +96,7 @@ async fn compare(
 
 #[test]
 fn the_outcome_is_that_of_serial_execution() {
-    let seeds = seeds(2, 25, 500);
+    let seeds = seeds(2, 15, 500);
     let server = Server::start(Config::new());
     block_on(async {
         let (serial, parallel) =
@@ -134,7 +134,7 @@ async fn interfere(client: Client, seed: u64, mut stop: tokio::sync::watch::Rece
 
 #[test]
 fn conflicts_and_retries_change_nothing() {
-    let seeds = seeds(2, 12, 250);
+    let seeds = seeds(2, 8, 250);
     let server = Server::start(Config::new());
     let mut retries = 0;
     block_on(async {

@@ -28,7 +28,7 @@ use run::{Plan, compute_beside, record, record_beside};
 #[test]
 fn every_history_is_strictly_serializable() {
     let (transactions, workers, kills) =
-        Size::from_env().pick((400, 8, 1), (6_000, 16, 4), (60_000, 32, 15));
+        Size::from_env().pick((400, 8, 1), (3_000, 16, 3), (60_000, 32, 15));
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
     let plan = Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false };
@@ -45,7 +45,7 @@ fn every_history_is_strictly_serializable() {
 #[test]
 fn histories_of_two_gateways_are_strictly_serializable() {
     let (transactions, workers, kills) =
-        Size::from_env().pick((500, 8, 2), (3_000, 16, 4), (20_000, 32, 10));
+        Size::from_env().pick((500, 8, 2), (1_500, 16, 3), (20_000, 32, 10));
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
     let stand_in = TikvStandIn::start(tikv::Config { seed, ..tikv::Config::default() });

@@ -55,7 +55,7 @@ fn without_validation_a_seed_fails() {
 fn seeds() -> (u64, u64) {
     match seed_from_env() {
         Some(seed) => (seed, seed + 1),
-        None => (1, 1 + Size::from_env().pick(100, 1_200, 10_000)),
+        None => (1, 1 + Size::from_env().pick(100, 600, 10_000)),
     }
 }
 

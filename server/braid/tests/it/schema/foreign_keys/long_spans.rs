@@ -85,7 +85,7 @@ pub(super) async fn same_as_row_by_row() -> [usize; 2] {
     for a in 0..6 {
         refill(a).await;
     }
-    for seed in 0..Size::from_env().pick(2, 20, 400) {
+    for seed in 0..Size::from_env().pick(2, 8, 400) {
         let random = &mut Random::new(seed);
         refill(random.below(6)).await;
         let level = random.pick(&["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"]);
@@ -145,7 +145,7 @@ pub(super) async fn findings() -> Vec<String> {
     let server = Server::start(Config::new().without_sync());
     let client = connect(server.sql_url(), None).await;
     super::sure(&client, TABLES).await;
-    storm(server.sql_url(), Size::from_env().pick(25, 150, 2_000), 4, statement).await;
+    storm(server.sql_url(), Size::from_env().pick(25, 80, 2_000), 4, statement).await;
     let mut findings = Vec::new();
     for table in NAMES {
         findings.extend(rows(&client, &format!("CHECK TABLE {table}")).await.into_iter().take(5));

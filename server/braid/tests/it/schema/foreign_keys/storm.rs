@@ -55,7 +55,7 @@ pub(super) async fn findings_of(
     let server = Server::start(Config::new().without_sync());
     let client = connect(server.sql_url(), None).await;
     super::sure(&client, tables).await;
-    storm(server.sql_url(), Size::from_env().pick(150, 700, 10_000), 3, statement).await;
+    storm(server.sql_url(), Size::from_env().pick(150, 350, 10_000), 3, statement).await;
     let mut findings = Vec::new();
     for table in names {
         for message in super::sure(&client, &format!("CHECK TABLE {table}")).await {
