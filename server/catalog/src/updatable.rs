@@ -24,6 +24,8 @@ pub struct WritableView {
     /// The place in the table of each column of the outermost view; `None` if it is computed, or
     /// shown by a column before it.
     pub columns: Vec<Option<usize>>,
+    /// The same, and the place for every column that shows it.
+    pub written: Vec<Option<usize>>,
 }
 
 /// What a column of a view is.
@@ -50,6 +52,8 @@ pub struct ViewLayer {
     pub selection: Option<Expr>,
     /// Its own columns.
     pub output: Vec<ViewOutput>,
+    /// The numbers of the columns of its item that its query reads.
+    pub reads: Vec<u16>,
 }
 
 /// Why a view cannot be written to: `Views containing GROUP BY`.
@@ -68,6 +72,7 @@ struct Simple {
     /// What its columns are.
     columns: Vec<ViewOutput>,
     selection: Option<Expr>,
+    reads: Vec<u16>,
 }
 
 impl WritableView {
@@ -92,20 +97,22 @@ impl WritableView {
         };
         let places = table.columns.iter().enumerate();
         let mut numbers: Vec<(u16, usize)> = places.map(|(place, c)| (c.id, place)).collect();
-        let mut columns = Vec::new();
+        let (mut columns, mut written) = (Vec::new(), Vec::new());
         let mut layers = Vec::with_capacity(found.len());
         for (view, simple) in found.into_iter().rev() {
             columns.clear();
+            written.clear();
             for output in &simple.columns {
                 let known = match output {
                     ViewOutput::Column(number) => numbers.iter().find(|(known, _)| known == number),
                     ViewOutput::Computed(_) => None,
                 };
                 let place = known.map(|(_, place)| *place);
-                // A column that is shown twice is written by the first one.
+                written.push(place);
+                // A column that is shown twice is read as the first one.
                 columns.push(place.filter(|place| !columns.contains(&Some(*place))));
             }
-            let next = (1..).zip(&columns).filter_map(|(n, place)| Some((n, (*place)?)));
+            let next = (1..).zip(&written).filter_map(|(n, place)| Some((n, (*place)?)));
             let next = next.collect();
             let columns = std::mem::replace(&mut numbers, next);
             layers.push(ViewLayer {
@@ -114,10 +121,11 @@ impl WritableView {
                 columns,
                 selection: simple.selection,
                 output: simple.columns,
+                reads: simple.reads,
             });
         }
         layers.reverse();
-        Ok(WritableView { table, layers, columns })
+        Ok(WritableView { table, layers, columns, written })
     }
 
     /// Refuses a view without a column that can be written to. Its rows can be deleted.
@@ -181,7 +189,8 @@ fn simple(view: &View) -> Result<Simple, NotWritable> {
     let (item, _) = braid_sql::split_label(&alias.name.value).ok_or(SEVERAL)?;
     let columns = select.projection.iter().map(|column| output_of(column, item));
     let columns = columns.collect::<Option<Vec<_>>>().ok_or(SEVERAL)?;
-    Ok(Simple { relation, item, columns, selection: select.selection.clone() })
+    let reads = braid_sql::columns_read(&query, item);
+    Ok(Simple { relation, item, columns, selection: select.selection.clone(), reads })
 }
 
 fn relation_of(name: &ObjectName) -> Option<Id> {

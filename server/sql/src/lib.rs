@@ -58,6 +58,6 @@ pub use rewrite::sample::{TableSample, sample_numbers_mut, table_sample};
 pub use rewrite::tokens::{ROW_EXPANSION, row_expansion, row_locks};
 pub use sizes::sizes_of;
 pub use text::{
-    called_functions, column_names, deep_stack, has_subquery, is_default, offset_of, rows_by_name,
-    with_column_numbers, with_row_arguments,
+    called_functions, column_names, columns_read, deep_stack, has_subquery, is_default, offset_of,
+    rows_by_name, with_column_numbers, with_row_arguments,
 };

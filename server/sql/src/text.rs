@@ -1,5 +1,6 @@
 //! Small questions about parts of a statement.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -66,6 +67,28 @@ pub fn called_functions(expr: &Expr) -> Vec<(ObjectName, bool)> {
     let mut calls = Calls::default();
     let _ = expr.visit(&mut calls);
     calls.found
+}
+
+/// The numbers of the columns of an item of FROM that a query in the stored form reads, in its
+/// subqueries, too; each once, in order.
+pub fn columns_read(query: &Query, item: u32) -> Vec<u16> {
+    struct Reads(u32, BTreeSet<u16>);
+    impl Visitor for Reads {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if let Expr::CompoundIdentifier(parts) = expr
+                && let [of, number, ..] = &parts[..]
+                && of.value.parse() == Ok(self.0)
+                && let Ok(number) = number.value.parse()
+            {
+                self.1.insert(number);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut reads = Reads(item, BTreeSet::new());
+    let _ = query.visit(&mut reads);
+    reads.1.into_iter().filter(|number| *number < crate::DELETED_BY_COLUMN).collect()
 }
 
 /// An expression in which whole rows stand by their names: `t` for `t.*`.

@@ -123,7 +123,7 @@ pub(super) fn is_writable(cx: &VirtualContext<'_>, view: &Arc<View>) -> bool {
 /// Whether each column of a view can be written to.
 pub(super) fn writable_columns(cx: &VirtualContext<'_>, view: &Arc<View>) -> Vec<bool> {
     let found = WritableView::open(cx.catalog, view, &braid_builtins::makes_other_rows);
-    found.map_or_else(|_| Vec::new(), |found| found.columns.iter().map(Option::is_some).collect())
+    found.map_or_else(|_| Vec::new(), |found| found.written.iter().map(Option::is_some).collect())
 }
 
 fn view_table_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -32,7 +32,7 @@ fn of_view(catalog: &Catalog, view: &Arc<View>, triggers: bool) -> Writable {
             found.insert |= has_column;
             found.update |= has_column;
             found.delete = true;
-            simple.columns.iter().map(Option::is_some).collect()
+            simple.written.iter().map(Option::is_some).collect()
         }
         Err(_) => vec![false; view.columns.len()],
     };

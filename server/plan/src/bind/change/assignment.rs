@@ -65,7 +65,7 @@ pub(crate) fn bind_assignments(
 }
 
 /// 42601 for a second value of a column.
-fn assigned_twice(column: &Column) -> Error {
+pub(super) fn assigned_twice(column: &Column) -> Error {
     let message = format!("multiple assignments to same column \"{}\"", column.name);
     Error::new(SqlState::SyntaxError, message)
 }

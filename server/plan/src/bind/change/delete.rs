@@ -63,6 +63,7 @@ fn delete_of(
             bind_returning(this, &delete.returning, &returned)
         })?;
     let reads = binder.reads_target.replace(read_before);
+    target.check_reads(binder, reads)?;
     if let Some(secured) = &secured {
         secured.hide(binder, &mut input, (PolicyCommand::Delete, reads), &target_slots)?;
     }

@@ -1,5 +1,6 @@
 //! INSERT and UPSERT.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use braid_types::{Error, Result, SqlState};
 use super::arbiters::bind_arbiters;
 use super::assignment::{at_start, if_wrong_type, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
-use super::shown::{bind_set, past_computed, refuse_computed, too_many_values};
+use super::shown::{bind_set, name_first, past_computed, refuse_computed, too_many_values};
 use super::target::{bind_returning, settle};
 use super::triggers::updated_places;
 use super::view::{ChangeTarget, change_target, object};
@@ -58,7 +59,11 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let unread = target.row(binder, alias.as_deref(), &vec![0; table.columns.len()])?;
     enter_range(binder, &unread);
     refuse_computed(&target, insert.columns.iter().map(|column| &column.name), "insert into")?;
-    let targets = insert_targets(binder, &insert.columns, (&shown, &target.filled_places()))?;
+    let mut named = Cow::Borrowed(&insert.columns[..]);
+    if !target.repeated.is_empty() {
+        name_first(&target, named.to_mut().iter_mut().map(|column| &mut column.name))?;
+    }
+    let targets = insert_targets(binder, &named, (&shown, &target.filled_places()))?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
     let given = insert_values(binder, insert, &shown, targets);
     let (input, values) = given.map_err(|error| past_computed(&target, &insert.columns, error))?;
@@ -129,6 +134,7 @@ fn insert_into(
     let (columns, returning) = guarding(binder, &shown, &row_slots, |this| {
         bind_returning(this, &insert.returning, &scope)
     })?;
+    target.check_reads(binder, binder.reads_target.get())?;
     let read = slots_of(returning.iter().map(|(_, e)| e));
     let replaced = replaced.filter(|slot| read.contains(slot));
     let (triggers, change) = effects(binder, target, &on_conflict)?;

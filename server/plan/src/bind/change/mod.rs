@@ -11,3 +11,4 @@ pub(crate) mod target;
 pub(crate) mod triggers;
 pub(crate) mod update;
 pub(crate) mod view;
+mod view_privileges;

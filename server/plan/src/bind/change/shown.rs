@@ -1,11 +1,12 @@
 //! The rows and columns of a view that a statement changes: those that it shows.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use braid_sql::ast::{Assignment, AssignmentTarget, Ident, TargetColumn};
 use braid_types::{Error, Result, SqlState};
 
-use super::assignment::bind_assignments;
+use super::assignment::{assigned_twice, bind_assignments};
 use super::target::{locked, settle, target_scan};
 use super::view::{ChangeTarget, computed_column};
 use crate::bind::Binder;
@@ -58,7 +59,10 @@ pub(crate) fn shown_scan(
     match target.through {
         Some(_) => scope.sources.iter_mut().for_each(|source| source.relation = target.table.id),
         None if target.only => {}
-        None => scope.sources.clear(),
+        None => {
+            scope.sources.clear();
+            target.number_columns(&slots, &mut scope);
+        }
     }
     target.add_computed(binder, alias, &slots, &mut scope)?;
     enter_range(binder, &scope);
@@ -107,11 +111,41 @@ pub(super) fn refuse_computed<'n>(
     let is_computed = |name: &str| {
         let mut columns = view.columns.iter().zip(&target.columns);
         columns.any(|((known, _), place)| known == name && place.is_none())
+            && target.repeated.iter().all(|(known, _)| known != name)
     };
     let Some(name) = names.find(|name| is_computed(&braid_sql::fold(name))) else {
         return Ok(());
     };
     Err(computed_column(view, &braid_sql::fold(name), action))
+}
+
+/// Gives columns that get values the names of the first columns that show the same: those are the
+/// ones that the table's row has. 42601 for two names of one column.
+pub(super) fn name_first<'n>(
+    target: &ChangeTarget,
+    names: impl Iterator<Item = &'n mut Ident>,
+) -> Result<()> {
+    let mut renamed: Vec<usize> = Vec::new();
+    let mut others: Vec<usize> = Vec::new();
+    for ident in names {
+        let name = braid_sql::fold(ident);
+        match target.repeated.iter().find(|(known, _)| *known == name) {
+            Some((_, place)) => {
+                let first = &target.shown.columns[*place].name;
+                *ident = Ident { span: ident.span, ..Ident::with_quote('"', first) };
+                renamed.push(*place);
+            }
+            None => others.extend(target.shown.column_by_name(&name)),
+        }
+    }
+    let twice = renamed
+        .iter()
+        .enumerate()
+        .find(|(at, place)| others.contains(place) || renamed[..*at].contains(place));
+    match twice {
+        Some((_, place)) => Err(assigned_twice(&target.table.columns[*place])),
+        None => Ok(()),
+    }
 }
 
 /// What is wrong with an INSERT without a list of columns that has more values than there are
@@ -122,6 +156,9 @@ pub(super) fn past_computed(target: &ChangeTarget, named: &[TargetColumn], error
     match (target.layers.first(), computed) {
         (Some(layer), Some(place)) if is_wide => {
             let (name, _) = &layer.view.columns[place];
+            if let Some((_, place)) = target.repeated.iter().find(|(known, _)| known == name) {
+                return assigned_twice(&target.table.columns[*place]);
+            }
             computed_column(&layer.view, name, "insert into")
         }
         _ => error,
@@ -136,7 +173,11 @@ pub(super) fn bind_set(
     scope: &Scope,
 ) -> Result<Vec<(usize, Expr)>> {
     refuse_computed(target, assigned_names(assignments), "update")?;
-    let mut bound = bind_assignments(binder, assignments, &target.assigned(), scope)?;
+    let mut assignments = Cow::Borrowed(assignments);
+    if !target.repeated.is_empty() {
+        name_first(target, assignments.to_mut().iter_mut().flat_map(assigned_names_mut))?;
+    }
+    let mut bound = bind_assignments(binder, &assignments, &target.assigned(), scope)?;
     bound.iter_mut().for_each(|(_, e)| settle(binder, e));
     Ok(bound)
 }
@@ -151,4 +192,13 @@ fn assigned_names(assignments: &[Assignment]) -> impl Iterator<Item = &Ident> {
         .iter()
         .map(|target| &target.name)
     })
+}
+
+fn assigned_names_mut(assignment: &mut Assignment) -> impl Iterator<Item = &mut Ident> {
+    match &mut assignment.target {
+        AssignmentTarget::Column(target) => std::slice::from_mut(target),
+        AssignmentTarget::Columns(targets) => targets,
+    }
+    .iter_mut()
+    .map(|target| &mut target.name)
 }

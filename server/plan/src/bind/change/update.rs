@@ -62,6 +62,7 @@ fn update_of(
     let returned = bind_returned(binder, update, target, &row_slots, from_scope)?;
     let Returned { columns, returning, destination } = returned;
     let reads = binder.reads_target.replace(read_before);
+    target.check_reads(binder, reads)?;
     let mut checks = target.checks(binder, &row_slots)?;
     if let Some(secured) = &secured {
         checks.extend(secured.changed(binder, &mut input, reads, (&slots, &row_slots))?);

@@ -18,7 +18,6 @@ use super::triggers::{bind_triggers, root_triggers};
 use crate::bind::Binder;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::from::items::{find_relation, name_parts};
-use crate::bind::from::privileges::{check_column, check_select, check_some_column, role_of};
 use crate::bind::from::security::Secured;
 use crate::bind::from::system_columns::table_source;
 use crate::bind::from::table_function::refuse_transition;
@@ -41,6 +40,9 @@ pub(crate) struct ChangeTarget {
     pub(crate) shown: Arc<Table>,
     /// The places of the columns that `*` stands for, in order; `None` for one that is computed.
     pub(super) columns: Vec<Option<usize>>,
+    /// The names of columns of a view that show the same column of the table as one before, and its
+    /// place: they are read as computed ones, and written as the first.
+    pub(super) repeated: Vec<(String, usize)>,
     /// The views on the way to the table, the outermost first.
     pub(super) layers: Vec<ViewLayer>,
     /// The target is a view whose INSTEAD OF triggers change what it shows; `table` is the view as
@@ -130,12 +132,18 @@ fn view_target(binder: &mut Binder<'_>, view: &Arc<View>, action: &str) -> Resul
     shown.owner = view.owner;
     shown.name.clone_from(&view.name);
     shown.grants.clone_from(&view.grants);
+    let names = view.columns.iter().zip(found.columns.iter().zip(&found.written));
+    let repeated = names.filter_map(|((name, _), (read, written))| match read {
+        None => written.map(|place| (name.clone(), place)),
+        Some(_) => None,
+    });
+    let repeated = repeated.collect();
     let (table, layers, columns) = (found.table, found.layers, found.columns);
     if table.partitioning.is_some() {
         let message = format!("changing view \"{}\" over a partitioned table", view.name);
         return Err(Error::unsupported(message).hint("Change the table itself."));
     }
-    Ok(ChangeTarget::new(table, Arc::new(shown), columns, layers))
+    Ok(ChangeTarget { repeated, ..ChangeTarget::new(table, Arc::new(shown), columns, layers) })
 }
 
 /// 0A000 for a computed column of a view that is to get a value.
@@ -182,7 +190,8 @@ impl ChangeTarget {
         layers: Vec<ViewLayer>,
     ) -> Self {
         let (instead, only, through, partition) = (false, false, None, None);
-        Self { table, shown, columns, layers, instead, through, only, partition }
+        let repeated = Vec::new();
+        Self { table, shown, columns, repeated, layers, instead, through, only, partition }
     }
 
     /// The places of the columns that an INSERT without a list of them fills.
@@ -191,7 +200,7 @@ impl ChangeTarget {
     }
 
     /// The number that a column of the table has among those of the target.
-    fn number_of(&self, place: usize) -> Option<ColumnId> {
+    pub(super) fn number_of(&self, place: usize) -> Option<ColumnId> {
         (1..).zip(&self.columns).find(|(_, known)| **known == Some(place)).map(|(number, _)| number)
     }
 
@@ -242,63 +251,6 @@ impl ChangeTarget {
         self.is_view() || self.through.is_some()
     }
 
-    /// 42501 unless the session's user has a privilege on the target, and the owner of each view
-    /// has it on what that view is over.
-    pub(crate) fn check(&self, binder: &Binder<'_>, privilege: &str) -> Result<()> {
-        check_select(binder, object(binder, &self.shown), privilege)?;
-        let privileges = binder.context().catalog.privileges();
-        for (place, layer) in self.layers.iter().enumerate() {
-            let below = match self.layers.get(place + 1) {
-                Some(lower) => Object::View(&lower.view),
-                None => Object::Table(&self.table),
-            };
-            let role = self.reader(binder, place + 1).unwrap_or_else(|| role_of(binder));
-            privileges.check(role, below, privilege)?;
-            if !layer.columns.is_empty() && privilege != "INSERT" {
-                privileges.check(role, below, "SELECT")?;
-            }
-        }
-        Ok(())
-    }
-
-    /// 42501 unless the session's user has a privilege on these columns of the target, given by
-    /// their places in the table, and the owner of each view has it below. Without a column it
-    /// takes the privilege on any one.
-    pub(crate) fn check_columns(
-        &self,
-        binder: &Binder<'_>,
-        privilege: &str,
-        places: &[usize],
-    ) -> Result<()> {
-        let own = object(binder, &self.shown);
-        let role = binder.view_owner.unwrap_or_else(|| role_of(binder));
-        if binder.context().catalog.privileges().has(role, own, privilege) || self.layers.len() > 1
-        {
-            return self.check(binder, privilege);
-        }
-        if places.is_empty() {
-            return check_some_column(binder, own, privilege);
-        }
-        for place in places {
-            let number = match self.layers.is_empty() {
-                true => self.shown.columns.get(*place).map(|column| column.id),
-                false => self.number_of(*place),
-            };
-            let number = number.ok_or_else(|| {
-                Error::broken(format!("\"{}\" has no column at place {place}", self.shown.name))
-            })?;
-            check_column(binder, own, number, privilege)?;
-        }
-        match self.layers.first() {
-            Some(layer) => {
-                let below = Object::Table(&self.table);
-                let role = layer.view.reader().unwrap_or_else(|| role_of(binder));
-                binder.context().catalog.privileges().check(role, below, privilege)
-            }
-            None => Ok(()),
-        }
-    }
-
     /// The policies that hold for the change of the table.
     pub(crate) fn secured(&self, binder: &Binder<'_>) -> Result<Option<Secured>> {
         if self.instead {
@@ -313,7 +265,7 @@ impl ChangeTarget {
     }
 
     /// The role whose privileges count below the first views of the way, `depth` of them.
-    fn reader(&self, binder: &Binder<'_>, depth: usize) -> Option<Id> {
+    pub(super) fn reader(&self, binder: &Binder<'_>, depth: usize) -> Option<Id> {
         let last = depth.checked_sub(1).and_then(|last| self.layers.get(last));
         last.map_or(binder.view_owner, |layer| layer.view.reader())
     }
@@ -329,6 +281,7 @@ impl ChangeTarget {
         if !self.layers.is_empty() {
             // A view's rows have no system columns, and its columns have their own order.
             scope.sources.clear();
+            self.number_columns(slots, &mut scope);
         }
         for source in scope.sources.iter_mut().filter(|_| self.through.is_some()) {
             source.relation = self.table.id;
@@ -345,6 +298,17 @@ impl ChangeTarget {
             scope.columns.sort_by_key(|column| order(column.slot).unwrap_or(last));
         }
         Ok(scope)
+    }
+
+    /// Gives the columns of a row's scope the numbers that they have in the view: its row type has
+    /// them in that order.
+    pub(super) fn number_columns(&self, slots: &[Slot], scope: &mut Scope) {
+        for column in &mut scope.columns {
+            let place = slots.iter().position(|slot| *slot == column.slot);
+            if let Some(number) = place.and_then(|place| self.number_of(place)) {
+                column.origin = (self.shown.id, number);
+            }
+        }
     }
 
     /// Adds the computed columns of the view to a row's scope: their slots, and their places among
@@ -371,9 +335,10 @@ impl ChangeTarget {
                 continue;
             }
             let (slot, name) = (binder.slot(), &view.columns[place].0);
-            let column = plain_column(shown, name, slot, e.ty());
-            scope.columns.push(ScopeColumn { schema: schema.clone(), ..column });
             let number = u16::try_from(place + 1).unwrap_or(u16::MAX);
+            let column = plain_column(shown, name, slot, e.ty());
+            let (schema, origin) = (schema.clone(), (view.id, number));
+            scope.columns.push(ScopeColumn { schema, origin, ..column });
             binder.narrowed.insert(slot, (view.id, number));
             binder.computed.push((slot, e));
             added.push((slot, place));

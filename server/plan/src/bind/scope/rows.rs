@@ -15,7 +15,12 @@ pub(crate) fn whole_row(
     scope: &Scope,
     (schema, table): (Option<&str>, &str),
 ) -> Result<Expr> {
-    let columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
+    let mut columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
+    let item = scope.tables.iter().find(|known| known.is_named(schema, table));
+    if item.is_some_and(|item| item.relation.is_some()) {
+        // The columns of a view that is changed come in the order of its table.
+        columns.sort_by_key(|column| column.origin.1);
+    }
     if let [column] = columns[..]
         && column.is_row
     {
@@ -25,8 +30,7 @@ pub(crate) fn whole_row(
     let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
     let row = record(items, fields)?;
     let row = named_row(binder, row, table, scope);
-    let presence = scope.tables.iter().find(|known| known.is_named(schema, table));
-    let presence = presence.and_then(|table| table.presence.clone());
+    let presence = item.and_then(|item| item.presence.clone());
     Ok(row_if_present(row, presence))
 }
 
