@@ -115,7 +115,14 @@ async function main() {
   await Promise.all([
     checked,
     part('server (cargo test --workspace)', () => serverTests(binary, {}, lanes)),
+    // The long ones first: the last lane is not to be left with one of them.
     part('SDK', ofPackage('sdk')),
+    part('queue', ofPackage('sdk/packages/queue')),
+    part(
+      'queue over TiKV',
+      ofPackage('sdk/packages/queue', QUEUE_OVER_TIKV, QUEUE_FILES_OVER_TIKV),
+    ),
+    part('example iot-worker', ofPackage('examples/iot-worker')),
     part('server from npm', ofPackage('sdk/packages/server')),
     part('Kysely dialect', ofPackage('sdk/packages/kysely')),
     part('Drizzle driver', ofPackage('sdk/packages/drizzle')),
@@ -123,12 +130,6 @@ async function main() {
     part('TypeORM transactions', ofPackage('sdk/packages/typeorm')),
     part('Prisma adapter', ofPackage('sdk/packages/prisma')),
     part('OpenTelemetry', ofPackage('sdk/packages/opentelemetry')),
-    part('queue', ofPackage('sdk/packages/queue')),
-    part(
-      'queue over TiKV',
-      ofPackage('sdk/packages/queue', QUEUE_OVER_TIKV, QUEUE_FILES_OVER_TIKV),
-    ),
-    part('example iot-worker', ofPackage('examples/iot-worker')),
     part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('example ledger', ofPackage('examples/ledger')),
     part('example test-suite', ofPackage('examples/test-suite')),

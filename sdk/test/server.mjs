@@ -15,8 +15,6 @@ export const ON_EVERY_STORE = [
   'transactions::workload',
   'transactions::crash',
   'schema::check_table',
-  'schema::online_index',
-  'schema::online_interleave',
   'fairness',
 ];
 
@@ -28,6 +26,8 @@ export const BRIEFLY_OVER_TIKV = [
   'transactions::groups',
   'transactions::lock_waits',
   'schema::online_foreign_key',
+  'schema::online_index',
+  'schema::online_interleave',
   'schema::range_delete',
   'transactions::sessions',
 ];

@@ -14,7 +14,8 @@ export default defineConfig({
   test: {
     globalSetup: ['../../test/setup.ts'],
     include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
+    // Over TiKV, beside other tests, hundreds of jobs take their time.
+    testTimeout: 180_000,
     hookTimeout: 60_000,
   },
 });

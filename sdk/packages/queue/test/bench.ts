@@ -77,7 +77,7 @@ export function bench(url: string): Bench {
 export async function untilEmpty(
   queue: JobQueue<Record<string, Note>>,
   name: string,
-  timeoutMs = 30_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   await queue.idle(name, { signal: AbortSignal.timeout(timeoutMs) });
 }
