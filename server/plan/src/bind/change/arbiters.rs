@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::bind::Binder;
 use crate::bind::expr::operators::coerce_bool;
 use crate::bind::expr::scalar::bind_expr;
+use crate::bind::from::privileges::{check_guarded, guarding};
 use crate::bind::scope::columns::Scopes;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::stored::{index_exprs, target_row};
@@ -43,6 +44,9 @@ pub(crate) fn bind_arbiters(
                 let message = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
                 return Err(Error::new(SqlState::WrongObjectType, message));
             }
+            let keys =
+                index.keys.iter().filter_map(|key| table.position_of(shown(table, key.column)));
+            check_read(binder, table, slots, keys)?;
             return Ok(vec![index.number]);
         }
         ConflictTarget::Columns { keys, predicate } => (keys, predicate),
@@ -110,15 +114,18 @@ fn wanted_arbiters(
     binder: &mut Binder<'_>,
     (keys, place): (&[IndexKey], u32),
     predicate: Option<&Ast>,
-    table: &Table,
+    table: &Arc<Table>,
     alias: Option<&str>,
     slots: &[Slot],
 ) -> Result<Wanted> {
     let mut columns = Vec::with_capacity(keys.len());
+    let mut places = Vec::with_capacity(keys.len());
     let mut computed: Vec<Expr> = Vec::new();
     for key in keys {
         let Some(ident) = key.column() else {
-            computed.push(conflict_key(binder, &key.expr, table, alias, slots)?);
+            computed.push(guarding(binder, table, slots, |this| {
+                conflict_key(this, &key.expr, table, alias, slots)
+            })?);
             continue;
         };
         let name = braid_sql::fold(ident);
@@ -127,14 +134,38 @@ fn wanted_arbiters(
                 .position(place)
         })?;
         columns.push(table.columns[column].id);
+        places.push(column);
     }
     columns.sort_unstable();
     columns.dedup();
+    check_read(binder, table, slots, places.into_iter())?;
     let given = match predicate {
-        Some(ast) => Some(conflict_condition(binder, ast, table, alias, slots)?),
+        Some(ast) => Some(guarding(binder, table, slots, |this| {
+            conflict_condition(this, ast, table, alias, slots)
+        })?),
         None => None,
     };
     Ok(Wanted { columns, computed, given })
+}
+
+/// 42501 unless the user may read these columns: the answer reveals which keys exist.
+fn check_read(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    slots: &[Slot],
+    mut places: impl Iterator<Item = usize>,
+) -> Result<()> {
+    guarding(binder, table, slots, |this| {
+        places.try_for_each(|place| {
+            slots.get(place).map_or(Ok(()), |slot| check_guarded(this, *slot))
+        })
+    })
+}
+
+/// The column that an index key shows: of the hidden one with sort keys, the text.
+fn shown(table: &Table, key: ColumnId) -> ColumnId {
+    let sorted = table.column(key).and_then(Column::sorted_text);
+    sorted.and_then(|sorted| sorted.column_of(table)).unwrap_or(key)
 }
 
 /// An expression among the keys of ON CONFLICT.
@@ -182,11 +213,10 @@ impl Wanted {
         let part = |wanted| exprs.iter().find(|(part, _)| *part == wanted).map(|(_, e)| e);
         let (mut own, mut columns) = (Vec::new(), Vec::new());
         for id in index.keys.iter().map(|key| key.column) {
-            let sorted = table.column(id).and_then(Column::sorted_text);
-            match sorted.and_then(|sorted| sorted.column_of(table)) {
-                Some(text) => columns.push(text),
-                None if table.is_key_expr(id) => own.push(id),
-                None => columns.push(id),
+            match shown(table, id) {
+                text if text != id => columns.push(text),
+                _ if table.is_key_expr(id) => own.push(id),
+                _ => columns.push(id),
             }
         }
         columns.sort_unstable();
