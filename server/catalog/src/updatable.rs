@@ -97,21 +97,17 @@ impl WritableView {
         };
         let places = table.columns.iter().enumerate();
         let mut numbers: Vec<(u16, usize)> = places.map(|(place, c)| (c.id, place)).collect();
-        let (mut columns, mut written) = (Vec::new(), Vec::new());
+        let mut written: Vec<Option<usize>> = Vec::new();
         let mut layers = Vec::with_capacity(found.len());
         for (view, simple) in found.into_iter().rev() {
-            columns.clear();
             written.clear();
-            for output in &simple.columns {
-                let known = match output {
-                    ViewOutput::Column(number) => numbers.iter().find(|(known, _)| known == number),
-                    ViewOutput::Computed(_) => None,
-                };
-                let place = known.map(|(_, place)| *place);
-                written.push(place);
-                // A column that is shown twice is read as the first one.
-                columns.push(place.filter(|place| !columns.contains(&Some(*place))));
-            }
+            written.extend(simple.columns.iter().map(|output| match output {
+                ViewOutput::Column(number) => {
+                    let known = numbers.iter().find(|(known, _)| known == number);
+                    known.map(|(_, place)| *place)
+                }
+                ViewOutput::Computed(_) => None,
+            }));
             let next = (1..).zip(&written).filter_map(|(n, place)| Some((n, (*place)?)));
             let next = next.collect();
             let columns = std::mem::replace(&mut numbers, next);
@@ -125,6 +121,11 @@ impl WritableView {
             });
         }
         layers.reverse();
+        // A column that is shown twice is read as the first one.
+        let is_first = |at: usize, place: usize| !written[..at].contains(&Some(place));
+        let columns = written.iter().enumerate();
+        let columns = columns.map(|(at, place)| place.filter(|place| is_first(at, *place)));
+        let columns = columns.collect();
         Ok(WritableView { table, layers, columns, written })
     }
 

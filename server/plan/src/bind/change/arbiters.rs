@@ -46,7 +46,7 @@ pub(crate) fn bind_arbiters(
             }
             let keys =
                 index.keys.iter().filter_map(|key| table.position_of(shown(table, key.column)));
-            check_read(binder, table, slots, keys)?;
+            guarding(binder, table, slots, |this| check_read(this, slots, keys))?;
             return Ok(vec![index.number]);
         }
         ConflictTarget::Columns { keys, predicate } => (keys, predicate),
@@ -56,7 +56,9 @@ pub(crate) fn bind_arbiters(
     for key in keys {
         check_key(binder, key).map_err(|error| error.position(place))?;
     }
-    let wanted = wanted_arbiters(binder, (keys, place), predicate.as_ref(), table, alias, slots)?;
+    let wanted = guarding(binder, table, slots, |this| {
+        wanted_arbiters(this, (keys, place), predicate.as_ref(), table, alias, slots)
+    })?;
     let exprs = match wanted.given.is_some() || !wanted.computed.is_empty() {
         true => index_exprs(binder, table, slots)?,
         false => Vec::new(),
@@ -114,7 +116,7 @@ fn wanted_arbiters(
     binder: &mut Binder<'_>,
     (keys, place): (&[IndexKey], u32),
     predicate: Option<&Ast>,
-    table: &Arc<Table>,
+    table: &Table,
     alias: Option<&str>,
     slots: &[Slot],
 ) -> Result<Wanted> {
@@ -123,9 +125,7 @@ fn wanted_arbiters(
     let mut computed: Vec<Expr> = Vec::new();
     for key in keys {
         let Some(ident) = key.column() else {
-            computed.push(guarding(binder, table, slots, |this| {
-                conflict_key(this, &key.expr, table, alias, slots)
-            })?);
+            computed.push(conflict_key(binder, &key.expr, table, alias, slots)?);
             continue;
         };
         let name = braid_sql::fold(ident);
@@ -138,28 +138,23 @@ fn wanted_arbiters(
     }
     columns.sort_unstable();
     columns.dedup();
-    check_read(binder, table, slots, places.into_iter())?;
+    check_read(binder, slots, places.into_iter())?;
     let given = match predicate {
-        Some(ast) => Some(guarding(binder, table, slots, |this| {
-            conflict_condition(this, ast, table, alias, slots)
-        })?),
+        Some(ast) => Some(conflict_condition(binder, ast, table, alias, slots)?),
         None => None,
     };
     Ok(Wanted { columns, computed, given })
 }
 
-/// 42501 unless the user may read these columns: the answer reveals which keys exist.
+/// 42501 unless the user may read these columns of the guarded row: the answer reveals which keys
+/// exist.
 fn check_read(
-    binder: &mut Binder<'_>,
-    table: &Arc<Table>,
+    binder: &Binder<'_>,
     slots: &[Slot],
     mut places: impl Iterator<Item = usize>,
 ) -> Result<()> {
-    guarding(binder, table, slots, |this| {
-        places.try_for_each(|place| {
-            slots.get(place).map_or(Ok(()), |slot| check_guarded(this, *slot))
-        })
-    })
+    places
+        .try_for_each(|place| slots.get(place).map_or(Ok(()), |slot| check_guarded(binder, *slot)))
 }
 
 /// The column that an index key shows: of the hidden one with sort keys, the text.
