@@ -2,8 +2,7 @@
 
 use braid_types::{Datum, Error, Json, Result, SqlState, SqlType};
 
-use crate::json::{to_json_text, to_jsonb};
-use crate::registry::call::display;
+use crate::json::{to_json_text, to_jsonb, to_key};
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
@@ -137,12 +136,10 @@ impl Accumulator for TextObject {
         let ([key, value], [key_type, value_type]) = (args, self.types.as_slice()) else {
             return Ok(());
         };
-        if key.is_null() {
-            return Err(null_key());
-        }
+        let key = to_key(key_type, key, env, null_key())?;
         self.text.go_on(b"{ ");
         let out = &mut self.text.out;
-        Json::string(display(key_type, key, env)).write_text(out);
+        Json::string(key).write_text(out);
         out.extend_from_slice(b" : ");
         to_json_text(value_type, value, env, false, out);
         Ok(())
@@ -177,10 +174,7 @@ impl Accumulator for BinaryObject {
         let ([key, value], [key_type, value_type]) = (args, self.types.as_slice()) else {
             return Ok(());
         };
-        if key.is_null() {
-            return Err(null_key());
-        }
-        let key = display(key_type, key, env);
+        let key = to_key(key_type, key, env, null_key())?;
         let value = to_jsonb(value_type, value, env)?;
         self.bytes += key.len() + 16 + value.size_bytes();
         self.members.push((key.into(), value));

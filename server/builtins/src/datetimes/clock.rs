@@ -67,20 +67,20 @@ pub(super) fn zone_argument(call: &Call<'_>) -> Result<ZoneName> {
 
 /// An instant as the local time of a zone.
 fn to_local(call: &Call<'_>) -> Result<Datum> {
-    let (zone, value) = (zone_argument(call)?, micros(call, 1)?);
+    let value = micros(call, 1)?;
     if is_infinite(value) {
         return Ok(Datum::Timestamp(value));
     }
-    Ok(Datum::Timestamp(utc_to_local(&zone.at_instant(value), value)))
+    Ok(Datum::Timestamp(utc_to_local(&zone_argument(call)?.at_instant(value), value)))
 }
 
 /// A local time of a zone as an instant.
 fn to_instant(call: &Call<'_>) -> Result<Datum> {
-    let (zone, value) = (zone_argument(call)?, micros(call, 1)?);
+    let value = micros(call, 1)?;
     if is_infinite(value) {
         return Ok(Datum::Timestamptz(value));
     }
-    Ok(Datum::Timestamptz(local_to_utc(&zone.at_local(value), value)?))
+    Ok(Datum::Timestamptz(local_to_utc(&zone_argument(call)?.at_local(value), value)?))
 }
 
 /// The first and the last local time of the session's zone that may be an instant.

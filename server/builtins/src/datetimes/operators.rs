@@ -1,7 +1,8 @@
 //! Arithmetic: `timestamp + interval`, `date - date`, `interval * 2`, and `overlaps`.
 
 use braid_types::datetime::{
-    date_minus, date_plus_days, time_plus, timestamp_minus, timestamp_plus, timestamptz_plus,
+    date_minus, date_plus_days, is_infinite, local_to_utc, time_plus, timestamp_minus,
+    timestamp_plus, timestamptz_plus,
 };
 use braid_types::{Datum, Interval, Result};
 
@@ -34,6 +35,14 @@ fn date_and_time(days: Datum, clock: i64, call: &Call<'_>, at: usize) -> Result<
     debug_assert!(matches!(days, Datum::Date(_)));
     let interval = Interval { months: 0, days: 0, micros: clock };
     Ok(Datum::Timestamp(timestamp_plus(micros(call, at)?, &interval)?))
+}
+
+/// A day and a time in the session's zone as an instant.
+fn date_and_local_time(call: &Call<'_>) -> Result<Datum> {
+    let clock = Interval { months: 0, days: 0, micros: time(call, 1)? };
+    let local = timestamp_plus(micros(call, 0)?, &clock)?;
+    let instant = if is_infinite(local) { local } else { local_to_utc(zone(call), local)? };
+    Ok(Datum::Timestamptz(instant))
 }
 
 fn difference(call: &Call<'_>) -> Result<Datum> {
@@ -103,6 +112,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("+(time, date) -> timestamp", |c| {
         date_and_time(c.datum(1).clone(), time(c, 0)?, c, 1)
     });
+    registry.add("timestamptz(date, time) -> timestamptz stable", date_and_local_time);
     registry.add("+(time, interval) -> time", |c| {
         Ok(Datum::Time(time_plus(time(c, 0)?, &c.interval(1)?)))
     });

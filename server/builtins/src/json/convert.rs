@@ -150,7 +150,7 @@ pub(crate) fn to_jsonb(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Re
 }
 
 /// A value as the key of an object; 22023 if it is NULL or not a scalar.
-pub(super) fn to_key(
+pub(crate) fn to_key(
     ty: &SqlType,
     datum: &Datum,
     env: &dyn Environment,

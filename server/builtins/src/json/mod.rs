@@ -10,7 +10,7 @@ mod path;
 mod records;
 mod rows;
 
-pub(crate) use convert::{to_json_text, to_jsonb};
+pub(crate) use convert::{to_json_text, to_jsonb, to_key};
 
 use crate::registry::tables::Registry;
 

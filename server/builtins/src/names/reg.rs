@@ -11,7 +11,7 @@ use super::reg_signatures::{
 };
 use super::type_names::{type_name, type_oid, unknown_type};
 use crate::registry::tables::registry;
-use crate::strings::split_identifier;
+use crate::strings::split_object_name;
 use crate::{Environment, Lookup};
 
 /// PostgreSQL's oids of the functions of large objects. Drivers keep them as `int`.
@@ -70,7 +70,7 @@ fn has_function(name: &str) -> bool {
 
 /// A name without `pg_catalog` before it; `None` for another schema.
 pub(crate) fn last_part(name: &str) -> Option<String> {
-    let parts = split_identifier(name)?;
+    let parts = split_object_name(name)?;
     match parts.as_slice() {
         [only] => Some(only.clone()),
         [schema, last] if schema == "pg_catalog" => Some(last.clone()),
@@ -82,7 +82,7 @@ pub(crate) fn last_part(name: &str) -> Option<String> {
 /// name of that kind.
 pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Option<u32>> {
     let lookup = env.lookup();
-    let only = || split_identifier(name).filter(|parts| parts.len() == 1)?.pop();
+    let only = || split_object_name(name).filter(|parts| parts.len() == 1)?.pop();
     Ok(match to {
         SqlType::Regclass => lookup.relation_oid(name)?,
         SqlType::Regtype => return type_oid(name, lookup),
@@ -105,7 +105,7 @@ pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Re
 
 /// The only function of users of a name; 42725 if there are several.
 fn only_routine(name: &str, lookup: &dyn Lookup) -> Result<Option<u32>> {
-    let Some(parts) = split_identifier(name) else { return Ok(None) };
+    let Some(parts) = split_object_name(name) else { return Ok(None) };
     match lookup.routines_named(&parts).as_slice() {
         [] => Ok(None),
         [(only, _)] => Ok(Some(*only)),
@@ -117,7 +117,7 @@ fn only_routine(name: &str, lookup: &dyn Lookup) -> Result<Option<u32>> {
 }
 
 fn unknown_name(name: &str, to: &SqlType) -> Error {
-    let shown = || match split_identifier(name) {
+    let shown = || match split_object_name(name) {
         Some(parts) => parts.join("."),
         None => name.to_owned(),
     };
@@ -159,11 +159,11 @@ fn parse_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum> 
         return Ok(Datum::Int(oid.into()));
     }
     let is_name = !is_operator && !matches!(to, SqlType::Regtype | SqlType::Regprocedure);
-    if is_name && split_identifier(trimmed).is_none() {
+    if is_name && split_object_name(trimmed).is_none() {
         return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
     }
     let is_global = matches!(to, SqlType::Regrole | SqlType::Regnamespace);
-    if is_global && split_identifier(trimmed).is_some_and(|parts| parts.len() > 1) {
+    if is_global && split_object_name(trimmed).is_some_and(|parts| parts.len() > 1) {
         return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
     }
     let name = if *to == SqlType::Regtype { name } else { trimmed };
@@ -185,9 +185,9 @@ fn missing_schema(name: &str, to: &SqlType, lookup: &dyn Lookup) -> Option<Strin
     let schema = match to {
         SqlType::Regtype => return None,
         SqlType::Regoper | SqlType::Regoperator => {
-            split_identifier(name.split_once('.')?.0)?.into_iter().next()?
+            split_object_name(name.split_once('.')?.0)?.into_iter().next()?
         }
-        _ => match &split_identifier(name)?[..] {
+        _ => match &split_object_name(name)?[..] {
             [schema, _] => schema.clone(),
             _ => return None,
         },

@@ -257,6 +257,19 @@ fn chr(call: &Call<'_>) -> Result<Datum> {
     text(found.to_string())
 }
 
+/// The operators of `text_pattern_ops` and `bpchar_pattern_ops`: they compare bytes, whatever the
+/// collation.
+macro_rules! by_bytes {
+    ($registry:ident: $($name:literal => $op:tt),*) => {$(
+        $registry.add(concat!("~", $name, "~(text, text) -> bool"), |c| {
+            Ok(Datum::Bool(c.text(0)? $op c.text(1)?))
+        });
+        $registry.add(concat!("~", $name, "~(bpchar, bpchar) -> bool"), |c| {
+            Ok(Datum::Bool(c.text(0)?.trim_end_matches(' ') $op c.text(1)?.trim_end_matches(' ')))
+        });
+    )*};
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("length|char_length|character_length|textlen(text) -> int4", |c| {
         let value = c.text(0)?;
@@ -305,5 +318,6 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("starts_with(text, text) -> bool", |c| {
         Ok(Datum::Bool(c.text(0)?.starts_with(c.text(1)?)))
     });
+    by_bytes!(registry: "<" => <, "<=" => <=, ">=" => >=, ">" => >);
     registry.add("^@(text, text) -> bool", |c| Ok(Datum::Bool(c.text(0)?.starts_with(c.text(1)?))));
 }

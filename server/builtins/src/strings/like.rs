@@ -91,7 +91,7 @@ fn like_of_bytes(call: &Call<'_>) -> Result<bool> {
     like_bytes(call.bytes(0)?, call.bytes(1)?, false)
 }
 
-fn one_escape(escape: &str) -> Result<Option<char>> {
+pub(super) fn one_escape(escape: &str) -> Result<Option<char>> {
     let mut chars = escape.chars();
     match (chars.next(), chars.next()) {
         (found, None) => Ok(found),

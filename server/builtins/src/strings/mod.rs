@@ -14,7 +14,7 @@ mod trigrams;
 mod unicode;
 
 pub(crate) use basic::bounds;
-pub(crate) use quote::split_identifier;
+pub(crate) use quote::{split_identifier, split_object_name};
 pub(crate) use regexp::{matches, split_pieces};
 pub(crate) use split::split_text;
 

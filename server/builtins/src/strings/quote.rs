@@ -21,6 +21,23 @@ fn nullable(call: &Call<'_>) -> Result<Datum> {
 
 /// The parts of a possibly quoted, possibly qualified name; `None` if it is malformed.
 pub(crate) fn split_identifier(name: &str) -> Option<Vec<String>> {
+    split_parts(name, |rest| {
+        let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
+        let end = rest.find(|c: char| !inside(c)).unwrap_or(rest.len());
+        let is_letter = rest.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
+        if is_letter { end } else { 0 }
+    })
+}
+
+/// The same for names of objects in the catalogs: a part without quotes ends at a dot or a blank.
+pub(crate) fn split_object_name(name: &str) -> Option<Vec<String>> {
+    split_parts(name, |rest| {
+        rest.find(|c: char| c == '.' || c.is_whitespace()).unwrap_or(rest.len())
+    })
+}
+
+/// `end_of` says where a part without quotes ends; 0 if none can begin there.
+fn split_parts(name: &str, end_of: impl Fn(&str) -> usize) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = name.trim_start();
     loop {
@@ -41,10 +58,8 @@ pub(crate) fn split_identifier(name: &str) -> Option<Vec<String>> {
             part = quoted[..end].replace("\"\"", "\"");
             rest = &quoted[end + 1..];
         } else {
-            let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
-            let end = rest.find(|c: char| !inside(c)).unwrap_or(rest.len());
-            let first = rest.chars().next()?;
-            if end == 0 || first.is_ascii_digit() || first == '$' {
+            let end = end_of(rest);
+            if end == 0 {
                 return None;
             }
             part = rest[..end].to_lowercase();

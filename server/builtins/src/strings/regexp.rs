@@ -7,7 +7,7 @@ use braid_types::regex::{Flags, Groups, Pattern, compile};
 use braid_types::scratch::Scratch;
 use braid_types::{Datum, Result, SqlType, work};
 
-use super::like::similar_pattern;
+use super::like::{one_escape, similar_pattern};
 use crate::Call;
 use crate::registry::call::{count, invalid, may_return, text};
 use crate::registry::tables::Registry;
@@ -289,8 +289,8 @@ fn substring_matching(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn substring_similar(call: &Call<'_>) -> Result<Datum> {
-    let (value, escape) = (call.text(0)?, call.text(2)?);
-    let pattern = similar_pattern(call.text(1)?, escape.chars().next())?;
+    let (value, escape) = (call.text(0)?, one_escape(call.text(2)?)?);
+    let pattern = similar_pattern(call.text(1)?, escape)?;
     let found = compile(&pattern, Flags::default())?.find_at(value, 0)?;
     Ok(found.map_or(Datum::Null, |groups| piece(value, groups[usize::from(groups.len() > 1)])))
 }

@@ -8,7 +8,7 @@ use crate::names::reg::lookup_name;
 use crate::names::type_names::{type_is_visible, type_name, with_schema};
 use crate::registry::call::text;
 use crate::registry::tables::Registry;
-use crate::strings::split_identifier;
+use crate::strings::{split_identifier, split_object_name};
 use crate::{Call, Writable};
 
 fn or_null(value: Option<String>) -> Result<Datum> {
@@ -124,7 +124,7 @@ fn user_by_id(call: &Call<'_>) -> Result<Datum> {
 
 fn to_reg(call: &Call<'_>) -> Result<Datum> {
     let name = call.text(0)?;
-    let parts = split_identifier(name);
+    let parts = split_object_name(name);
     match call.returns {
         SqlType::Regclass if parts.as_ref().is_some_and(|parts| parts.len() > 3) => {
             let message =

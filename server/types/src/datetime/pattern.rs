@@ -15,16 +15,32 @@ pub(super) const KEYWORDS: &[&str] = &[
     "OF", "PM", "RM", "SS", "TZ", "US", "WW", "YY", "D", "I", "J", "Q", "W", "Y",
 ];
 
-fn keyword_at(rest: &str) -> Option<&'static str> {
-    KEYWORDS
-        .iter()
-        .copied()
-        .find(|word| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
+/// Whether a text begins with a word in lower case.
+fn begins_lower(text: &[u8], word: &[u8]) -> bool {
+    text.len() >= word.len()
+        && text.iter().zip(word).all(|(found, wanted)| *found == wanted.to_ascii_lowercase())
 }
 
+/// A keyword in upper or lower case; names may begin with one capital.
+pub(super) fn keyword_at(rest: &str) -> Option<&'static str> {
+    let bytes = rest.as_bytes();
+    let alike = |word: &str| {
+        let wanted = word.as_bytes();
+        let is_name = matches!(word, "MONTH" | "MON" | "DAY" | "DY");
+        let capitalised = || bytes[0] == wanted[0] && begins_lower(&bytes[1..], &wanted[1..]);
+        bytes.starts_with(wanted) || begins_lower(bytes, wanted) || (is_name && capitalised())
+    };
+    if bytes.is_empty() {
+        return None;
+    }
+    KEYWORDS.iter().copied().find(|word| alike(word))
+}
+
+/// What follows a prefix or a suffix in upper or lower case.
 pub(super) fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
-    let head = rest.get(..word.len())?;
-    head.eq_ignore_ascii_case(word).then(|| &rest[word.len()..])
+    let bytes = rest.as_bytes();
+    let begins = bytes.starts_with(word.as_bytes()) || begins_lower(bytes, word.as_bytes());
+    begins.then(|| &rest[word.len()..])
 }
 
 /// The parts of a template. `FM` before a keyword drops its padding, `TH` behind it adds an
@@ -36,20 +52,16 @@ pub(super) fn split(template: &str) -> Vec<Part> {
         Some(Part::Literal(text)) => text.push(c),
         _ => parts.push(Part::Literal(c.to_string())),
     };
-    while let Some(c) = rest.chars().next() {
+    while !rest.is_empty() {
         let mut fill = true;
         let mut after = rest;
-        while let Some(next) = prefix(after, "FM") {
+        if let Some(next) = prefix(after, "FM") {
             fill = false;
             after = next;
-        }
-        if let Some(next) = prefix(after, "FX") {
-            after = next;
-        }
-        // A translated name has no padding.
-        if let Some(next) = prefix(after, "TM") {
+        } else if let Some(next) = prefix(after, "TM") {
+            // A translated name has no padding.
             let names = ["MONTH", "MON", "DAY", "DY"];
-            fill &= !keyword_at(next).is_some_and(|word| names.contains(&word));
+            fill = !keyword_at(next).is_some_and(|word| names.contains(&word));
             after = next;
         }
         if let Some(word) = keyword_at(after) {
@@ -59,16 +71,20 @@ pub(super) fn split(template: &str) -> Vec<Part> {
             if let Some(next) = prefix(after, "TH") {
                 ordinal = Some(after.starts_with('T'));
                 after = next;
+            } else if let Some(next) = after.strip_prefix("SP") {
+                after = next;
             }
             parts.push(Part::Keyword { word, written, fill, ordinal });
             rest = after;
             continue;
         }
-        if after.len() < rest.len() {
-            rest = after;
+        // It concerns how a text is read.
+        if let Some(next) = prefix(after, "FX") {
+            rest = next;
             continue;
         }
-        rest = &rest[c.len_utf8()..];
+        let Some(c) = after.chars().next() else { break };
+        rest = &after[c.len_utf8()..];
         match c {
             '"' => {
                 while let Some(c) = rest.chars().next() {

@@ -5,7 +5,7 @@
 
 use super::civil::*;
 use super::from_char::{Found, invalid, is_name, take_name};
-use super::pattern::{KEYWORDS, MONTHS, prefix};
+use super::pattern::{MONTHS, keyword_at, prefix};
 use super::typmod::round;
 use crate::timetz::TimeTz;
 use crate::{Error, Result, SqlState};
@@ -64,21 +64,6 @@ fn malformed(message: impl Into<String>) -> Error {
     Error::new(SqlState::InvalidDatetimeFormat, message)
 }
 
-/// A keyword in upper or lower case; names may begin with one capital.
-fn keyword(rest: &str) -> Option<&'static str> {
-    let alike = |word: &str| {
-        let Some(head) = rest.get(..word.len()) else { return false };
-        let capitalised = || {
-            matches!(word, "MONTH" | "MON" | "DAY" | "DY")
-                && head.is_ascii()
-                && head[..1] == word[..1]
-                && head[1..] == word[1..].to_ascii_lowercase()
-        };
-        head == word || head == word.to_ascii_lowercase() || capitalised()
-    };
-    KEYWORDS.iter().copied().find(|word| alike(word))
-}
-
 /// How many digits a field takes when another number follows at once.
 fn width(word: &str) -> usize {
     match word {
@@ -103,7 +88,7 @@ impl StandardTemplate {
                 fills |= rest.starts_with(['F', 'f']);
                 rest = after;
             }
-            if let Some(word) = keyword(rest) {
+            if let Some(word) = keyword_at(rest) {
                 let written = rest[..word.len()].to_owned();
                 rest = &rest[word.len()..];
                 let ordinal = prefix(rest, "TH");

@@ -40,72 +40,77 @@ fn syntax(message: &str) -> Error {
     Error::new(SqlState::SyntaxError, message)
 }
 
+/// Takes a word of several letters, in upper or lower case, at the beginning of `rest`; its length.
+fn take_word(rest: &str, out: &mut Template) -> Option<usize> {
+    const WORDS: [&str; 9] = ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "SP", "TH"];
+    let begins = |word: &&str| {
+        rest.starts_with(*word) || rest.starts_with(word.to_ascii_lowercase().as_str())
+    };
+    let word = WORDS.into_iter().find(begins)?;
+    let is_upper = rest.starts_with(word);
+    match word {
+        "EEEE" => out.exponent = true,
+        "FM" => out.fill = false,
+        "MI" => out.items.push(Item::Minus),
+        "PL" => out.items.push(Item::Plus),
+        "SG" => out.items.push(Item::SignHere),
+        "PR" => out.brackets = true,
+        "RN" => out.roman = Some(is_upper),
+        "TH" => out.items.push(Item::Ordinal { upper: is_upper }),
+        // `SP` is for numbers in words, which PostgreSQL does not print, either.
+        _ => {}
+    }
+    Some(word.len())
+}
+
 fn parse(template: &str) -> Result<Template> {
     let mut out = Template { fill: true, ..Template::default() };
     let mut rest = template;
     let mut point = false;
     while let Some(c) = rest.chars().next() {
-        let starts =
-            |word: &str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
-        let mut length = 2;
-        if starts("FM") {
-            out.fill = false;
-        } else if starts("MI") {
-            out.items.push(Item::Minus);
-        } else if starts("PL") {
-            out.items.push(Item::Plus);
-        } else if starts("SG") {
-            out.items.push(Item::SignHere);
-        } else if starts("PR") {
-            out.brackets = true;
-        } else if starts("RN") {
-            out.roman = Some(c == 'R');
-        } else if starts("TH") {
-            out.items.push(Item::Ordinal { upper: c == 'T' });
-        } else if starts("EEEE") {
-            out.exponent = true;
-            length = 4;
-        } else {
-            length = c.len_utf8();
-            match c.to_ascii_uppercase() {
-                '9' | '0' => {
-                    if let Some(shift) = &mut out.shift {
-                        *shift += 1;
-                    }
-                    out.items.push(if c == '9' { Item::Nine } else { Item::Zero });
+        if let Some(length) = take_word(rest, &mut out) {
+            rest = &rest[length..];
+            continue;
+        }
+        let mut length = c.len_utf8();
+        match c.to_ascii_uppercase() {
+            '9' | '0' => {
+                if let Some(shift) = &mut out.shift {
+                    *shift += 1;
                 }
-                '.' | 'D' => {
-                    if std::mem::replace(&mut point, true) {
-                        return Err(syntax("multiple decimal points"));
-                    }
-                    if out.shift.is_some() {
-                        return Err(syntax("cannot use \"V\" and decimal point together"));
-                    }
-                    out.items.push(Item::Point);
-                }
-                ',' | 'G' => out.items.push(Item::Group),
-                'S' => {
-                    if out.items.contains(&Item::Sign) {
-                        return Err(syntax("cannot use \"S\" twice"));
-                    }
-                    out.items.push(Item::Sign);
-                }
-                'L' => out.items.push(Item::Currency),
-                'B' => {}
-                'V' => {
-                    if point {
-                        return Err(syntax("cannot use \"V\" and decimal point together"));
-                    }
-                    out.shift = Some(0);
-                }
-                '"' => length = quoted(rest, &mut out.items),
-                // A backslash is special only before a quote.
-                '\\' if rest[1..].starts_with('"') => {
-                    out.items.push(Item::Literal('"'));
-                    length = 2;
-                }
-                _ => out.items.push(Item::Literal(c)),
+                out.items.push(if c == '9' { Item::Nine } else { Item::Zero });
             }
+            '.' | 'D' => {
+                if std::mem::replace(&mut point, true) {
+                    return Err(syntax("multiple decimal points"));
+                }
+                if out.shift.is_some() {
+                    return Err(syntax("cannot use \"V\" and decimal point together"));
+                }
+                out.items.push(Item::Point);
+            }
+            ',' | 'G' => out.items.push(Item::Group),
+            'S' => {
+                if out.items.contains(&Item::Sign) {
+                    return Err(syntax("cannot use \"S\" twice"));
+                }
+                out.items.push(Item::Sign);
+            }
+            'L' => out.items.push(Item::Currency),
+            'B' | 'C' => {}
+            'V' => {
+                if point {
+                    return Err(syntax("cannot use \"V\" and decimal point together"));
+                }
+                out.shift = Some(0);
+            }
+            '"' => length = quoted(rest, &mut out.items),
+            // A backslash is special only before a quote.
+            '\\' if rest[1..].starts_with('"') => {
+                out.items.push(Item::Literal('"'));
+                length = 2;
+            }
+            _ => out.items.push(Item::Literal(c)),
         }
         rest = &rest[length..];
     }

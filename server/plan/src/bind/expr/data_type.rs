@@ -461,11 +461,12 @@ fn no_modifier(name: &str) -> Error {
     Error::new(SqlState::SyntaxError, message)
 }
 
-/// The type that a parameter or a literal takes beside an operand of this type. VARCHAR has no
-/// comparison of its own: it is compared as TEXT.
+/// The type that a parameter or a literal takes beside an operand of this type. VARCHAR and CIDR
+/// have no comparison of their own: they are compared as TEXT and as INET.
 pub(crate) fn compared_type(known: &SqlType) -> SqlType {
     match known {
         SqlType::Varchar(_) => SqlType::Text,
+        SqlType::Cidr => SqlType::Inet,
         known => known.bare(),
     }
 }
