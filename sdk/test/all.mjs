@@ -23,7 +23,16 @@ const print = (line) => process.stdout.write(`   ${line}\n`);
 const QUEUE_OVER_TIKV = { BRAID_TEST_STORE: 'tikv', QUEUE_JOBS: '50', QUEUE_KILLS: '3' };
 
 /** What the small size tests of the queue over TiKV; the other files hardly see the store. */
-const QUEUE_FILES_OVER_TIKV = isSmall ? ['test/queue.test.ts', 'test/kill.test.ts'] : [];
+const QUEUE_FILES_OVER_TIKV = isSmall ? ['test/kill.test.ts'] : [];
+
+/** Kills, rows and calls of the small size, where a test has a variable for them. */
+const SMALL = {
+  KILL_ROUNDS: '3',
+  LEAK_CALLS: '2000',
+  QUEUE_KILLS: '3',
+  QUEUE_ROWS: '4000',
+  STOP_ROUNDS: '5',
+};
 
 /** The failures of a part that the end of the output repeats, and the lines of each. */
 const REPEATED = { failures: 5, lines: 12 };
@@ -110,7 +119,9 @@ async function main() {
     : step('server binary (cargo build --release --bin braid)', buildServer);
   const ofPackage = (folder, env, files) => async () => {
     const path = await binary;
-    return lanes.run(() => packageTests(folder, path, env, files));
+    return lanes.run(() =>
+      packageTests(folder, path, { ...(isSmall ? SMALL : {}), ...env }, files),
+    );
   };
   await Promise.all([
     checked,

@@ -98,7 +98,7 @@ const OF_ANY_STORE = [
   ].map((name) => `golden::on_braid::${name}`),
   'schema::foreign_keys::',
   'schema::online_foreign_key::',
-  'schema::online_index::writers_beside_the_building_are_in_an_inverted_index',
+  'schema::online_index::',
   'schema::online_interleave::',
   'schema::range_delete::range_deletes_are_the_same_as_row_by_row',
 ];

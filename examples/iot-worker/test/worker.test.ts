@@ -15,6 +15,9 @@ import { allReadings, createTables, deleteOld, readSensor } from '../src/tables.
 import { weatherEvents } from '../src/weather.js';
 import { startRetention, startWorker } from '../src/worker.js';
 
+/** How often workers are stopped at any moment. */
+const STOPS = Number(process.env.STOP_ROUNDS ?? 15);
+
 onEachServer('the pipeline', ({ url }) => {
   let db: Database;
   let queue: IotQueue;
@@ -88,7 +91,7 @@ onEachServer('the pipeline', ({ url }) => {
 
   it('loses and doubles nothing when workers are stopped at any moment', async () => {
     await enqueue(queue, events);
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < STOPS; round++) {
       const worker = await startWorker(queue, { batchMax: 40 });
       await sleep(5 + round * 3);
       await worker.close({ timeoutMs: 0 });

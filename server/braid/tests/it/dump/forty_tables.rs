@@ -8,8 +8,14 @@ use braid_testkit::target::Target;
 
 use super::tools::{Format, Tools, admin_url, assert_same, make_roles};
 
+/// Tables of the larger sizes; the small one has enough for each kind of key and action.
 const TABLES: usize = 40;
+const TABLES_SMALL: usize = 12;
 const ROWS: usize = 300;
+
+fn tables() -> usize {
+    Size::from_env().pick(TABLES_SMALL, TABLES, TABLES)
+}
 
 /// A table of many kinds of columns, whose parts change with its number.
 fn table(number: usize) -> String {
@@ -67,7 +73,7 @@ fn schema() -> String {
     for number in 0..4 {
         let _ = writeln!(sql, "CREATE SCHEMA s{number} AUTHORIZATION dump_owner;");
     }
-    for number in 0..TABLES {
+    for number in 0..tables() {
         let name = format!("s{}.t{number}", number % 4);
         sql.push_str(&table(number));
         let _ = writeln!(sql, "CREATE INDEX ON {name} (day DESC, name) INCLUDE (ok);");
@@ -83,7 +89,7 @@ fn schema() -> String {
             number % 4
         );
     }
-    for number in 0..TABLES {
+    for number in 0..tables() {
         sql.push_str(&rows(number));
     }
     sql
@@ -92,7 +98,7 @@ fn schema() -> String {
 /// A script that shows the rows of all tables, each behind its number.
 fn reading_all() -> String {
     let mut sql = String::new();
-    for number in 0..TABLES {
+    for number in 0..tables() {
         let _ = writeln!(sql, "\\echo {number}");
         let schema = number % 4;
         let _ = writeln!(sql, "COPY (SELECT * FROM s{schema}.t{number} ORDER BY id) TO STDOUT;");

@@ -100,7 +100,7 @@ impl Format {
 
     /// The formats to dump in, at this size of tests.
     pub(super) fn of_size() -> &'static [Format] {
-        Size::from_env().pick::<&'static [Format]>(&Self::SAMPLE, &Self::ALL, &Self::ALL)
+        Size::from_env().pick::<&'static [Format]>(&Self::SAMPLE, &Self::SAMPLE, &Self::ALL)
     }
 
     fn letter(self) -> &'static str {

@@ -177,7 +177,7 @@ async fn lookups_give_the_rows_of_other_joins() {
     little.batch_execute(LITTLE_MEMORY).await.expect("a setting");
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(40, 120, 20_000),
+        None => 1..1 + Size::from_env().pick(25, 120, 20_000),
     };
     let (mut lookups, mut found, mut with_little) = (0, 0, 0);
     let total = seeds.end - seeds.start;
