@@ -15,7 +15,9 @@ use super::triggers::copy_triggers;
 use crate::context::DdlContext;
 use crate::table::columns::{Behind, finish_column, give_options, read_behind};
 use crate::table::constraint_names::multiple_primary_keys;
-use crate::table::constraints::{add_check_constraint, add_key, add_table_constraint};
+use crate::table::constraints::{
+    add_check_constraint, add_key, add_table_constraint, add_unique_constraint,
+};
 use crate::table::foreign_keys::{copy_foreign_keys, define_foreign_key};
 use crate::table::key_spec::KeySpec;
 use crate::table::rowid::add_rowid;
@@ -154,7 +156,7 @@ fn add_keys(
     for (id, own) in behind {
         for (name, rules) in &own.unique {
             let spec = KeySpec::constraint(name.clone(), false, vec![name_of(table, *id)?]);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
+            add_unique_constraint(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         for (name, expr) in &own.checks {
             let column = name_of(table, *id)?;

@@ -9,7 +9,7 @@ use braid_catalog::{
 };
 use braid_codec::key::is_orderable;
 use braid_plan::stored_collation;
-use braid_sql::ast::{CheckClause, Family, TableConstraint, TableConstraintKind};
+use braid_sql::ast::{CheckClause, Family, TableConstraint, TableConstraintKind, UniqueRules};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -235,6 +235,39 @@ pub(crate) fn add_key(
     Ok(number)
 }
 
+/// Adds a unique constraint of a new table. One without a name that another key makes needless is left
+/// out.
+pub(crate) fn add_unique_constraint(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    spec: &KeySpec,
+) -> Result<()> {
+    let names = |index: &Index| -> Vec<Option<&str>> {
+        let column = |key: &IndexKey| Some(table.column(key.column)?.name.as_str());
+        index.keys.iter().map(column).collect()
+    };
+    let wanted: Vec<_> = spec.keys.iter().map(|key| Some(key.column.as_str())).collect();
+    let is_plain = |index: &&Index| {
+        let rules = UniqueRules {
+            nulls_not_distinct: index.nulls_not_distinct,
+            deferrable: index.deferrable,
+            initially_deferred: index.initially_deferred,
+        };
+        index.constraint.is_some()
+            && index.exclusion.is_none()
+            && index.storing.is_empty()
+            && rules == spec.rules
+            && index.keys.iter().all(|key| !key.descending)
+    };
+    let may_be_left_out = spec.name.is_none()
+        && spec.storing.is_empty()
+        && spec.keys.iter().all(|key| !key.descending);
+    if !may_be_left_out || !table.all_indexes().filter(is_plain).any(|key| names(key) == wanted) {
+        add_key(cx, table, spec)?;
+    }
+    Ok(())
+}
+
 /// A key over columns whose texts may be equal without having the same bytes: their equality keys
 /// take their places. 0A000 for a primary key, whose columns the rows are stored under.
 fn by_equality(cx: &DdlContext<'_>, table: &Table, spec: &KeySpec) -> Result<KeySpec> {
@@ -317,7 +350,7 @@ pub(crate) fn add_table_constraint(
         }
         TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            add_key(cx, table, &KeySpec { rules: *rules, place: start, ..spec })?;
+            add_unique_constraint(cx, table, &KeySpec { rules: *rules, place: start, ..spec })?;
         }
         TableConstraintKind::UsingIndex { .. } => {
             return Err(Error::unsupported("USING INDEX"));

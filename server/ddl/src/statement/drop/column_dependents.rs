@@ -1,6 +1,6 @@
 //! What depends on a column that is dropped.
 
-use braid_catalog::{Column, Id, Queries, Table};
+use braid_catalog::{Column, ForeignKey, Id, Queries, Table};
 use braid_sql::ast::DropBehavior;
 use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState};
@@ -16,13 +16,14 @@ use crate::statement::trigger::triggers_reading;
 use crate::table::descriptor::{change_table, referring_to};
 use crate::table::expr_text::expr_reads;
 
-/// Views and generated columns that use a column: 2BP01, or with CASCADE drops them.
+/// What uses a column: 2BP01, or with CASCADE drops it. The generated columns that are to be dropped
+/// are for the caller.
 pub(crate) fn check_column_dependents(
     cx: &mut DdlContext<'_>,
     table: &Table,
     column: &Column,
     behavior: DropBehavior,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let catalog = cx.catalog();
     let views: Vec<Id> = Queries::of(&catalog)
         .iter()
@@ -49,15 +50,17 @@ pub(crate) fn check_column_dependents(
         generated.iter().map(|other| format!("column {} of table {relation}", other.name));
     // With CASCADE foreign keys go with the index that they need.
     let keys = match behavior {
-        DropBehavior::Restrict => {
-            referring_to(&catalog, table, |key| key.parent_columns.contains(&column.id))
-        }
+        // Keys of the table over the column itself go with it.
+        DropBehavior::Restrict => referring_to(&catalog, table, |key| {
+            let is_own = |own: &ForeignKey| own.id == key.id && own.columns.contains(&column.id);
+            key.parent_columns.contains(&column.id) && !table.foreign_keys.iter().any(is_own)
+        }),
         DropBehavior::Cascade => Vec::new(),
     };
     let lines = keys.into_iter().chain(view_lines).chain(column_lines).chain(trigger_lines);
     let lines: Vec<String> = lines.chain(policy_lines).chain(statistics_lines).collect();
     if lines.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     if behavior == DropBehavior::Restrict {
         let message = format!("cannot drop {on} because other objects depend on it");
@@ -70,10 +73,9 @@ pub(crate) fn check_column_dependents(
     for line in &lines {
         cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {line}"));
     }
-    let gone: Vec<u16> = generated.iter().map(|column| column.id).collect();
+    let generated = generated.iter().map(|column| column.name.clone()).collect();
     let gone_triggers: Vec<Id> = triggers.iter().map(|trigger| trigger.id).collect();
     change_table(cx, table.id, |table| {
-        table.columns.retain(|column| !gone.contains(&column.id));
         table.triggers.retain(|trigger| !gone_triggers.contains(&trigger.id));
     })?;
     drop_found(cx, &statistics)?;
@@ -84,5 +86,6 @@ pub(crate) fn check_column_dependents(
     }
     let doomed = Doomed { relations: views.iter().copied().collect(), ..Doomed::default() };
     let named = doomed.relations.clone();
-    drop_all(cx, doomed, &named, DropBehavior::Cascade)
+    drop_all(cx, doomed, &named, DropBehavior::Cascade)?;
+    Ok(generated)
 }

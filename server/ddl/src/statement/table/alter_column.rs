@@ -248,6 +248,11 @@ async fn set_type(
     let check = domain_check(cx, domain.as_deref())?;
     let collation = collation_of(cx, new.collation, &ty)?;
     let name = old.columns[place].name.clone();
+    if new.using.is_some() && old.columns[place].generated.is_some() {
+        let message = "cannot specify USING when altering type of generated column";
+        return Err(Error::new(SqlState::InvalidColumnDefinition, message)
+            .detail(format!("Column \"{name}\" is a generated column.")));
+    }
     check_column_type(&name, &ty)?;
     check_no_member_of_itself(&cx.catalog(), old.id, &ty)?;
     check_no_temporary_rows(old.id, &ty)?;

@@ -26,7 +26,8 @@ use crate::table::columns::{
 };
 use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::constraints::{
-    add_check_constraint, add_key, add_table_constraint, set_families, set_family,
+    add_check_constraint, add_key, add_table_constraint, add_unique_constraint, set_families,
+    set_family,
 };
 use crate::table::descriptor::new_table;
 use crate::table::exprs::{CHECKS, check_written, restate_expr, stored_expr};
@@ -154,7 +155,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     for (id, column) in &behind {
         for (name, rules) in &column.unique {
             let spec = KeySpec::constraint(name.clone(), false, vec![column_name(table, *id)?]);
-            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
+            add_unique_constraint(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         for (name, expr) in &column.checks {
             let written_behind = column_name(table, *id)?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Id, Index, Object, Table};
+use braid_catalog::{ColumnId, ForeignKey, Id, Index, Object, Table};
 use braid_sql::ast::DropBehavior;
-use braid_types::{Result, SqlState};
+use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{is_system_column, unchangeable_column};
@@ -18,6 +18,29 @@ use crate::statement::table::primary_key::drop_primary_key;
 use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
 use crate::table::expr_text::{index_reads, statistics_read};
+
+/// The table as the statement has changed it so far.
+fn current(cx: &DdlContext<'_>, table: &Table) -> Result<Arc<Table>> {
+    let found = cx.catalog().table(table.id).cloned();
+    found.ok_or_else(|| Error::broken(format!("no table \"{}\" any more", table.name)))
+}
+
+/// The table without its foreign keys over a column. They go first: one may need an index of the
+/// column.
+fn without_keys_over(
+    cx: &mut DdlContext<'_>,
+    table: &Arc<Table>,
+    column: ColumnId,
+) -> Result<Arc<Table>> {
+    let mut changed = Table::clone(table);
+    let is_over = |key: &ForeignKey| key.columns.contains(&column);
+    changed.foreign_keys.retain(|key| !is_over(key));
+    for key in table.foreign_keys.iter().filter(|key| is_over(key)) {
+        forget_reference(cx, &mut changed, key.parent)?;
+    }
+    cx.draft()?.put(changed);
+    current(cx, table)
+}
 
 pub(crate) async fn drop_column(
     cx: &mut DdlContext<'_>,
@@ -35,8 +58,11 @@ pub(crate) async fn drop_column(
         return Ok(());
     };
     refuse_keys(cx, table.id, "table")?;
-    check_column_dependents(cx, &table, &column, behavior)?;
-    let table = cx.catalog().table(table.id).cloned().unwrap_or(table);
+    for generated in check_column_dependents(cx, &table, &column, behavior)? {
+        let table = current(cx, &table)?;
+        Box::pin(drop_column(cx, table, &generated, false, behavior)).await?;
+    }
+    let table = without_keys_over(cx, &current(cx, &table)?, column.id)?;
     let mut changed = Table::clone(&table);
     let in_primary = table.primary.keys.iter().any(|key| key.column == column.id);
     if in_primary {
@@ -50,21 +76,9 @@ pub(crate) async fn drop_column(
     }
     changed.checks.retain(|check| !check.columns.contains(&column.id));
     changed.statistics.retain(|object| !statistics_read(&table, object, column.id));
-    let gone: Vec<_> = changed
-        .foreign_keys
-        .iter()
-        .filter(|key| key.columns.contains(&column.id))
-        .cloned()
-        .collect();
-    changed.foreign_keys.retain(|key| !key.columns.contains(&column.id));
-    for key in gone {
-        forget_reference(cx, &mut changed, key.parent)?;
-    }
     if in_primary {
         drop_primary_key(cx, &table, changed.clone()).await?;
-        let rewritten = cx.catalog().table(table.id).cloned();
-        let Some(rewritten) = rewritten else { return Ok(()) };
-        changed = Table::clone(&rewritten);
+        changed = Table::clone(&*current(cx, &table)?);
     }
     changed.columns.retain(|other| other.id != column.id);
     cx.catalog().privileges().check_owner(cx.user(), Object::Table(&changed))?;
