@@ -235,8 +235,8 @@ pub(crate) fn add_key(
     Ok(number)
 }
 
-/// Adds a unique constraint of a new table. One without a name that another key makes needless is left
-/// out.
+/// Adds a unique constraint of a new table. One without a name is left out if another key makes it
+/// needless.
 pub(crate) fn add_unique_constraint(
     cx: &mut DdlContext<'_>,
     table: &mut Table,

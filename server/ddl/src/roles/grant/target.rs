@@ -1,5 +1,7 @@
 //! The objects of a statement.
 
+use std::sync::Arc;
+
 use braid_catalog::{
     ColumnId, Composite, Database, Domain, Enum, Grant, Object, Relation, Routine, Schema,
     Sequence, Table, View,
@@ -100,10 +102,18 @@ fn relations(cx: &DdlContext<'_>, names: &[ObjectName], sequences: bool) -> Resu
     Ok(found)
 }
 
+/// A schema whose objects are meant: 42501 for a user who may not look for names in it.
+fn searched_schema(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Arc<Schema>> {
+    let name = last(name);
+    let schema = cx.schema(&name)?;
+    cx.catalog().names().check_usage(cx.path(), &name)?;
+    Ok(schema)
+}
+
 fn in_schemas(cx: &DdlContext<'_>, names: &[ObjectName], sequences: bool) -> Result<Vec<Target>> {
     let mut found = Vec::new();
     for name in names {
-        let schema = cx.schema(&last(name))?;
+        let schema = searched_schema(cx, name)?;
         let (tables, views, all_sequences) = content(&cx.catalog(), schema.id);
         if sequences {
             found
@@ -165,7 +175,7 @@ pub(super) fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec
         GrantObjects::AllFunctionsInSchema(names) => {
             let mut found = Vec::new();
             for name in names {
-                let (schema, catalog) = (cx.schema(&last(name))?, cx.catalog());
+                let (schema, catalog) = (searched_schema(cx, name)?, cx.catalog());
                 let routines = catalog.names().routines().in_schema(schema.id);
                 found.extend(routines.map(|found| Target::Routine(Routine::clone(found))));
             }

@@ -16,8 +16,16 @@ use crate::statement::trigger::triggers_reading;
 use crate::table::descriptor::{change_table, referring_to};
 use crate::table::expr_text::expr_reads;
 
-/// What uses a column: 2BP01, or with CASCADE drops it. The generated columns that are to be dropped
-/// are for the caller.
+fn is_needed(on: &str, lines: &[String]) -> Error {
+    let message = format!("cannot drop {on} because other objects depend on it");
+    let detail: Vec<String> = lines.iter().map(|line| format!("{line} depends on {on}")).collect();
+    Error::new(SqlState::DependentObjectsStillExist, message)
+        .detail(detail.join("\n"))
+        .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// What uses a column: 2BP01, or with CASCADE drops it. It returns the generated columns, which the
+/// caller has to drop.
 pub(crate) fn check_column_dependents(
     cx: &mut DdlContext<'_>,
     table: &Table,
@@ -63,12 +71,7 @@ pub(crate) fn check_column_dependents(
         return Ok(Vec::new());
     }
     if behavior == DropBehavior::Restrict {
-        let message = format!("cannot drop {on} because other objects depend on it");
-        let detail: Vec<String> =
-            lines.iter().map(|line| format!("{line} depends on {on}")).collect();
-        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
-            .detail(detail.join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        return Err(is_needed(&on, &lines));
     }
     for line in &lines {
         cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {line}"));

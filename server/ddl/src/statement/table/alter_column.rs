@@ -232,6 +232,19 @@ struct NewType<'s> {
     using: Option<&'s Expr>,
 }
 
+/// 22023 for an identity column of another type than integers, 42611 for USING of a generated one.
+fn check_kind(column: &Column, ty: &SqlType, has_domain: bool, has_using: bool) -> Result<()> {
+    if column.identity.is_some() && (!ty.is_integer() || has_domain) {
+        return Err(no_identity_type());
+    }
+    if has_using && column.generated.is_some() {
+        let message = "cannot specify USING when altering type of generated column";
+        return Err(Error::new(SqlState::InvalidColumnDefinition, message)
+            .detail(format!("Column \"{}\" is a generated column.", column.name)));
+    }
+    Ok(())
+}
+
 /// Changes a column's type by rewriting the rows.
 async fn set_type(
     cx: &mut DdlContext<'_>,
@@ -242,17 +255,10 @@ async fn set_type(
 ) -> Result<()> {
     let ty = column_type(cx, new.data_type)?;
     let domain = column_domain(cx, new.data_type)?;
-    if old.columns[place].identity.is_some() && (!ty.is_integer() || domain.is_some()) {
-        return Err(no_identity_type());
-    }
+    check_kind(&old.columns[place], &ty, domain.is_some(), new.using.is_some())?;
     let check = domain_check(cx, domain.as_deref())?;
     let collation = collation_of(cx, new.collation, &ty)?;
     let name = old.columns[place].name.clone();
-    if new.using.is_some() && old.columns[place].generated.is_some() {
-        let message = "cannot specify USING when altering type of generated column";
-        return Err(Error::new(SqlState::InvalidColumnDefinition, message)
-            .detail(format!("Column \"{name}\" is a generated column.")));
-    }
     check_column_type(&name, &ty)?;
     check_no_member_of_itself(&cx.catalog(), old.id, &ty)?;
     check_no_temporary_rows(old.id, &ty)?;
@@ -284,7 +290,7 @@ async fn set_type(
         if bound.is_err() {
             let message = format!(
                 "default for column \"{name}\" cannot be cast automatically to type {}",
-                ty.display_name()
+                ty.bare().display_name()
             );
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         }

@@ -9,7 +9,8 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::function::drop_void;
-use super::scalar::bind_expr;
+use super::operators::call_resolved;
+use super::scalar::{bind_expr, call_function};
 use crate::bind::Binder;
 use crate::bind::from::range_table::columns_of;
 use crate::bind::scope::context::ExprCx;
@@ -205,4 +206,37 @@ pub(crate) fn bind_row_items(
         }
     }
     Ok(items)
+}
+
+/// Calls a function by name with these arguments.
+pub(super) fn call_on(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: &[&Ast],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    call_function(binder, name, args)
+}
+
+/// Calls the function that a syntax of its own stands for.
+pub(super) fn call_syntax_on(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: &[&Ast],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    call_syntax_function(binder, name, args)
+}
+
+pub(super) fn call_syntax_function(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: Vec<Expr>,
+) -> Result<Expr> {
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let shown = format!("pg_catalog.{name}");
+    let resolved = braid_builtins::resolve_shown(name, &shown, &types)?;
+    call_resolved(binder, resolved, args)
 }

@@ -8,7 +8,7 @@ use braid_sql::ast::{
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::arguments::bind_row_items;
+use super::arguments::{bind_row_items, call_on, call_syntax_function, call_syntax_on};
 use super::function::{bind_function, check_operator_schema, keyword_value, refuse_sets};
 use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to, unify_at};
@@ -50,6 +50,24 @@ pub(crate) fn bind_expr(
     result.map_err(|error| placed(binder, error, ast))
 }
 
+fn bind_between(
+    binder: &mut Binder<'_>,
+    value: &Ast,
+    (low, high): (&Ast, &Ast),
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let mut value = bind_expr(binder, value, cx)?;
+    let low = bind_expr(binder, low, cx)?;
+    let high = bind_expr(binder, high, cx)?;
+    let from = compare_exprs(binder, CompareOp::Ge, value.clone(), low)?;
+    // The first comparison may have given a parameter its type.
+    if let Expr::Param(place, ty @ SqlType::Unknown) = &mut value {
+        *ty = binder.params[*place].clone();
+    }
+    let to = compare_exprs(binder, CompareOp::Le, value, high)?;
+    Ok(Expr::And(vec![from, to]))
+}
+
 fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
     match ast {
         Ast::Identifier(ident) => bind_identifier(binder, ast, ident, cx),
@@ -75,12 +93,7 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
             bind_shared_subquery(binder, ast, cx)
         }
         Ast::Between { expr, negated, low, high } => {
-            let value = bind_expr(binder, expr, cx)?;
-            let low = bind_expr(binder, low, cx)?;
-            let high = bind_expr(binder, high, cx)?;
-            let from = compare_exprs(binder, CompareOp::Ge, value.clone(), low)?;
-            let to = compare_exprs(binder, CompareOp::Le, value, high)?;
-            Ok(negate_if(*negated, Expr::And(vec![from, to])))
+            Ok(negate_if(*negated, bind_between(binder, expr, (low, high), cx)?))
         }
         Ast::Like { negated, expr, pattern, escape_char, any: false } => bind_like(
             binder,
@@ -658,34 +671,6 @@ fn bind_keyword_function(
         }
         other => Err(Error::unsupported(format!("the expression {other}"))),
     }
-}
-
-fn call_on(
-    binder: &mut Binder<'_>,
-    name: &str,
-    args: &[&Ast],
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
-    call_function(binder, name, args)
-}
-
-fn call_syntax_on(
-    binder: &mut Binder<'_>,
-    name: &str,
-    args: &[&Ast],
-    cx: &mut ExprCx<'_, '_>,
-) -> Result<Expr> {
-    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
-    call_syntax_function(binder, name, args)
-}
-
-/// Calls the function that a syntax of its own stands for.
-fn call_syntax_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Result<Expr> {
-    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
-    let shown = format!("pg_catalog.{name}");
-    let resolved = braid_builtins::resolve_shown(name, &shown, &types)?;
-    call_resolved(binder, resolved, args)
 }
 
 /// Calls a function by name.
