@@ -22,8 +22,8 @@ const print = (line) => process.stdout.write(`   ${line}\n`);
 /** The kills and jobs of the queue's kill test are fewer over TiKV: each kill waits for a lease. */
 const QUEUE_OVER_TIKV = { BRAID_TEST_STORE: 'tikv', QUEUE_JOBS: '50', QUEUE_KILLS: '3' };
 
-/** What the small size tests of the queue over TiKV; the other files hardly see the store. */
-const QUEUE_FILES_OVER_TIKV = isSmall ? ['test/kill.test.ts'] : [];
+/** The queue's tests over TiKV. The others hardly see the store; `npm run test:tikv` runs them. */
+const QUEUE_FILES_OVER_TIKV = ['test/kill.test.ts', ...(isSmall ? [] : ['test/queue.test.ts'])];
 
 /** Kills, rows and calls of the small size, where a test has a variable for them. */
 const SMALL = {

@@ -35,6 +35,8 @@ pub struct Variables {
     pub refuse_ambiguous: bool,
     /// The transition tables of a trigger's function.
     pub tables: Vec<TransitionTable>,
+    /// The body is not run but looked at: nobody needs privileges on what it names.
+    pub is_only_checked: bool,
 }
 
 /// Rows that a statement has changed, as a table that its trigger's function can read.

@@ -113,7 +113,8 @@ impl SqlBody {
 /// 42P13 and others for a body that cannot run: what CREATE FUNCTION looks for. Else what the body
 /// names.
 pub fn check_sql_body(routine: &Routine, cx: &ExecContext) -> Result<Vec<Id>> {
-    let body = SqlBody::parse(routine, &cx.catalog)?;
+    let mut body = SqlBody::parse(routine, &cx.catalog)?;
+    body.variables.is_only_checked = true;
     let mut uses = BTreeSet::new();
     if routine.is_polymorphic() {
         return Ok(Vec::new());

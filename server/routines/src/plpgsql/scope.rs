@@ -87,7 +87,7 @@ impl Scope {
         let refuse_ambiguous = !self.prefers_columns;
         let shared = self.shared.get_or_insert_with(|| {
             let (list, tables) = (visible.clone(), tables.clone());
-            Arc::new(Variables { list, refuse_ambiguous, tables })
+            Arc::new(Variables { list, refuse_ambiguous, tables, is_only_checked: false })
         });
         shared.clone()
     }

@@ -19,6 +19,7 @@ use crate::bind::expr::aggregate::user_aggregate;
 use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments};
 use crate::bind::expr::operators::{call_resolved, coerce, coerce_argument};
 use crate::bind::expr::window::bind_window_function;
+use crate::bind::from::privileges::is_only_checked;
 use crate::bind::note_taking::note_routine;
 use crate::bind::refusals::NoStoredForm;
 use crate::bind::scope::context::{
@@ -288,6 +289,9 @@ fn check_call(
             false => ("is a procedure", "To call a procedure, use CALL."),
         };
         return Err(Error::new(SqlState::WrongObjectType, format!("{shown} {message}")).hint(hint));
+    }
+    if is_only_checked(binder) {
+        return Ok(());
     }
     let user = binder.cx.env.current_user();
     let role = catalog.names().role(user).map_or(ROOT, |role| role.id);
