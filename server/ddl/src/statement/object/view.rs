@@ -252,7 +252,6 @@ fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, Sql
         // A literal of no type is text, as in PostgreSQL.
         let ty = match &column.ty {
             SqlType::Unknown => SqlType::Text,
-            SqlType::Record(row) => SqlType::Record(row.anonymous()),
             ty => ty.clone(),
         };
         columns.push((name.clone(), ty));
