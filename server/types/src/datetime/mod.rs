@@ -29,6 +29,7 @@ pub use fields::{
     Field, date_bin, extract, extract_clock, trunc_interval, trunc_timestamp, trunc_timestamptz,
 };
 pub use from_char::{to_date, to_timestamp};
+pub(crate) use pattern::prefix;
 pub use standard::{Moment, StandardTemplate, parse_standard};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{

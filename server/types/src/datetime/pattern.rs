@@ -23,21 +23,19 @@ fn begins_lower(text: &[u8], word: &[u8]) -> bool {
 
 /// A keyword in upper or lower case; names may begin with one capital.
 pub(super) fn keyword_at(rest: &str) -> Option<&'static str> {
-    let bytes = rest.as_bytes();
-    let alike = |word: &str| {
-        let wanted = word.as_bytes();
-        let is_name = matches!(word, "MONTH" | "MON" | "DAY" | "DY");
-        let capitalised = || bytes[0] == wanted[0] && begins_lower(&bytes[1..], &wanted[1..]);
-        bytes.starts_with(wanted) || begins_lower(bytes, wanted) || (is_name && capitalised())
+    let capitalised = |word: &str| {
+        let after = rest.strip_prefix(&word[..1]);
+        after.is_some_and(|after| begins_lower(after.as_bytes(), &word.as_bytes()[1..]))
     };
-    if bytes.is_empty() {
-        return None;
-    }
+    let alike = |word: &str| {
+        let is_name = matches!(word, "MONTH" | "MON" | "DAY" | "DY");
+        prefix(rest, word).is_some() || (is_name && capitalised(word))
+    };
     KEYWORDS.iter().copied().find(|word| alike(word))
 }
 
-/// What follows a prefix or a suffix in upper or lower case.
-pub(super) fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
+/// What follows a word of a template in upper or lower case.
+pub(crate) fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
     let bytes = rest.as_bytes();
     let begins = bytes.starts_with(word.as_bytes()) || begins_lower(bytes, word.as_bytes());
     begins.then(|| &rest[word.len()..])

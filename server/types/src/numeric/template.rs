@@ -4,6 +4,7 @@
 use super::Numeric;
 use super::digits::digit_count;
 use super::rounding::round;
+use crate::datetime::prefix;
 use crate::{Error, Result, SqlState};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +44,7 @@ fn syntax(message: &str) -> Error {
 /// Takes a word of several letters, in upper or lower case, at the beginning of `rest`; its length.
 fn take_word(rest: &str, out: &mut Template) -> Option<usize> {
     const WORDS: [&str; 9] = ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "SP", "TH"];
-    let begins = |word: &&str| {
-        rest.starts_with(*word) || rest.starts_with(word.to_ascii_lowercase().as_str())
-    };
-    let word = WORDS.into_iter().find(begins)?;
+    let word = WORDS.into_iter().find(|word| prefix(rest, word).is_some())?;
     let is_upper = rest.starts_with(word);
     match word {
         "EEEE" => out.exponent = true,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use braid_catalog::{ColumnId, ForeignKey, Id, Index, Object, Table};
 use braid_sql::ast::DropBehavior;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{is_system_column, unchangeable_column};
+use crate::partitions::create::current;
 use crate::rows::delete::delete_index_entries;
 use crate::statement::drop::column_dependents::check_column_dependents;
 use crate::statement::drop::dependents::Doomed;
@@ -18,12 +19,6 @@ use crate::statement::table::primary_key::drop_primary_key;
 use crate::statement::types::row_users::refuse_keys;
 use crate::table::descriptor::{forget_reference, free_index};
 use crate::table::expr_text::{index_reads, statistics_read};
-
-/// The table as the statement has changed it so far.
-fn current(cx: &DdlContext<'_>, table: &Table) -> Result<Arc<Table>> {
-    let found = cx.catalog().table(table.id).cloned();
-    found.ok_or_else(|| Error::broken(format!("no table \"{}\" any more", table.name)))
-}
 
 /// The table without its foreign keys over a column. They go first: one may need an index of the
 /// column.
@@ -39,7 +34,7 @@ fn without_keys_over(
         forget_reference(cx, &mut changed, key.parent)?;
     }
     cx.draft()?.put(changed);
-    current(cx, table)
+    current(cx, table.id)
 }
 
 pub(crate) async fn drop_column(
@@ -59,10 +54,10 @@ pub(crate) async fn drop_column(
     };
     refuse_keys(cx, table.id, "table")?;
     for generated in check_column_dependents(cx, &table, &column, behavior)? {
-        let table = current(cx, &table)?;
+        let table = current(cx, table.id)?;
         Box::pin(drop_column(cx, table, &generated, false, behavior)).await?;
     }
-    let table = without_keys_over(cx, &current(cx, &table)?, column.id)?;
+    let table = without_keys_over(cx, &current(cx, table.id)?, column.id)?;
     let mut changed = Table::clone(&table);
     let in_primary = table.primary.keys.iter().any(|key| key.column == column.id);
     if in_primary {
@@ -78,7 +73,7 @@ pub(crate) async fn drop_column(
     changed.statistics.retain(|object| !statistics_read(&table, object, column.id));
     if in_primary {
         drop_primary_key(cx, &table, changed.clone()).await?;
-        changed = Table::clone(&*current(cx, &table)?);
+        changed = Table::clone(&*current(cx, table.id)?);
     }
     changed.columns.retain(|other| other.id != column.id);
     cx.catalog().privileges().check_owner(cx.user(), Object::Table(&changed))?;

@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::function::drop_void;
 use super::operators::call_resolved;
-use super::scalar::{bind_expr, call_function};
+use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
 use crate::bind::from::range_table::columns_of;
 use crate::bind::scope::context::ExprCx;
@@ -215,21 +215,22 @@ pub(super) fn call_on(
     args: &[&Ast],
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    let args = bind_exprs(binder, args.iter().copied(), cx)?;
     call_function(binder, name, args)
 }
 
-/// Calls the function that a syntax of its own stands for.
+/// Calls the function that a syntax of its own stands for with these arguments.
 pub(super) fn call_syntax_on(
     binder: &mut Binder<'_>,
     name: &str,
     args: &[&Ast],
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    let args = bind_exprs(binder, args.iter().copied(), cx)?;
     call_syntax_function(binder, name, args)
 }
 
+/// Calls the function that a syntax of its own stands for.
 pub(super) fn call_syntax_function(
     binder: &mut Binder<'_>,
     name: &str,

@@ -160,12 +160,12 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
 }
 
 /// Binds several.
-pub(crate) fn bind_exprs(
+pub(crate) fn bind_exprs<'q>(
     binder: &mut Binder<'_>,
-    list: &[Ast],
+    list: impl IntoIterator<Item = &'q Ast>,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Vec<Expr>> {
-    list.iter().map(|ast| bind_expr(binder, ast, cx)).collect()
+    list.into_iter().map(|ast| bind_expr(binder, ast, cx)).collect()
 }
 
 pub(crate) fn bind_row(items: Vec<Expr>) -> Result<Expr> {

@@ -435,7 +435,7 @@ fn bind_values(
             )
             .position(row.first().map_or(0, start_of)));
         }
-        bound.push(bind_exprs(binder, row, &mut ExprCx::plain(scopes, "VALUES"))?);
+        bound.push(bind_exprs(binder, *row, &mut ExprCx::plain(scopes, "VALUES"))?);
     }
     let mut columns = Vec::with_capacity(width);
     for place in 0..width {
