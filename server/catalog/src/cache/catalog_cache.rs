@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::changes::between;
+use super::known_statistics::KnownStatistics;
 use crate::edit::CatalogEdit;
 use crate::storage::stored::{Meta, read_meta};
 use crate::storage::system_keys::{
@@ -113,9 +114,7 @@ impl Standing {
 /// The catalogs of this process, shared by all sessions.
 pub struct CatalogCache {
     state: Mutex<CacheState>,
-    statistics: Arc<Statistics>,
-    /// What of the stored statistics is in use, as it was read.
-    stored_statistics: Mutex<HashMap<Id, Value>>,
+    statistics: KnownStatistics,
     /// This process among others over the same store, if there may be others.
     gateways: Option<Arc<Gateways>>,
     left_over: Notify,
@@ -171,8 +170,7 @@ impl CatalogCache {
     fn over(gateways: Option<Arc<Gateways>>) -> Arc<Self> {
         Arc::new(CatalogCache {
             state: Mutex::default(),
-            statistics: Arc::default(),
-            stored_statistics: Mutex::default(),
+            statistics: KnownStatistics::default(),
             gateways,
             left_over: Notify::new(),
             backfilled: AtomicU64::new(0),
@@ -187,25 +185,28 @@ impl CatalogCache {
 
     /// The shared estimates of tables' sizes.
     pub fn statistics(&self) -> &Arc<Statistics> {
-        &self.statistics
+        self.statistics.shared()
     }
 
     /// Loads the stored statistics: at the start, and when another gateway has stored some. What
     /// was counted along since stays, unless something new is stored of the table.
     pub async fn load_statistics(&self, kv: &Kv) -> KvResult<()> {
+        while !self.read_statistics(kv).await? {}
+        Ok(())
+    }
+
+    /// The same once; false if this gateway has stored some meanwhile.
+    async fn read_statistics(&self, kv: &Kv) -> KvResult<bool> {
+        let before = self.statistics.values();
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
-        for (_, value) in scan_all(&txn, seq, statistics_span(), Record::Never).await? {
-            let (table, statistics): (Id, TableStatistics) =
-                serde_json::from_slice(&value).map_err(corrupt)?;
-            let before = self.stored_statistics.lock().insert(table, value.clone());
-            if before != Some(value) {
-                let counted = self.statistics.counted(table);
-                self.statistics.replace(table, statistics, counted);
-            }
-        }
+        let stored = scan_all(&txn, seq, statistics_span(), Record::Never).await;
         txn.rollback().await;
-        Ok(())
+        let mut all = true;
+        for (_, value) in stored? {
+            all &= self.statistics.use_read(&before, value)?;
+        }
+        Ok(all)
     }
 
     /// The catalog as the transaction's statement sees it. Not part of the read set: the tables
@@ -300,7 +301,7 @@ impl CatalogCache {
     }
 
     async fn load(&self, txn: &Arc<Transaction>, seq: Seq, meta: Meta) -> KvResult<Catalog> {
-        let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics.clone());
+        let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics().clone());
         catalog.format = meta.format;
         catalog.changes = meta.changes.into();
         let pairs = scan_all(txn, seq, descriptors_span(), Record::Never).await?;
@@ -412,36 +413,44 @@ impl CatalogCache {
         statistics: TableStatistics,
         counted: Changes,
     ) -> KvResult<()> {
-        if self.statistics.contain_more(table, counted) {
+        if self.statistics().contain_more(table, counted) {
             return Ok(());
         }
         let value = to_json(&(table, &statistics))?;
         let mut attempts = 0;
-        while let Err(error) = self.store_statistics(kv, table, &value).await {
-            attempts += 1;
-            // The table's definition has changed meanwhile.
-            if !error.is_retryable() || attempts >= SAVE_ATTEMPTS_MAX {
-                return Err(error);
+        let is_stored = loop {
+            match self.store_statistics(kv, table, &value).await {
+                Ok(is_stored) => break is_stored,
+                Err(error) => {
+                    attempts += 1;
+                    // The table's definition has changed meanwhile.
+                    if !error.is_retryable() || attempts >= SAVE_ATTEMPTS_MAX {
+                        return Err(error);
+                    }
+                }
             }
+        };
+        match is_stored {
+            true => self.statistics.use_stored(table, value, statistics, counted),
+            false => self.statistics().replace(table, statistics, counted),
         }
-        self.statistics.replace(table, statistics, counted);
         Ok(())
     }
 
-    async fn store_statistics(&self, kv: &Kv, table: Id, value: &Value) -> KvResult<()> {
+    /// False if the table does not exist.
+    async fn store_statistics(&self, kv: &Kv, table: Id, value: &Value) -> KvResult<bool> {
         let txn = kv.begin(TxnOptions::default());
         let seq = txn.next_statement();
         if txn.get(seq, &descriptor_key(table)).await?.is_none() {
             txn.rollback().await;
-            return Ok(());
+            return Ok(false);
         }
         txn.put(seq, statistics_key(table), value.clone())?;
         if self.gateways.is_some() {
             txn.put(seq, statistics_stamp_key(), to_json(&(fresh_counter() >> 11))?)?;
         }
         txn.commit_or_error().await?;
-        self.stored_statistics.lock().insert(table, value.clone());
-        Ok(())
+        Ok(true)
     }
 
     /// Forgets the estimates of tables that are not in `catalog` any more. Those of tables that it
@@ -450,7 +459,6 @@ impl CatalogCache {
         let stays =
             |id: Id| is_temporary(id) || id >= catalog.next_id || catalog.table(id).is_some();
         self.statistics.retain(stays);
-        self.stored_statistics.lock().retain(|id, _| stays(*id));
     }
 
     /// Forgets the estimates of a table. Other gateways keep theirs until the next ones come.
@@ -459,8 +467,7 @@ impl CatalogCache {
         let seq = txn.next_statement();
         txn.delete(seq, statistics_key(table))?;
         txn.commit_or_error().await?;
-        self.stored_statistics.lock().remove(&table);
-        self.statistics.clear(table);
+        self.statistics.forget(table);
         Ok(())
     }
 }

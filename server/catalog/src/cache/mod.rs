@@ -3,6 +3,7 @@
 mod catalog_cache;
 mod changes;
 mod draft;
+mod known_statistics;
 mod shared_map;
 mod statistics;
 
