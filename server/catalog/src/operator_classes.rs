@@ -149,8 +149,12 @@ impl OperatorClass {
         OPERATOR_CLASSES.iter().chain(inverted).find(|class| class.oid == oid)
     }
 
-    /// The class of GIN with these terms.
-    pub fn of_terms(terms: TermClass) -> Option<&'static OperatorClass> {
+    /// The class of GIN with these terms for values of a type. Those of btree_gin have the names of
+    /// btree's, and its oids here.
+    pub fn of_terms(terms: TermClass, ty: &SqlType) -> Option<&'static OperatorClass> {
+        if terms == TermClass::Scalar {
+            return OperatorClass::default_of(ty);
+        }
         let mut classes = INVERTED_CLASSES.iter();
         classes.find(|(class, _)| *class == terms).map(|(_, class)| class)
     }
@@ -161,10 +165,14 @@ impl OperatorClass {
         classes.find(|(_, class)| class.name == name).map(|(terms, class)| (*terms, class))
     }
 
-    /// The terms that values of a type have where no class is named.
-    pub fn default_terms(ty: &SqlType) -> Option<TermClass> {
+    /// The terms that values of a type have where no class is named. `with_scalars` says whether
+    /// there are the classes of btree_gin.
+    pub fn default_terms(ty: &SqlType, with_scalars: bool) -> Option<TermClass> {
         let mut classes = INVERTED_CLASSES.iter();
-        classes.find(|(terms, class)| class.is_default && has_terms(*terms, ty)).map(|(t, _)| *t)
+        let found = classes.find(|(terms, class)| class.is_default && has_terms(*terms, ty));
+        let scalar =
+            (with_scalars && has_terms(TermClass::Scalar, ty)).then_some(TermClass::Scalar);
+        found.map(|(terms, _)| *terms).or(scalar)
     }
 
     /// The default class of a type, if it has one.

@@ -24,7 +24,7 @@ pub struct IndexRows {
     pub excluded_by: Vec<ExclusionOperator>,
     /// Of an inverted index the columns that its terms come from. Terms are the only part of
     /// `keys` then.
-    sources: Vec<(usize, TermClass)>,
+    sources: Vec<(usize, TermClass, SqlType)>,
     /// Whether keys with a NULL are unique, too.
     nulls_not_distinct: bool,
     /// Distinguishes its keys from others in its range, if there are any.
@@ -73,8 +73,8 @@ impl IndexRows {
     /// XX000 if the table has not all columns of the index.
     pub fn new(table: &Table, index: &Index) -> Result<Self> {
         let mut keys = parts(table, index)?;
-        let places = keys.iter().map(|key| key.place);
-        let sources: Vec<(usize, TermClass)> = places.zip(index.inverted.iter().copied()).collect();
+        let sources = keys.iter().zip(&index.inverted);
+        let sources = sources.map(|(key, class)| (key.place, *class, key.ty.clone())).collect();
         if index.is_inverted() {
             keys.truncate(1);
             keys.iter_mut().for_each(|key| key.ty = SqlType::Bytes);
@@ -132,7 +132,7 @@ impl IndexRows {
     /// The places of the columns from which entries are made, ascending.
     pub fn places(&self) -> Vec<usize> {
         let parts = self.keys.iter().chain(&self.suffix).map(|part| part.place);
-        let sources = self.sources.iter().map(|(place, _)| *place);
+        let sources = self.sources.iter().map(|(place, ..)| *place);
         let mut places: Vec<usize> =
             parts.chain(self.storing.iter().copied()).chain(sources).collect();
         places.sort_unstable();
@@ -145,7 +145,7 @@ impl IndexRows {
         let has = |place: usize| places.contains(&place);
         self.keys.iter().chain(&self.suffix).any(|part| has(part.place))
             || self.storing.iter().any(|place| has(*place))
-            || self.sources.iter().any(|(place, _)| has(*place))
+            || self.sources.iter().any(|(place, ..)| has(*place))
     }
 
     /// Whether its entries are terms.
@@ -179,8 +179,8 @@ impl IndexRows {
     /// The keys of a row's terms, sorted.
     fn term_keys(&self, row: &[Datum]) -> Vec<Key> {
         let mut keys = Vec::new();
-        for (at, (place, class)) in self.sources.iter().enumerate() {
-            for term in terms_of(*class, &row[*place]) {
+        for (at, (place, class, ty)) in self.sources.iter().enumerate() {
+            for term in terms_of(*class, &row[*place], ty) {
                 let mut key = self.term_prefix(at, &term);
                 encode_parts(&mut key, &self.suffix, row);
                 keys.push(key);

@@ -142,6 +142,13 @@ pub const EXTENSIONS: &[Extension] = &[
             "tconvert",
         ],
     },
+    Extension {
+        oid: 15_010,
+        name: "btree_gin",
+        version: "1.3",
+        comment: "numbers, texts, times and the like in GIN indexes",
+        functions: &[],
+    },
 ];
 
 impl Extension {

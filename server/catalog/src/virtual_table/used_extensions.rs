@@ -1,5 +1,6 @@
 //! Which extensions the objects of a database use, whether they were created or not.
 
+use braid_codec::terms::TermClass;
 use braid_types::SqlType;
 
 use crate::{
@@ -67,5 +68,6 @@ fn indexes(extension: &Extension, index: &Index) -> bool {
             let mut keys = exclusion.keys.iter();
             exclusion.method == "gist" && keys.any(|key| key.operator == ExclusionOperator::Equal)
         });
-    has_class || is_equality
+    let is_scalar = extension.name == "btree_gin" && index.inverted.contains(&TermClass::Scalar);
+    has_class || is_equality || is_scalar
 }

@@ -18,6 +18,8 @@ pub enum TermClass {
     Trigram,
     /// The lexemes of a `tsvector`.
     Lexeme,
+    /// The value itself, as btree_gin has it.
+    Scalar,
 }
 
 /// Whether values of a type have terms of a class.
@@ -28,5 +30,45 @@ pub fn has_terms(class: TermClass, ty: &SqlType) -> bool {
         TermClass::Array => ty.is_array(),
         TermClass::Trigram => matches!(ty, SqlType::Text | SqlType::Varchar(_)),
         TermClass::Lexeme => *ty == SqlType::TsVector,
+        TermClass::Scalar => is_scalar(ty),
     }
+}
+
+/// The types of btree_gin.
+fn is_scalar(ty: &SqlType) -> bool {
+    let is_text = matches!(
+        ty,
+        SqlType::Text
+            | SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Name
+            | SqlType::InternalChar
+    );
+    let is_number = ty.is_integer()
+        || matches!(
+            ty,
+            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) | SqlType::Money | SqlType::Oid
+        );
+    let is_time = matches!(
+        ty,
+        SqlType::Date
+            | SqlType::Time
+            | SqlType::Timetz
+            | SqlType::Timestamp
+            | SqlType::Timestamptz
+            | SqlType::Interval
+    );
+    let is_other = matches!(
+        ty,
+        SqlType::Bool
+            | SqlType::Bytes
+            | SqlType::Uuid
+            | SqlType::Inet
+            | SqlType::Cidr
+            | SqlType::Macaddr
+            | SqlType::Macaddr8
+            | SqlType::Bit(_)
+            | SqlType::Varbit(_)
+    );
+    is_text || is_number || is_time || is_other || ty.is_enum()
 }

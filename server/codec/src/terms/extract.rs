@@ -1,15 +1,17 @@
 //! The terms of a value.
 
 use braid_types::hstore::Hstore;
-use braid_types::{Datum, Json};
+use braid_types::{Datum, Json, SqlType};
 
 use super::bytes::Term;
 use super::class::TermClass;
 use super::{array, jsonb, lexeme, trigram};
 
-/// The terms of a value, sorted, each once. NULL has none.
-pub fn terms_of(class: TermClass, value: &Datum) -> Vec<Term> {
+/// The terms of a value of a type, sorted, each once. NULL has none.
+pub fn terms_of(class: TermClass, value: &Datum, ty: &SqlType) -> Vec<Term> {
     let mut terms = match (class, value) {
+        (_, Datum::Null) => Vec::new(),
+        (TermClass::Scalar, value) => vec![array::element(value, ty)],
         (TermClass::Jsonb, Datum::Json(json)) => jsonb::terms(json),
         (TermClass::JsonbPath, Datum::Json(json)) => jsonb::path_terms(json),
         (TermClass::Hstore, Datum::Text(text)) => hstore_terms(text),

@@ -21,6 +21,8 @@ pub enum TermOperator {
     Equal,
     /// `x = ANY (…)`: an array has this element.
     HasElement,
+    /// `= ANY (…)`: an array has the indexed value.
+    EqualAny,
     /// `?`
     Exists,
     /// `?|`
@@ -84,7 +86,7 @@ impl TermOperator {
             TermOperator::Contains => "@>",
             TermOperator::ContainedBy => "<@",
             TermOperator::Overlaps => "&&",
-            TermOperator::Equal | TermOperator::HasElement => "=",
+            TermOperator::Equal | TermOperator::HasElement | TermOperator::EqualAny => "=",
             TermOperator::Exists => "?",
             TermOperator::ExistsAny => "?|",
             TermOperator::ExistsAll => "?&",
@@ -103,12 +105,16 @@ pub fn wanted(class: TermClass, operator: TermOperator, value: &Datum, ty: &SqlT
     match (operator, value) {
         (_, Datum::Null) => TermQuery::Nothing,
         (TermOperator::Contains, Datum::Array(array)) => array_contains(array),
-        (TermOperator::Contains, json) => TermQuery::all_terms(terms_of(class, json)),
+        (TermOperator::Contains, json) => TermQuery::all_terms(terms_of(class, json, ty)),
         (TermOperator::ContainedBy, Datum::Array(array)) => array_contained(array),
         (TermOperator::Overlaps, Datum::Array(array)) => {
             TermQuery::any_term(present(array).collect())
         }
-        (TermOperator::Equal, array) => TermQuery::all_terms(terms_of(class, array)),
+        (TermOperator::Equal, value) => TermQuery::all_terms(terms_of(class, value, ty)),
+        (TermOperator::EqualAny, Datum::Array(array)) => {
+            let items = array.items.iter().filter(|item| !item.is_null());
+            TermQuery::any_term(items.map(|item| array::element(item, ty)).collect())
+        }
         (TermOperator::HasElement, item) => match ty.element() {
             Some(element) => TermQuery::Term(array::element(item, element)),
             None => TermQuery::Everything,
@@ -129,7 +135,7 @@ pub fn wanted(class: TermClass, operator: TermOperator, value: &Datum, ty: &SqlT
             JsonPath::parse(text).map_or(TermQuery::Everything, |path| path::is_true(class, &path))
         }
         (TermOperator::Matches, Datum::Bytes(query)) => lexeme::wanted(query),
-        (TermOperator::Similar, Datum::Text(_)) => TermQuery::any_term(terms_of(class, value)),
+        (TermOperator::Similar, Datum::Text(_)) => TermQuery::any_term(terms_of(class, value, ty)),
         _ => TermQuery::Everything,
     }
 }

@@ -91,17 +91,30 @@ pub(crate) fn key_terms(
     written: Option<&ObjectName>,
     ty: &SqlType,
 ) -> Result<(TermClass, Option<u32>)> {
+    let (catalog, database) = (cx.catalog(), cx.path().database);
+    let mut created = created_extensions(&catalog, database).iter();
+    let with_scalars = created.any(|own| own.name == "btree_gin");
     let Some(written) = written else {
-        let terms = OperatorClass::default_terms(ty).ok_or_else(|| no_default_class(ty, "gin"))?;
+        let default = OperatorClass::default_terms(ty, with_scalars);
+        let terms = default.ok_or_else(|| no_default_class(ty, "gin"))?;
         check_elements(ty)?;
         return Ok((terms, None));
     };
     let mut parts = parts(written);
     let name = parts.pop().unwrap_or_default();
+    if with_scalars
+        && let Some(class) = OperatorClass::by_name(&name).filter(|_| name != "array_ops")
+        && has_terms(TermClass::Scalar, ty)
+        && parts.last().is_none_or(|schema| has_schema(cx, "btree_gin", schema))
+    {
+        check_class(class, ty)?;
+        return Ok((TermClass::Scalar, None));
+    }
     let found = OperatorClass::inverted(&name).filter(|(terms, _)| {
         parts.last().is_none_or(|schema| match terms {
             TermClass::Trigram => has_schema(cx, "pg_trgm", schema),
             TermClass::Hstore => has_schema(cx, "hstore", schema),
+            TermClass::Scalar => false,
             TermClass::Jsonb | TermClass::JsonbPath | TermClass::Array | TermClass::Lexeme => {
                 schema == "pg_catalog"
             }
@@ -144,7 +157,8 @@ pub(crate) fn restate_terms(table: &mut Table) -> Result<()> {
             let class = key.operator_class.and_then(OperatorClass::by_oid);
             match class {
                 None => {
-                    let default = OperatorClass::default_terms(&column.ty);
+                    let is_scalar = *terms == TermClass::Scalar;
+                    let default = OperatorClass::default_terms(&column.ty, is_scalar);
                     *terms = default.ok_or_else(|| no_default_class(&column.ty, "gin"))?;
                     check_elements(&column.ty)?;
                 }

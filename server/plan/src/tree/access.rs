@@ -144,6 +144,7 @@ impl TermBound {
                 let value = value(&condition.value);
                 return match condition.operator {
                     TermOperator::HasElement => format!("({value} = ANY ({key}))"),
+                    TermOperator::EqualAny => format!("({key} = ANY ({value}))"),
                     operator => format!("({key} {} {value})", operator.symbol()),
                 };
             }

@@ -30,9 +30,12 @@ fn key_options(key: &IndexKey) -> i64 {
 /// `indclass`: the operator class of each key, or the default one of its type.
 fn key_classes(table: &Table, index: &Index) -> Vec<i64> {
     let class = |(at, key): (usize, &IndexKey)| {
-        let default = || match index.inverted.get(at) {
-            Some(terms) => OperatorClass::of_terms(*terms),
-            None => OperatorClass::default_of(&shown_key(table, key.column)?.1),
+        let default = || {
+            let ty = shown_key(table, key.column)?.1;
+            match index.inverted.get(at) {
+                Some(terms) => OperatorClass::of_terms(*terms, &ty),
+                None => OperatorClass::default_of(&ty),
+            }
         };
         let default = || default().map(|class| class.oid);
         i64::from(key.operator_class.or_else(default).unwrap_or_default())

@@ -12,9 +12,12 @@ use braid_testkit::target::first_column;
 use crate::schema::twin_tables::TwinTables;
 
 const COLUMNS: &str = "id int PRIMARY KEY, body jsonb, tags text[], nums numeric[], title text, \
-                       live bool";
+                       live bool, \
+                       tenant int GENERATED ALWAYS AS (nullif(id % 5, 0)) STORED, \
+                       price numeric GENERATED ALWAYS AS (nums[1]) STORED, \
+                       pad char(4) GENERATED ALWAYS AS (tags[1]::char(4)) STORED";
 
-const INDEXES: [&str; 10] = [
+const INDEXES: [&str; 13] = [
     "CREATE INDEX i_body ON indexed USING gin (body)",
     "CREATE INDEX i_path ON indexed USING gin (body jsonb_path_ops)",
     "CREATE INDEX i_tags ON indexed USING gin (tags)",
@@ -24,6 +27,9 @@ const INDEXES: [&str; 10] = [
     "CREATE INDEX i_live ON indexed USING gin (tags) WHERE live",
     "CREATE INDEX i_lower ON indexed USING gin (lower(title) gin_trgm_ops)",
     "CREATE INDEX i_two ON indexed USING gin (nums, tags)",
+    "CREATE INDEX i_tenant ON indexed USING gin (tenant, title gin_trgm_ops, body)",
+    "CREATE INDEX i_price ON indexed USING gin (price, pad)",
+    "CREATE INDEX i_whole ON indexed USING gin (title, (id % 7))",
     "CREATE INDEX i_words ON indexed USING gin (to_tsvector('english', title))",
 ];
 
@@ -144,9 +150,29 @@ fn search(random: &mut Random) -> String {
     format!("{function}('simple', '{text}')")
 }
 
+/// A comparison of values that are terms themselves.
+fn equality(random: &mut Random) -> String {
+    let number = |random: &mut Random| random.below(6).to_string();
+    let price = |random: &mut Random| {
+        random.pick::<&str>(&["0", "1", "1.0", "1.00", "200", "'NaN'", "NULL"]).to_string()
+    };
+    match random.below(9) {
+        0 => format!("tenant = {}", number(random)),
+        1 => format!("{} = tenant", number(random)),
+        2 => format!("tenant IN ({}, {}, NULL)", number(random), number(random)),
+        3 => format!("tenant = ANY (ARRAY[{}, NULL, {}])", number(random), number(random)),
+        4 => format!("price = {}", price(random)),
+        5 => format!("price IN ({}, {})", price(random), price(random)),
+        6 => format!("pad = '{}'", random.pick::<&str>(&["a", "a   ", "red", "x y", ""])),
+        7 => format!("title = {}", title(random)),
+        _ => format!("id % 7 = {}", number(random)),
+    }
+}
+
 /// One part of a condition.
 fn part(random: &mut Random) -> String {
-    match random.below(20) {
+    match random.below(24) {
+        20..=23 => equality(random),
         18 => format!("to_tsvector('english', title) @@({})", search(random)),
         19 => format!("{} @@(to_tsvector('english', title))", search(random)),
         16 => format!("body @? {}", path(random)),
@@ -242,6 +268,7 @@ fn random_queries_give_the_same_with_and_without_inverted_indexes() {
         for round in 0..rounds {
             // Half of the rows are there before the indexes, which so are filled, too.
             if round == rounds / 8 {
+                twins.client.batch_execute("CREATE EXTENSION btree_gin").await.expect("btree_gin");
                 for index in INDEXES {
                     twins.client.batch_execute(index).await.expect("an index");
                 }

@@ -108,7 +108,9 @@ fn part_together(scan: &Scan, index: &Index, known: &Bounded, catalog: &Catalog)
     distinct.map_or(0.0, |distinct| (known.points as f64 / distinct).min(1.0))
 }
 
-fn equality(
+/// The first of the conditions that gives a key column values, as a bound, with the places of the
+/// conditions that it stands for, and how many values these are.
+pub(super) fn equality(
     scan: &Scan,
     place: usize,
     ty: &SqlType,

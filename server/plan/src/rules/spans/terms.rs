@@ -3,6 +3,7 @@
 //! ```text
 //!   index (doc), doc @> '{"a": 1}' AND doc ? 'b'     All [doc @> …, doc ? …]
 //!   tags && '{x, y}' OR 'z' = ANY (tags)             Any [tags && …, z = ANY (tags)]
+//!   index (tenant, doc), tenant = 1 AND doc ? 'b'    All [tenant = 1, doc ? …]
 //! ```
 //!
 //! Terms are necessary, not sufficient, so every condition stays in the filter. A condition that
@@ -18,6 +19,7 @@ use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Scan, TermBound, TermCondition, TermSearch};
 
 use super::bounded::Bounded;
+use super::bounds::equality;
 use super::columns::{fits, is_at, is_free};
 
 /// Fewer rows than this are always read one by one.
@@ -57,6 +59,9 @@ pub(crate) fn bounded(
 
 /// What a condition says of the keys of an index; nothing if it allows rows of any terms.
 fn of_condition(scan: &Scan, index: &Index, condition: &Expr) -> Option<TermBound> {
+    if let Some(bound) = of_scalar(scan, index, condition) {
+        return Some(bound);
+    }
     match condition {
         Expr::And(list) => {
             let parts = list.iter().filter_map(|e| of_condition(scan, index, e));
@@ -90,6 +95,29 @@ fn of_condition(scan: &Scan, index: &Index, condition: &Expr) -> Option<TermBoun
         }
         _ => None,
     }
+}
+
+/// What an equality says of a key whose terms are its values: `a = 1`, `a IN (1, 2)`, `a = ANY (…)`.
+fn of_scalar(scan: &Scan, index: &Index, condition: &Expr) -> Option<TermBound> {
+    let keys = index.keys.iter().zip(&index.inverted).enumerate();
+    let mut scalars = keys.filter(|(_, (_, class))| **class == TermClass::Scalar);
+    scalars.find_map(|(key, (column, class))| {
+        let place = scan.table.position_of(column.column)?;
+        let (bound, ..) = equality(scan, place, &scan.table.columns[place].ty, &[condition])?;
+        let operator = |operator, value: &Expr| {
+            let (class, value) = (*class, value.clone());
+            TermBound::Operator(TermCondition { key, class, operator, value })
+        };
+        match &bound {
+            Bound::In(values) => {
+                let mut parts: Vec<TermBound> =
+                    values.iter().map(|value| operator(TermOperator::Equal, value)).collect();
+                Some(if parts.len() == 1 { parts.remove(0) } else { TermBound::Any(parts) })
+            }
+            Bound::Any(array) => Some(operator(TermOperator::EqualAny, array)),
+            _ => None,
+        }
+    })
 }
 
 fn of_operator(
