@@ -134,6 +134,10 @@ pub(crate) async fn join_index(
     parent: &Table,
     index: &Index,
 ) -> Result<IndexNumber> {
+    // A partitioned table that is attached brings partitions, whose indexes are parts of its own.
+    if let Some(own) = shown_indexes(table).find(|own| own.part_of == Some(index.id)) {
+        return Ok(own.number);
+    }
     let spec = spec_like(cx, table, parent, index)?;
     let is_free = |own: &&Index| own.part_of.is_none() && is_like(table, own, &spec);
     if let Some(number) = shown_indexes(table).find(is_free).map(|own| own.number) {
