@@ -20,6 +20,7 @@ use sqlparser::tokenizer::{Span, Token};
 use crate::lex::keywords::{self, Category};
 use crate::limits;
 use crate::prefix_operators;
+use crate::quantified;
 use crate::rewrite::parenthesized;
 use crate::rewrite::shape;
 
@@ -297,8 +298,8 @@ impl Dialect for BraidDialect {
         }
         between_symmetric(parser, expr)
             .or_else(|| parenthesized::in_list(parser, expr))
-            .or_else(|| like_all(parser, expr))
-            .or_else(|| named_operator_any(parser, expr))
+            .or_else(|| quantified::like_all(parser, expr))
+            .or_else(|| quantified::operator_any(parser, expr))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -463,75 +464,6 @@ fn is_collate(parser: &Parser<'_>) -> bool {
     matches!(&parser.peek_token_ref().token,
         Token::Word(word) if word.quote_style.is_none() && word.value == "collate")
         && matches!(parser.peek_nth_token_ref(1).token, Token::Word(_))
-}
-
-/// `LIKE ALL (…)` and its negation, which sqlparser has for ANY only.
-fn like_all(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
-    let is_keyword = |place: usize, keyword: Keyword| {
-        matches!(&parser.peek_nth_token_ref(place).token,
-            Token::Word(found) if found.quote_style.is_none() && found.keyword == keyword)
-    };
-    let negated = is_keyword(0, Keyword::NOT);
-    let at = usize::from(negated);
-    let operator = match (is_keyword(at, Keyword::LIKE), is_keyword(at, Keyword::ILIKE)) {
-        (true, _) => "~~",
-        (_, true) => "~~*",
-        _ => return None,
-    };
-    let opens = parser.peek_nth_token_ref(at + 2).token == Token::LParen;
-    if !is_keyword(at + 1, Keyword::ALL) || !opens {
-        return None;
-    }
-    for _ in 0..at + 2 {
-        parser.advance_token();
-    }
-    let operator = format!("{}{operator}", if negated { "!" } else { "" });
-    let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
-    Some(parser.parse_prefix().map(|right| {
-        let right = match right {
-            Expr::Nested(inner) => inner,
-            other => Box::new(other),
-        };
-        Expr::AllOp { left: Box::new(expr.clone()), compare_op, right }
-    }))
-}
-
-/// `OPERATOR(schema.=) ANY (…)`, or ALL: pg_dump asks for tables like that. sqlparser knows
-/// operators with a schema between two values only.
-fn named_operator_any(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
-    let token = |place: usize| &parser.peek_nth_token_ref(place).token;
-    let keyword = |place: usize| match token(place) {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
-    if keyword(0) != Keyword::OPERATOR || *token(1) != Token::LParen {
-        return None;
-    }
-    let mut at = 2;
-    while matches!(token(at), Token::Word(_)) && *token(at + 1) == Token::Period {
-        at += 2;
-    }
-    let operator = token(at).to_string();
-    let is_all = keyword(at + 2) == Keyword::ALL;
-    let is_quantified = is_all || matches!(keyword(at + 2), Keyword::ANY | Keyword::SOME);
-    if *token(at + 1) != Token::RParen || !is_quantified || *token(at + 3) != Token::LParen {
-        return None;
-    }
-    for _ in 0..at + 3 {
-        parser.advance_token();
-    }
-    let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
-    Some(parser.parse_prefix().map(|right| {
-        let right = match right {
-            Expr::Nested(inner) => inner,
-            other => Box::new(other),
-        };
-        let left = Box::new(expr.clone());
-        match is_all {
-            true => Expr::AllOp { left, compare_op, right },
-            false => Expr::AnyOp { left, compare_op, right, is_some: false },
-        }
-    }))
 }
 
 /// `x BETWEEN SYMMETRIC a AND b` as `(x BETWEEN a AND b OR x BETWEEN b AND a)`, and ASYMMETRIC as

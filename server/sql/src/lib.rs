@@ -29,6 +29,7 @@ mod parser;
 mod places;
 mod precisions;
 mod prefix_operators;
+mod quantified;
 mod relations;
 mod rewrite;
 mod sizes;

@@ -280,6 +280,19 @@ pub(super) fn is_row(ast: &Ast) -> bool {
     }
 }
 
+/// The type of the elements of a literal without a type: what the operator takes on its right.
+fn element_for(left: &SqlType, op: &str) -> SqlType {
+    if *left == SqlType::Unknown {
+        return SqlType::Text;
+    }
+    let found = match CompareOp::from_symbol(op) {
+        Some(_) => None,
+        None => braid_builtins::resolve_operator(op, Some(left), &SqlType::Unknown).ok(),
+    };
+    let wanted = found.and_then(|found| found.arg_types.get(1).cloned());
+    wanted.unwrap_or_else(|| left.bare())
+}
+
 /// `x op ANY (…)` or `ALL`, of a subquery or an array.
 pub(super) fn bind_quantified(
     binder: &mut Binder<'_>,
@@ -306,10 +319,7 @@ pub(super) fn bind_quantified(
     let left = bind_expr(binder, left, cx)?;
     let mut array = bind_expr(binder, right, cx)?;
     if array.ty() == SqlType::Unknown {
-        let element = match left.ty() {
-            SqlType::Unknown => SqlType::Text,
-            ty => ty.bare(),
-        };
+        let element = element_for(&left.ty(), &op_name(op));
         array = coerce(binder, array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
     }
     let Some(element) = array.ty().element().cloned() else {
@@ -324,7 +334,10 @@ pub(super) fn bind_quantified(
     };
     let compare =
         call_operator(binder, &op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
-    let compare = coerce_bool(binder, compare, "ANY")?;
+    if compare.ty() != SqlType::Bool {
+        let message = "op ANY/ALL (array) requires operator to yield boolean";
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
     with_keys(binder, QuantifiedExpr { all, left, array, compare })
 }
 
