@@ -34,10 +34,10 @@ mod verify;
 pub use aggregate::{AggregateKind, UserAggregate};
 pub use bind::{
     ConditionReads, FoundPart, NoStoredForm, NotAllowedIn, NotAssignable, NotGrouped, Refresh,
-    TypeNames, bind_assignment_cast, bind_default, bind_domain_check, bind_index_exprs,
-    bind_partition_condition, bind_parts_check, bind_scalar, bind_table_expr, built_in_type,
-    check_written_expr, column_name, domain_of, expr_collation, find_part, is_same_binary,
-    more_dimensions_of, sql_type_of, time_modifier_of,
+    TypeNames, bind_assignment_cast, bind_default, bind_domain_check, bind_domain_condition,
+    bind_index_exprs, bind_partition_condition, bind_parts_check, bind_scalar, bind_table_expr,
+    built_in_type, check_written_expr, column_name, domain_of, expr_collation, find_part,
+    is_same_binary, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use collate::{Collation, Icu, collation_named, stored_collation};
 pub use context::{OutputColumn, PlanContext, StatementKind, TransitionTable, Variable, Variables};

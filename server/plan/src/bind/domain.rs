@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Domain, Id};
+use braid_catalog::{Column, Domain, DomainCheck, Id};
 use braid_types::sql_type::row_name;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -57,6 +57,17 @@ pub(crate) fn check_column(binder: &mut Binder<'_>, value: Expr, column: &Column
 pub fn bind_domain_check(cx: &PlanContext<'_>, domain: &Domain) -> Result<Expr> {
     let base = cx.catalog.domains().base(domain);
     check_domain(&mut Binder::new(cx), Expr::Input(0, base), domain)
+}
+
+/// One condition of a domain over an input of one column. For a new one.
+pub fn bind_domain_condition(
+    cx: &PlanContext<'_>,
+    domain: &Domain,
+    check: &DomainCheck,
+) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    binder.domain_depth += 1;
+    bind_check(&mut binder, domain, check)
 }
 
 /// The check of the domains inside of a type over an input of one column; `None` without any.
@@ -199,20 +210,24 @@ fn parts_of(binder: &mut Binder<'_>, ty: &SqlType) -> Result<Vec<(DomainPart, Do
 
 /// The conditions of one domain, by name, over its value as the only input.
 fn bind_level(binder: &mut Binder<'_>, level: &Domain, rules: &mut DomainRules) -> Result<()> {
-    let base = binder.cx.catalog.domains().base(level);
-    let row = level.row("value", base);
     let mut checks: Vec<_> = level.checks.iter().collect();
     checks.sort_by(|a, b| a.name.cmp(&b.name));
     for check in checks {
-        let slots = [binder.slot()];
-        let clause = "check constraints";
-        let condition = bind_stored_table_expr(binder, &row, &slots, &check.expr, clause)?;
-        let mut condition = coerce_bool(binder, condition, "CHECK")?;
-        assign_collations_over(binder, &row, &[&slots], &mut condition)?;
-        layout::layout_expr(&mut condition, &slots)?;
+        let condition = bind_check(binder, level, check)?;
         rules.checks.push((check.name.clone(), condition));
     }
     Ok(())
+}
+
+/// One condition of a domain, over its value as the only input.
+fn bind_check(binder: &mut Binder<'_>, domain: &Domain, check: &DomainCheck) -> Result<Expr> {
+    let row = domain.row("value", binder.cx.catalog.domains().base(domain));
+    let (slots, clause) = ([binder.slot()], "check constraints");
+    let condition = bind_stored_table_expr(binder, &row, &slots, &check.expr, clause)?;
+    let mut condition = coerce_bool(binder, condition, "CHECK")?;
+    assign_collations_over(binder, &row, &[&slots], &mut condition)?;
+    layout::layout_expr(&mut condition, &slots)?;
+    Ok(condition)
 }
 
 /// The default of a column that has none of its own: that of its domain.

@@ -24,7 +24,7 @@ pub(crate) use binder::{Binder, defining};
 pub(crate) use bound_statement::BoundStatement;
 pub use change::triggers::ConditionReads;
 pub(crate) use change::triggers::{TriggerRows, condition_reads};
-pub use domain::{bind_domain_check, bind_parts_check};
+pub use domain::{bind_domain_check, bind_domain_condition, bind_parts_check};
 pub(crate) use expr::common_type::common_type;
 pub use expr::data_type::{
     TypeNames, built_in_type, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Domain, Id, Table};
-use braid_plan::{Expr, bind_table_expr};
+use braid_plan::{Expr, bind_domain_condition};
 use braid_sql::ast::{AlterDomain, AlterDomainAction, DomainConstraint, DomainConstraintKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -123,16 +123,9 @@ fn refuse_containers(catalog: &Catalog, domain: &Domain) -> Result<()> {
 /// Checks the stored values of a domain: one of its conditions, or NOT NULL.
 async fn validate(cx: &DdlContext<'_>, domain: &Domain, check: Option<usize>) -> Result<()> {
     refuse_containers(&cx.catalog(), domain)?;
-    let row = Arc::new(domain.row("value", cx.catalog().domains().base(domain)));
-    let condition: Option<Expr> = match check.and_then(|place| domain.checks.get(place)) {
-        None => None,
-        Some(check) => {
-            let bound = cx.plan(|context| {
-                bind_table_expr(context, &row, &check.expr, None, "check constraints")
-            });
-            Some(bound?)
-        }
-    };
+    let check = check.and_then(|place| domain.checks.get(place));
+    let bind = |check| cx.plan(|context| bind_domain_condition(context, domain, check));
+    let condition: Option<Expr> = check.map(bind).transpose()?;
     for (table, places) in tables_with(&cx.catalog(), domain.id) {
         block_writers(cx, &table).await?;
         let mut reader = table_reader(cx, &table)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{
     Column, DefaultKind, Domain, DomainCheck, Owned, StoredExpr, is_temporary, names,
 };
+use braid_plan::bind_domain_condition;
 use braid_sql::ast::{CreateDomain, DomainConstraintKind, Expr, Ident, ObjectName, RenameKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -143,15 +144,12 @@ pub(crate) fn add_check(
     };
     let row = Arc::new(domain.row("value", cx.catalog().domains().base(domain)));
     let (expr, _) = check_expr(cx, &row, expr)?;
-    let bound = crate::table::exprs::bind_expr(cx, &row, &expr, None, "check constraints")?;
-    if bound.waits() {
-        return Err(Error::unsupported("a function of a user in a domain"));
-    }
-    if bound.waits() {
+    let id = cx.draft()?.allocate_id(0);
+    let check = DomainCheck { id, name, expr, validated, comment: None };
+    if cx.plan(|context| bind_domain_condition(context, domain, &check))?.waits() {
         return Err(Error::unsupported("a domain with a condition that has to wait"));
     }
-    let id = cx.draft()?.allocate_id(0);
-    domain.checks.push(DomainCheck { id, name, expr, validated, comment: None });
+    domain.checks.push(check);
     Ok(())
 }
 

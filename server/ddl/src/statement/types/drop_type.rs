@@ -176,6 +176,11 @@ fn add_routine(
             take_routine(cx, catalog, (other, name), doomed, all);
         }
     }
+    for domain in Mentioning::of(catalog, routine.id).domains() {
+        if !doomed.contains(&domain.id) {
+            add_domain_checks(domain, (routine.id, name), all);
+        }
+    }
     add_named(cx, catalog, (routine.id, routine.database, name), doomed, all);
 }
 
@@ -412,9 +417,14 @@ fn add_domain(
         }
         return;
     }
+    add_domain_checks(domain, (id, &on), all);
+}
+
+/// The conditions of a domain that name something.
+fn add_domain_checks(domain: &Domain, (id, on): (Id, &str), all: &mut Dependents) {
     for check in domain.checks.iter().filter(|check| names(&check.expr, id)) {
         let text = format!("constraint {}", check.name);
-        all.add(Dependent::DomainCheck(domain.id, check.id), text, &on);
+        all.add(Dependent::DomainCheck(domain.id, check.id), text, on);
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn bind_routine(
     let calls_routine = binder.calls_routine;
     match find_call(binder, &function.name, &arguments, cx)? {
         Some(call) if call.routine.returns_set => bind_set(binder, call, cx).map(Some),
-        Some(call) if let Some(place) = place_of_inlined(cx.clause) => {
+        Some(call) if let Some(place) = place_of_inlined(binder, cx.clause) => {
             binder.calls_routine = calls_routine;
             inline(binder, call, place).map(Some)
         }
@@ -205,7 +205,7 @@ pub(crate) fn find_call(
     let shown: Vec<String> = types.iter().map(|ty| ty.bare().display_name()).collect();
     let shown = format!("{shown_name}({})", shown.join(", "));
     check_call(binder, (chosen.routine, &shown), is_call)?;
-    check_clause(binder, cx)?;
+    check_clause(cx)?;
     let call = call_of(binder, &chosen, args, &types)?;
     note_routine(binder, name, || RoutineNote {
         id: chosen.routine.id,
@@ -244,10 +244,10 @@ pub(crate) fn computed_field(
     }
     let shown = format!("{name}({})", types[0].bare().display_name());
     check_call(binder, (chosen.routine, &shown), false)?;
-    check_clause(binder, cx)?;
+    check_clause(cx)?;
     let calls_routine = binder.calls_routine;
     let call = call_of(binder, &chosen, vec![row.clone()], &types)?;
-    match place_of_inlined(cx.clause) {
+    match place_of_inlined(binder, cx.clause) {
         Some(place) => {
             binder.calls_routine = calls_routine;
             inline(binder, call, place).map(Some)
@@ -298,14 +298,14 @@ fn check_call(
     catalog.privileges().check(role, Object::Routine(routine), "EXECUTE")
 }
 
-/// 0A000 where functions of users cannot be computed: in domains, and in functions of indexes.
-fn check_clause(binder: &Binder<'_>, cx: &ExprCx<'_, '_>) -> Result<()> {
-    let what = match cx.clause {
-        IN_INDEX_FUNCTION => "a function of an index",
-        _ if binder.domain_depth > 0 => "a domain",
-        _ => return Ok(()),
-    };
-    Err(Error::unsupported(format!("a function of a user in {what}")))
+/// 0A000 for a call in the body of a function that stands in an index or a domain.
+fn check_clause(cx: &ExprCx<'_, '_>) -> Result<()> {
+    match cx.clause {
+        IN_INDEX_FUNCTION => {
+            Err(Error::unsupported("a function of a user in a function of an index or a domain"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The types that a call's arguments are cast to, in their order.

@@ -1,29 +1,34 @@
-//! Functions in SQL in what an index is made of: the body stands in the place of the call.
+//! Functions of users in domains and in what an index is made of: the body stands in the place of
+//! the call.
 //!
-//! Keys and conditions of indexes are computed for each row that is written, and no query can run
-//! there. So the body has to be one expression over the parameters:
+//! Keys and conditions of indexes and the conditions of domains are computed for single values, and
+//! no query can run there. So the body has to be one expression over the parameters:
 //!
 //! ```text
 //! CREATE FUNCTION is_open(state text) RETURNS bool IMMUTABLE RETURN state <> 'closed'
 //! CREATE UNIQUE INDEX ON ticket (id) WHERE is_open(state)   ──►   WHERE state <> 'closed'
 //! ```
+//!
+//! In PL/pgSQL that is `BEGIN RETURN expression; END`. A STRICT function is NULL if an argument is.
 
 use braid_catalog::{Language, ParameterMode, Routine, RoutineVolatility};
 use braid_sql::ast::{Expr as Ast, Query, SelectItem, SetExpr, Statement};
-use braid_types::{Error, Result, SqlType};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlType};
 
 use super::call::FoundCall;
 use crate::bind::Binder;
-use crate::bind::expr::operators::coerce_argument;
+use crate::bind::expr::operators::{coerce, coerce_argument};
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{ExprCx, IN_INDEX_FUNCTION};
 use crate::bind::scope::places::without_places;
-use crate::tree::expr::{Expr, Slot};
+use crate::tree::expr::{CaseExpr, Expr, Slot};
 
 /// What calls of functions of users stand in, if they are replaced by the function's body.
-pub(super) fn place_of_inlined(clause: &str) -> Option<&'static str> {
+pub(super) fn place_of_inlined(binder: &Binder<'_>, clause: &str) -> Option<&'static str> {
     match clause {
+        _ if binder.domain_depth > 0 => Some("a domain"),
         "index expressions" => Some("an index expression"),
         "index predicates" => Some("an index predicate"),
         _ => None,
@@ -33,33 +38,74 @@ pub(super) fn place_of_inlined(clause: &str) -> Option<&'static str> {
 /// The value of a function's only expression for the arguments of a call; 0A000 for a function
 /// that has more than that.
 pub(super) fn inline(binder: &mut Binder<'_>, call: FoundCall, place: &str) -> Result<Expr> {
-    let refused = || Error::unsupported(format!("a function of a user in {place}"));
+    let refused = || {
+        let hint = "A function works there if it is IMMUTABLE, and its body one expression.";
+        Error::unsupported(format!("a function of a user in {place}")).hint(hint)
+    };
     let FoundCall { routine, args, ty } = call;
     if !is_plain(&routine) {
-        let hint = "A function in SQL works there if it is IMMUTABLE, and its body one expression.";
-        return Err(refused().hint(hint));
+        return Err(refused());
     }
-    let parsed = braid_sql::parse(&routine.body).map_err(Error::without_position)?;
-    let [statement] = parsed.as_slice() else { return Err(refused()) };
-    let ast = match &statement.statement {
-        Statement::Query(query) => only_expression(query).ok_or_else(refused)?,
-        _ => return Err(refused()),
-    };
+    let ast = body_of(&routine).ok_or_else(refused)?;
     let slots: Vec<Slot> = args.iter().map(|_| binder.slot()).collect();
     let scope = parameters(&routine, &args, &slots);
     let types = args.iter().map(Expr::ty).collect();
-    let bound = bind_body(binder, ast, &scope, types).and_then(|e| coerce_argument(binder, e, &ty));
+    let is_sql = routine.language == Language::Sql;
+    let bound = bind_body(binder, &ast, &scope, types).and_then(|e| match is_sql {
+        true => coerce_argument(binder, e, &ty),
+        false => coerce(binder, e, &ty, CastContext::Assignment),
+    });
     let name = &routine.name;
-    let mut bound = bound.map_err(|error| error.context(format!("SQL function \"{name}\"")))?;
+    let context = if is_sql { "SQL" } else { "PL/pgSQL" };
+    let mut bound =
+        bound.map_err(|error| error.context(format!("{context} function \"{name}\"")))?;
     put_arguments(&mut bound, &slots, &args);
-    Ok(bound)
+    Ok(if routine.strict { null_of_null(bound, args, ty) } else { bound })
+}
+
+/// The value of a STRICT function: NULL if an argument is.
+fn null_of_null(value: Expr, args: Vec<Expr>, ty: SqlType) -> Expr {
+    let null = Expr::Const(Datum::Null, ty.clone());
+    let nulls: Vec<Expr> = args.into_iter().map(|arg| Expr::IsNull(Box::new(arg))).collect();
+    if nulls.is_empty() {
+        return value;
+    }
+    let whens = vec![(Expr::Or(nulls), null)];
+    Expr::Case(Box::new(CaseExpr { whens, otherwise: value, ty }))
+}
+
+/// The only expression of a function's body, if it is that.
+fn body_of(routine: &Routine) -> Option<Ast> {
+    if routine.language == Language::Plpgsql {
+        return returned(&routine.body);
+    }
+    let parsed = braid_sql::parse(&routine.body).ok()?;
+    let [statement] = parsed.as_slice() else { return None };
+    match &statement.statement {
+        Statement::Query(query) => only_expression(query).cloned(),
+        _ => None,
+    }
+}
+
+/// The expression of `BEGIN RETURN expression; END`.
+fn returned(body: &str) -> Option<Ast> {
+    let after = |text: &'_ str, word: &str| {
+        let text = text.trim_start();
+        let (first, rest) = text.split_at_checked(word.len())?;
+        let is_whole = rest.starts_with(|c: char| !c.is_alphanumeric() && c != '_');
+        (first.eq_ignore_ascii_case(word) && is_whole).then(|| rest.to_owned())
+    };
+    let text = after(&after(body, "BEGIN")?, "RETURN")?;
+    let text = text.trim_end().trim_end_matches(';').trim_end();
+    let (text, end) = text.split_at_checked(text.len().checked_sub("END".len())?)?;
+    let text = text.trim_end().strip_suffix(';').filter(|_| end.eq_ignore_ascii_case("END"))?;
+    braid_sql::parse_expr(text).ok()
 }
 
 /// Whether a function's result depends on its arguments alone, however it is called.
 fn is_plain(routine: &Routine) -> bool {
-    routine.language == Language::Sql
+    matches!(routine.language, Language::Sql | Language::Plpgsql)
         && routine.volatility == RoutineVolatility::Immutable
-        && !routine.strict
         && !routine.security_definer
         && routine.settings.is_empty()
         && !routine.is_polymorphic()
