@@ -165,13 +165,11 @@ impl OperatorClass {
         classes.find(|(_, class)| class.name == name).map(|(terms, class)| (*terms, class))
     }
 
-    /// The terms that values of a type have where no class is named. `with_scalars` says whether
-    /// there are the classes of btree_gin.
-    pub fn default_terms(ty: &SqlType, with_scalars: bool) -> Option<TermClass> {
+    /// The terms that values of a type have where no class is named.
+    pub fn default_terms(ty: &SqlType) -> Option<TermClass> {
         let mut classes = INVERTED_CLASSES.iter();
         let found = classes.find(|(terms, class)| class.is_default && has_terms(*terms, ty));
-        let scalar =
-            (with_scalars && has_terms(TermClass::Scalar, ty)).then_some(TermClass::Scalar);
+        let scalar = has_terms(TermClass::Scalar, ty).then_some(TermClass::Scalar);
         found.map(|(terms, _)| *terms).or(scalar)
     }
 

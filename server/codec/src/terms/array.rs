@@ -27,7 +27,7 @@ pub(super) fn term(array: &Array, item: &Datum) -> Term {
     element(item, &array.element)
 }
 
-/// The term of a value by itself: of an element, or one that is looked for among elements of a type.
+/// The term of a value of a type: an element, or one that is looked for among elements.
 pub(super) fn element(item: &Datum, ty: &braid_types::SqlType) -> Term {
     let mut term = Term::new();
     key::encode(&mut term, item, ty, false);

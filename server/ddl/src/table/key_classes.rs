@@ -91,19 +91,15 @@ pub(crate) fn key_terms(
     written: Option<&ObjectName>,
     ty: &SqlType,
 ) -> Result<(TermClass, Option<u32>)> {
-    let (catalog, database) = (cx.catalog(), cx.path().database);
-    let mut created = created_extensions(&catalog, database).iter();
-    let with_scalars = created.any(|own| own.name == "btree_gin");
     let Some(written) = written else {
-        let default = OperatorClass::default_terms(ty, with_scalars);
+        let default = OperatorClass::default_terms(ty);
         let terms = default.ok_or_else(|| no_default_class(ty, "gin"))?;
         check_elements(ty)?;
         return Ok((terms, None));
     };
     let mut parts = parts(written);
     let name = parts.pop().unwrap_or_default();
-    if with_scalars
-        && let Some(class) = OperatorClass::by_name(&name).filter(|_| name != "array_ops")
+    if let Some(class) = OperatorClass::by_name(&name)
         && has_terms(TermClass::Scalar, ty)
         && parts.last().is_none_or(|schema| has_schema(cx, "btree_gin", schema))
     {
@@ -157,8 +153,9 @@ pub(crate) fn restate_terms(table: &mut Table) -> Result<()> {
             let class = key.operator_class.and_then(OperatorClass::by_oid);
             match class {
                 None => {
-                    let is_scalar = *terms == TermClass::Scalar;
-                    let default = OperatorClass::default_terms(&column.ty, is_scalar);
+                    // Other terms become values only if they were values.
+                    let default = OperatorClass::default_terms(&column.ty)
+                        .filter(|new| *new != TermClass::Scalar || new == terms);
                     *terms = default.ok_or_else(|| no_default_class(&column.ty, "gin"))?;
                     check_elements(&column.ty)?;
                 }

@@ -268,7 +268,6 @@ fn random_queries_give_the_same_with_and_without_inverted_indexes() {
         for round in 0..rounds {
             // Half of the rows are there before the indexes, which so are filled, too.
             if round == rounds / 8 {
-                twins.client.batch_execute("CREATE EXTENSION btree_gin").await.expect("btree_gin");
                 for index in INDEXES {
                     twins.client.batch_execute(index).await.expect("an index");
                 }

@@ -97,7 +97,7 @@ fn of_condition(scan: &Scan, index: &Index, condition: &Expr) -> Option<TermBoun
     }
 }
 
-/// What an equality says of a key whose terms are its values: `a = 1`, `a IN (1, 2)`, `a = ANY (…)`.
+/// What an equality (`a = 1`, `a IN (1, 2)`, `a = ANY (…)`) says of a key whose terms are values.
 fn of_scalar(scan: &Scan, index: &Index, condition: &Expr) -> Option<TermBound> {
     let keys = index.keys.iter().zip(&index.inverted).enumerate();
     let mut scalars = keys.filter(|(_, (_, class))| **class == TermClass::Scalar);
