@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use braid_types::search::configs::{CONFIGS, ENGLISH_DICTIONARY, SIMPLE_DICTIONARY};
+use braid_types::search::configs::{
+    CONFIGS, ENGLISH_DICTIONARY, SIMPLE_DICTIONARY, UNACCENT_DICTIONARY,
+};
 use braid_types::{Error, Result, SqlState};
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -36,6 +38,7 @@ impl Dictionary {
         match oid {
             SIMPLE_DICTIONARY => Ok(Dictionary::Simple),
             ENGLISH_DICTIONARY => Ok(Dictionary::English),
+            UNACCENT_DICTIONARY => Err(Error::unsupported("lexemes of the dictionary unaccent")),
             _ => Err(missing("dictionary", oid)),
         }
     }

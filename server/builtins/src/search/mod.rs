@@ -18,6 +18,7 @@ mod parser;
 mod queries;
 mod rank;
 mod stop_words;
+mod unaccent;
 mod vectors;
 
 pub use documents::text_vector;
@@ -31,4 +32,5 @@ pub(crate) fn register(registry: &mut Registry) {
     rank::register(registry);
     headline::register(registry);
     inspect::register(registry);
+    unaccent::register(registry);
 }

@@ -149,6 +149,13 @@ pub const EXTENSIONS: &[Extension] = &[
         comment: "numbers, texts, times and the like in GIN indexes",
         functions: &[],
     },
+    Extension {
+        oid: 15_011,
+        name: "unaccent",
+        version: "1.1",
+        comment: "letters without their accents",
+        functions: &["unaccent"],
+    },
 ];
 
 impl Extension {

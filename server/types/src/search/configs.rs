@@ -12,6 +12,9 @@ pub const SIMPLE_DICTIONARY: u32 = 3765;
 /// The number of the dictionary `english_stem`.
 pub const ENGLISH_DICTIONARY: u32 = 13_163;
 
+/// The number of the dictionary `unaccent`, which the function of that name may be given.
+pub const UNACCENT_DICTIONARY: u32 = 15_020;
+
 /// The configurations: number, name, and the dictionary of its words.
 pub const CONFIGS: [(u32, &str, u32); 2] =
     [(SIMPLE, "simple", SIMPLE_DICTIONARY), (ENGLISH, "english", ENGLISH_DICTIONARY)];
@@ -22,7 +25,10 @@ pub const DICTIONARIES: [(u32, &str); 2] =
 fn known(ty: &SqlType) -> Vec<(u32, &'static str)> {
     match ty {
         SqlType::Regconfig => CONFIGS.iter().map(|(oid, name, _)| (*oid, *name)).collect(),
-        _ => DICTIONARIES.to_vec(),
+        _ => {
+            let of_extension = (UNACCENT_DICTIONARY, "unaccent");
+            DICTIONARIES.into_iter().chain([of_extension]).collect()
+        }
     }
 }
 
@@ -43,6 +49,7 @@ pub fn parse_name(ty: &SqlType, text: &str) -> Result<u32> {
     let name = match parts.as_slice() {
         [name] => Some(name),
         [schema, name] if schema == "pg_catalog" => Some(name),
+        [schema, name] if schema == "public" && name == "unaccent" => Some(name),
         _ => None,
     };
     let found = known(ty).into_iter().find(|(_, known)| name.is_some_and(|name| name == known));
