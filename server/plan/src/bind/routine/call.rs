@@ -11,7 +11,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use super::choose::{
     Candidate, Chosen, Given, Written, choose, element_of, is_same_binary, undefined,
 };
-use super::inline::{inline, place_of_inlined};
+use super::inline::{inline, inline_for_index, place_of_inlined};
 use crate::aggregate::{AggregateKind, UserAggregate};
 use crate::bind::Binder;
 use crate::bind::domain::check_domain_of;
@@ -32,6 +32,7 @@ use crate::tree::expr::{Expr, RoutineExpr};
 use crate::tree::node::{FunctionCall, RoutineCall};
 
 /// A call whose routine has been found.
+#[derive(Clone)]
 pub(crate) struct FoundCall {
     /// The routine, without polymorphic types.
     pub routine: Arc<Routine>,
@@ -98,7 +99,15 @@ pub(crate) fn bind_routine(
             binder.calls_routine = calls_routine;
             inline(binder, call, place).map(Some)
         }
-        call => call.map(|call| call.into_expr(binder)).transpose(),
+        Some(call) => {
+            let inlined = inline_for_index(binder, &call, cx.scopes);
+            match inlined {
+                Some(_) => binder.calls_routine = calls_routine,
+                None => return call.into_expr(binder).map(Some),
+            }
+            Ok(inlined)
+        }
+        None => Ok(None),
     }
 }
 

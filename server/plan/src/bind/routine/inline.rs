@@ -10,8 +10,11 @@
 //! ```
 //!
 //! In PL/pgSQL that is `BEGIN RETURN expression; END`. A STRICT function is NULL if an argument is.
+//! A query over such a table has the body in the place of the call as well, so the index serves it.
 
-use braid_catalog::{Language, ParameterMode, Routine, RoutineVolatility};
+use braid_catalog::{
+    Id, Language, Mentioning, ParameterMode, Routine, RoutineVolatility, Table, enums_named,
+};
 use braid_sql::ast::{Expr as Ast, Query, SelectItem, SetExpr, Statement};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlType};
@@ -61,6 +64,35 @@ pub(super) fn inline(binder: &mut Binder<'_>, call: FoundCall, place: &str) -> R
         bound.map_err(|error| error.context(format!("{context} function \"{name}\"")))?;
     put_arguments(&mut bound, &slots, &args);
     Ok(if routine.strict { null_of_null(bound, args, ty) } else { bound })
+}
+
+/// The same in a query whose tables have an index that is made of the function, so that the index
+/// serves it. `None` where the call stays one: also if an argument has to be computed once.
+pub(super) fn inline_for_index(
+    binder: &mut Binder<'_>,
+    call: &FoundCall,
+    scopes: Scopes<'_>,
+) -> Option<Expr> {
+    let (catalog, id) = (binder.cx.catalog, call.routine.id);
+    let is_read = |table: &Table| {
+        let mut around = std::iter::successors(Some(&scopes), |scopes| scopes.parent);
+        around.any(|scopes| scopes.scope.columns.iter().any(|c| c.origin.0 == table.id))
+    };
+    let users = Mentioning::of(catalog, id);
+    let has_index = users.tables().any(|table| is_read(table) && has_index_of(table, id));
+    let is_once = |arg: &Expr| arg.is_volatile() || arg.waits();
+    if !has_index || binder.notes.is_some() || call.args.iter().any(is_once) {
+        return None;
+    }
+    inline(binder, call.clone(), "an index expression").ok()
+}
+
+/// Whether an index of a table has a key or a condition that calls a routine.
+fn has_index_of(table: &Table, routine: Id) -> bool {
+    let keys = table.columns.iter().filter(|column| column.is_key_expr);
+    let keys = keys.filter_map(|column| column.generated.as_ref());
+    let conditions = table.all_indexes().filter_map(|index| index.predicate.as_ref());
+    keys.chain(conditions).any(|expr| enums_named(expr.sql()).contains(&routine))
 }
 
 /// The value of a STRICT function: NULL if an argument is.
