@@ -52,18 +52,19 @@ pub(crate) fn operator_any(
     while is_named && matches!(token(at), Token::Word(_)) && *token(at + 1) == Token::Period {
         at += 2;
     }
-    let operator = token(at).to_string();
-    if is_named && *token(at + 1) != Token::RParen {
-        return None;
-    }
-    let is_operator = operator.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c));
-    if !is_named && (!is_operator || is_quantified_by_sqlparser(token(at))) {
-        return None;
-    }
     let place = if is_named { at + 2 } else { at + 1 };
     let is_all = keyword(place) == Keyword::ALL;
     let is_quantified = is_all || matches!(keyword(place), Keyword::ANY | Keyword::SOME);
     if !is_quantified || *token(place + 1) != Token::LParen {
+        return None;
+    }
+    let operator = token(at).to_string();
+    let is_operator = operator.chars().all(|c| "+-*/<>=~!@#%^&|`?".contains(c));
+    let is_read = match is_named {
+        true => *token(at + 1) == Token::RParen,
+        false => is_operator && !is_quantified_by_sqlparser(token(at)),
+    };
+    if !is_read {
         return None;
     }
     for _ in 0..place + 1 {
