@@ -3,7 +3,7 @@
 //! PostgreSQL has one function for each cast that is not a mere change of name; here they are made
 //! from the list of types, and all call `braid_types::cast`.
 
-use braid_types::cast::context;
+use braid_types::cast::{context, is_immutable};
 use braid_types::{Datum, Result, SqlType};
 
 use crate::registry::call::cast_any;
@@ -40,10 +40,9 @@ static TARGETS: [SqlType; 22] = [
     SqlType::Regclass,
 ];
 
-/// Only numbers and booleans cast without the session's formats or zone.
+/// Some casts depend on the session's formats or zone.
 fn volatility(from: &SqlType, to: &SqlType) -> Volatility {
-    let plain = |ty: &SqlType| ty.is_numeric() || matches!(ty, SqlType::Bool) || ty.is_string();
-    if plain(from) && plain(to) { Volatility::Immutable } else { Volatility::Stable }
+    if is_immutable(from, to) { Volatility::Immutable } else { Volatility::Stable }
 }
 
 pub(crate) fn register(registry: &mut Registry) {

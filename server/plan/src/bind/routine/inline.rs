@@ -136,8 +136,9 @@ fn returned(body: &str) -> Option<Ast> {
 
 /// Whether a function's result depends on its arguments alone, however it is called.
 fn is_plain(routine: &Routine) -> bool {
-    matches!(routine.language, Language::Sql | Language::Plpgsql)
-        && routine.volatility == RoutineVolatility::Immutable
+    let is_immutable = routine.volatility == RoutineVolatility::Immutable;
+    // As in PostgreSQL, what counts of a function in SQL is its body.
+    (routine.language == Language::Sql || routine.language == Language::Plpgsql && is_immutable)
         && !routine.security_definer
         && routine.settings.is_empty()
         && !routine.is_polymorphic()
