@@ -22,18 +22,8 @@ pub(crate) fn like_all(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Ex
     if !is_keyword(at + 1, Keyword::ALL) || !opens {
         return None;
     }
-    for _ in 0..at + 2 {
-        parser.advance_token();
-    }
     let operator = format!("{}{operator}", if negated { "!" } else { "" });
-    let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
-    Some(parser.parse_prefix().map(|right| {
-        let right = match right {
-            Expr::Nested(inner) => inner,
-            other => Box::new(other),
-        };
-        Expr::AllOp { left: Box::new(expr.clone()), compare_op, right }
-    }))
+    Some(compared(parser, expr, (operator, true), at + 2))
 }
 
 /// `OPERATOR(schema.=) ANY (…)`, `@> ANY (…)` and the like, or ALL. sqlparser knows operators with
@@ -67,21 +57,29 @@ pub(crate) fn operator_any(
     if !is_read {
         return None;
     }
-    for _ in 0..place + 1 {
+    Some(compared(parser, expr, (operator, is_all), place + 1))
+}
+
+/// The comparison of a value with ALL or ANY of what follows these tokens.
+fn compared(
+    parser: &mut Parser<'_>,
+    left: &Expr,
+    (operator, is_all): (String, bool),
+    tokens: usize,
+) -> Result<Expr, ParserError> {
+    for _ in 0..tokens {
         parser.advance_token();
     }
     let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
-    Some(parser.parse_prefix().map(|right| {
-        let right = match right {
-            Expr::Nested(inner) => inner,
-            other => Box::new(other),
-        };
-        let left = Box::new(expr.clone());
-        match is_all {
-            true => Expr::AllOp { left, compare_op, right },
-            false => Expr::AnyOp { left, compare_op, right, is_some: false },
-        }
-    }))
+    let right = match parser.parse_prefix()? {
+        Expr::Nested(inner) => inner,
+        other => Box::new(other),
+    };
+    let left = Box::new(left.clone());
+    Ok(match is_all {
+        true => Expr::AllOp { left, compare_op, right },
+        false => Expr::AnyOp { left, compare_op, right, is_some: false },
+    })
 }
 
 /// The operators behind which sqlparser reads ANY and ALL.

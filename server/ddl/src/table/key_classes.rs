@@ -92,8 +92,7 @@ pub(crate) fn key_terms(
     ty: &SqlType,
 ) -> Result<(TermClass, Option<u32>)> {
     let Some(written) = written else {
-        let default = OperatorClass::default_terms(ty);
-        let terms = default.ok_or_else(|| no_default_class(ty, "gin"))?;
+        let terms = OperatorClass::default_terms(ty).ok_or_else(|| no_default_class(ty, "gin"))?;
         check_elements(ty)?;
         return Ok((terms, None));
     };

@@ -99,14 +99,13 @@ pub(crate) fn bind_routine(
             binder.calls_routine = calls_routine;
             inline(binder, call, place).map(Some)
         }
-        Some(call) => {
-            let inlined = inline_for_index(binder, &call, cx.scopes);
-            match inlined {
-                Some(_) => binder.calls_routine = calls_routine,
-                None => return call.into_expr(binder).map(Some),
+        Some(call) => match inline_for_index(binder, &call, cx.scopes) {
+            Some(value) => {
+                binder.calls_routine = calls_routine;
+                Ok(Some(value))
             }
-            Ok(inlined)
-        }
+            None => call.into_expr(binder).map(Some),
+        },
         None => Ok(None),
     }
 }

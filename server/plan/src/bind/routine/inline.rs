@@ -121,20 +121,21 @@ fn body_of(routine: &Routine) -> Option<Ast> {
 
 /// The expression of `BEGIN RETURN expression; END`.
 fn returned(body: &str) -> Option<Ast> {
-    let after = |text: &'_ str, word: &str| {
-        let text = text.trim_start();
-        let (first, rest) = text.split_at_checked(word.len())?;
-        let is_whole = rest.starts_with(|c: char| !c.is_alphanumeric() && c != '_');
-        (first.eq_ignore_ascii_case(word) && is_whole).then(|| rest.to_owned())
-    };
-    let text = after(&after(body, "BEGIN")?, "RETURN")?;
+    let text = after_word(after_word(body, "BEGIN")?, "RETURN")?;
     let text = text.trim_end().trim_end_matches(';').trim_end();
     let (text, end) = text.split_at_checked(text.len().checked_sub("END".len())?)?;
     let text = text.trim_end().strip_suffix(';').filter(|_| end.eq_ignore_ascii_case("END"))?;
     braid_sql::parse_expr(text).ok()
 }
 
-/// Whether a function's result depends on its arguments alone, however it is called.
+/// What follows a word at the beginning of a text.
+fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let (first, rest) = text.trim_start().split_at_checked(word.len())?;
+    let is_whole = rest.starts_with(|c: char| !c.is_alphanumeric() && c != '_');
+    (first.eq_ignore_ascii_case(word) && is_whole).then_some(rest)
+}
+
+/// Whether a function's body means the same in the place of each call.
 fn is_plain(routine: &Routine) -> bool {
     let is_immutable = routine.volatility == RoutineVolatility::Immutable;
     // As in PostgreSQL, what counts of a function in SQL is its body.
