@@ -92,7 +92,6 @@ async function packages() {
 async function checks() {
   await Promise.all([
     program('types', 'npm', 'run', '--silent', 'typecheck'),
-    program('lint and format', 'npm', 'run', '--silent', 'lint'),
     program('documents', 'node', 'server/docs/.vitepress/check.mjs'),
   ]);
 }

@@ -122,6 +122,12 @@ const LONGEST = 'braid/it';
 /** Tests of it at a time. Several wait a minute for a lease that ends, so two would leave both cores idle. */
 const LONGEST_THREADS = '4';
 
+/**
+ * Topics of it that wait for a lease or a commit for most of their time. They begin first, beside the
+ * lanes: at the end they would leave both cores idle.
+ */
+const WAITING = ['transactions::dropped::', 'transactions::reruns::'];
+
 /** The variable with the number of a binary's tests at a time, where it differs from the number of cores. */
 function threadsOf(title) {
   if (ALONE.includes(title)) return { RUST_TEST_THREADS: ALONE_THREADS };
@@ -277,17 +283,17 @@ export async function serverTests(
 ) {
   const sums = new Sums();
   const topics = only.map((topic) => `${topic}::`);
-  const skipped = skip.flatMap((name) => ['--skip', name]);
-  const args = [...topics, ...skipped, '-Zunstable-options', '--report-time'];
+  const skipping = (names) => names.flatMap((name) => ['--skip', name]);
+  const args = [...topics, ...skipping(skip), '-Zunstable-options', '--report-time'];
   const { server, binaries } = await buildServerTests();
   const settings = (path) => {
     // The harness reports the time of each test to nightly compilers only; the variable asks anyway.
     return { BRAID_BIN: path, RUSTC_BOOTSTRAP: '1', ...env };
   };
-  const runOne = async ({ executable, folder, title }, path) => {
+  const runOne = async ({ executable, folder, title }, path, further = []) => {
     const prefix = `${title}${label} | `;
     const threads = threadsOf(title);
-    const { code, output } = await run(executable, args, {
+    const { code, output } = await run(executable, [...further, ...args], {
       cwd: folder,
       env: { ...settings(path), ...threads },
       prefix,
@@ -301,7 +307,12 @@ export async function serverTests(
   for (const one of binaries.filter(({ isIntegration }) => isIntegration)) {
     const work = () => runOne(one, path);
     if (ALONE.includes(one.title)) running.push(lanes.runAlone(work));
-    else running.push(one.title === LONGEST ? lanes.runNext(work) : lanes.run(work));
+    else if (one.title !== LONGEST) running.push(lanes.run(work));
+    else if (only.length > 0) running.push(lanes.runNext(work));
+    else {
+      running.push(runOne(one, path, WAITING));
+      running.push(lanes.runNext(() => runOne(one, path, skipping(WAITING))));
+    }
   }
   await Promise.all(running);
   process.stdout.write(`\n   The slowest tests${label}:\n`);
