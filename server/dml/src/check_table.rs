@@ -252,7 +252,7 @@ impl<'a> Check<'a> {
                     self.found("foreign_key", row_key, detail);
                     continue;
                 }
-                keys.push(link.parent_key(&values)?);
+                keys.push(link.parent_key(&link.values.of_child(&values)?)?);
                 wanted.push(row_key);
             }
             let values = self.get(&keys).await?;

@@ -35,7 +35,7 @@ pub use assembler::{RowAssembler, RowKeys};
 pub use columns::{Column, Columns, Decimals, IntKind, NO_ROW, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
-pub use foreign_key::index_on;
+pub use foreign_key::{ForeignKeyValues, may_refer};
 pub use index::{IndexDecoder, IndexEntry, IndexRows, RowEntries, changed_entries};
 pub use row_decoder::RowDecoder;
 pub use spans::{

@@ -7,7 +7,7 @@ use braid_catalog::partitions::ReferenceRoutes;
 use braid_catalog::{Catalog, Check, ColumnId, ForeignKey, Id, Table};
 use braid_exec::from_kv;
 use braid_kv::{Key, Record, Seq, Transaction};
-use braid_rows::{IndexRows, TableRows};
+use braid_rows::{ForeignKeyValues, IndexRows, TableRows};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::context::DdlContext;
@@ -240,6 +240,7 @@ struct ParentKeys {
     leaves: Option<(ReferenceRoutes, HashMap<Id, ParentRows>)>,
     /// Places of the foreign key in the child's row.
     places: Vec<usize>,
+    values: ForeignKeyValues,
 }
 
 /// Keys of the rows of one table that may be parents.
@@ -296,7 +297,8 @@ impl ParentKeys {
             }
             leaves = Some((routes, rows));
         }
-        Ok(Self { named: ParentRows::new(parent, key)?, leaves, places })
+        let values = ForeignKeyValues::new(table, parent, key);
+        Ok(Self { named: ParentRows::new(parent, key)?, leaves, places, values })
     }
 
     fn of(
@@ -321,6 +323,7 @@ impl ParentKeys {
             return Ok(None);
         }
         let values: Vec<Datum> = self.places.iter().map(|own| row[*own].clone()).collect();
+        let values = self.values.of_child(values)?.into_owned();
         let found = self.leaves.as_ref().and_then(|(routes, rows)| {
             let (leaf, _) = routes.find(&values)?;
             rows.get(&leaf.id)

@@ -7,8 +7,9 @@ use braid_catalog::{
     Catalog, Column, ColumnId, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Object, Table,
 };
 use braid_plan::stored_collation;
+use braid_rows::may_refer;
 use braid_sql::ast::{self, MatchKind, ReferenceAction};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{WrongKind, folded, is_system_column, parts};
@@ -93,12 +94,6 @@ fn matching_index<'t>(parent: &'t Table, columns: &[ColumnId]) -> Option<&'t Ind
     parent.all_indexes().filter(fits).min_by_key(|index| index.deferrable)
 }
 
-/// Whether keys of both types can be compared as they are stored.
-fn comparable(a: &SqlType, b: &SqlType) -> bool {
-    let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
-    a.same_base(b) || (a.is_integer() && b.is_integer()) || (text(a) && text(b))
-}
-
 /// 0A000 for a column whose texts may be equal without having the same bytes.
 fn check_collations(cx: &DdlContext<'_>, pairs: &[(&Column, &Column)]) -> Result<()> {
     let catalog = cx.catalog();
@@ -153,14 +148,14 @@ pub(crate) fn keys_naming(
 /// 42804 if columns that refer to each other cannot be compared.
 pub(crate) fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
     for (child, parent) in pairs {
-        if !comparable(&child.ty, &parent.ty) {
+        if !may_refer(&child.ty, &parent.ty) {
             let message = format!("foreign key constraint \"{name}\" cannot be implemented");
             let detail = format!(
                 "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                 child.name,
                 parent.name,
-                child.ty.display_name(),
-                parent.ty.display_name()
+                child.ty.plain_name(),
+                parent.ty.plain_name()
             );
             return Err(Error::new(SqlState::DatatypeMismatch, message).detail(detail));
         }

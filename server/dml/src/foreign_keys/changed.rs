@@ -29,6 +29,7 @@ pub fn foreign_key_changed(
         let stored = conflict.key.as_deref().unwrap_or_default();
         let places = link.places_of_parents().into_iter();
         let values = places.filter_map(|(table, key)| values_of(stored, table, key)).next()?;
+        let values = link.values.for_child(&values).unwrap_or(values);
         return Some(no_parent(Words { catalog, settings, user: None }, &link, &values));
     }
     let message = format!(

@@ -8,7 +8,7 @@ use braid_catalog::{ForeignKeyAction, Id};
 use braid_exec::{ExecutionState, NewKeys};
 use braid_kv::Error as Kv;
 use braid_plan::CascadeTable;
-use braid_rows::{duplicate_key, index_on};
+use braid_rows::duplicate_key;
 use braid_types::{Error, Result, Row, SqlState};
 
 use crate::deferrable_keys::check_statement_keys;
@@ -143,7 +143,7 @@ fn is_divisible(events: &[Event], tables: &HashMap<Id, Arc<CascadeTable>>) -> bo
         && first.key.on_delete == ForeignKeyAction::SetNull
         && first.child.id != first.parent.id
         && !has_triggers
-        && index_on(&first.child, &first.key).is_some()
+        && first.child_index().is_some()
         && events.iter().all(|event| {
             let is_gone = matches!(event, Event::Parent { new: None, .. });
             is_gone && event.link().key.id == first.key.id

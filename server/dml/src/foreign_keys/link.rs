@@ -9,8 +9,8 @@ use braid_catalog::{
 use braid_codec::key;
 use braid_exec::ExecutionState;
 use braid_kv::{Key, Span};
-use braid_rows::{push_column, row_span};
-use braid_types::{Datum, Error, Result, Row, SqlType};
+use braid_rows::{ForeignKeyValues, push_column, row_span};
+use braid_types::{Datum, Error, Result, Row};
 
 /// A foreign key and its tables.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub(crate) struct Link {
     pub child_places: Vec<usize>,
     /// Places of the columns pointed at in the parent's rows.
     pub parent_places: Vec<usize>,
+    /// How the values of both are compared.
+    pub values: ForeignKeyValues,
     /// The leaves of a partitioned parent.
     pub routes: Option<Result<Arc<ReferenceRoutes>>>,
     /// The table that the foreign key names: the parent, or a table of which it is a partition.
@@ -51,17 +53,6 @@ pub(crate) fn pick(row: &[Datum], places: &[usize]) -> Row {
     places.iter().map(|place| row[*place].clone()).collect()
 }
 
-/// Values of a foreign key as they are compared: `char(n)` without the blanks at its end, which
-/// say nothing.
-pub(crate) fn comparable(mut values: Row, link: &Link) -> Row {
-    for (value, place) in values.iter_mut().zip(&link.child_places) {
-        if let (SqlType::Char(_), Datum::Text(text)) = (&link.child.columns[*place].ty, &*value) {
-            *value = Datum::Text(text.trim_end_matches(' ').into());
-        }
-    }
-    values
-}
-
 impl Link {
     /// A foreign key of `child`; `None` if its parent is not there.
     pub(crate) fn new(
@@ -82,6 +73,7 @@ impl Link {
         Self {
             child_places: places(child, &key.columns),
             parent_places: places(parent, &key.parent_columns),
+            values: ForeignKeyValues::new(child, parent, &key),
             key,
             child: child.clone(),
             parent: parent.clone(),
@@ -98,8 +90,13 @@ impl Link {
         }
     }
 
-    /// The key under which the parent row of these values would be found. Nothing is ever stored
-    /// under the keys of a partitioned table: they stand for values that no partition takes.
+    /// The index by which children are found.
+    pub(crate) fn child_index(&self) -> Option<&Index> {
+        self.values.index(&self.child, &self.key)
+    }
+
+    /// The key under which the parent row that has these values would be found. Nothing is ever
+    /// stored under the keys of a partitioned table: they stand for values that no partition takes.
     pub(crate) fn parent_key(&self, values: &[Datum]) -> Result<Key> {
         let routes = self.routes.as_ref().map(|routes| routes.as_ref().map_err(Error::clone));
         let leaf = routes.transpose()?.and_then(|routes| routes.find(values));
@@ -127,8 +124,10 @@ impl Link {
         std::iter::once((&self.parent, &self.key)).chain(leaves).collect()
     }
 
-    /// Where children with these values are in an index that begins with the foreign key.
-    pub(crate) fn child_span(&self, index: &Index, values: &[Datum]) -> Span {
+    /// Where children of a parent with these values are in an index that begins with the foreign
+    /// key; `None` if no child can have them.
+    pub(crate) fn child_span(&self, index: &Index, values: &[Datum]) -> Option<Span> {
+        let values = self.values.for_child(values)?;
         let mut out = self.child.key_prefix(index);
         for (place, part) in index.keys[..self.key.columns.len()].iter().enumerate() {
             let at = self.key.columns.iter().position(|id| *id == part.column);
@@ -138,9 +137,9 @@ impl Link {
         }
         if self.key.columns.len() == index.keys.len() && index.has_below() {
             // Whole rows, without what is interleaved below them.
-            return row_span(out);
+            return Some(row_span(out));
         }
-        Span::prefix(out)
+        Some(Span::prefix(out))
     }
 
     /// Whether children lie as their parents do: whatever range of the parent's primary index goes,

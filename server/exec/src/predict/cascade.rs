@@ -10,6 +10,7 @@ use std::sync::Arc;
 use braid_catalog::partitions::references_to;
 use braid_catalog::{ForeignKey, ForeignKeyAction, Table};
 use braid_plan::Cascades;
+use braid_rows::ForeignKeyValues;
 use braid_types::Datum;
 
 use crate::predict::collector::SpanCollector;
@@ -20,6 +21,12 @@ use crate::predict::values::Known;
 const ROWS_MAX: usize = 256;
 /// The most steps of cascades that are followed by their keys.
 const STEPS_MAX: usize = 4096;
+
+/// What is known of the values of children that point at a parent with these values.
+fn values_for_child(key: &ForeignKeyValues, values: &[Known]) -> Vec<Known> {
+    let own = |(i, value): (usize, &Known)| key.value_for_child(i, value.as_ref()?);
+    values.iter().enumerate().map(own).collect()
+}
 
 impl<'a> SpanCollector<'a> {
     /// The defaults that SET DEFAULT computes may depend on time or order.
@@ -42,6 +49,8 @@ impl<'a> SpanCollector<'a> {
         for reference in references.into_iter().flatten() {
             let (child, foreign_key) = (&reference.child, &reference.key);
             let referenced = places(table, &foreign_key.parent_columns);
+            let both = ForeignKeyValues::new(child, table, foreign_key);
+            let index = both.index(child, foreign_key);
             if changed.is_some_and(|changed| !referenced.iter().any(|p| changed.contains(p))) {
                 continue;
             }
@@ -50,7 +59,8 @@ impl<'a> SpanCollector<'a> {
                 let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
                 // Whether the key is still there, and who points at it.
                 self.reads.extend(parent_span(table, foreign_key, &values));
-                self.reads.push(child_span(child, foreign_key, &values));
+                let values = values_for_child(&both, &values);
+                self.reads.push(child_span(child, foreign_key, index, &values));
             }
             let action = if deleting { foreign_key.on_delete } else { foreign_key.on_update };
             if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
@@ -59,6 +69,7 @@ impl<'a> SpanCollector<'a> {
             let followed = rows.filter(|rows| rows.len() <= ROWS_MAX).unwrap_or(&unknown);
             for row in followed {
                 let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();
+                let values = values_for_child(&both, &values);
                 self.cascade(child, foreign_key, deleting, action, values);
             }
         }

@@ -8,7 +8,7 @@ use braid_kv::Span;
 use braid_plan::{
     Delete, Expr, IndexPart, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update,
 };
-use braid_rows::{IndexRows, TableRows, replaced_places, row_span};
+use braid_rows::{ForeignKeyValues, IndexRows, TableRows, replaced_places, row_span};
 use braid_types::Datum;
 
 use crate::predict::access::{AccessSpans, access_spans};
@@ -29,6 +29,7 @@ struct Reference<'t> {
     key: &'t ForeignKey,
     /// Places of its columns in the rows.
     places: Vec<usize>,
+    values: ForeignKeyValues,
     parent: Arc<Table>,
     /// The leaves of a partitioned parent.
     routes: Option<ReferenceRoutes>,
@@ -37,7 +38,9 @@ struct Reference<'t> {
 impl Reference<'_> {
     /// Where the parent of a row may be.
     fn parent_spans(&self, row: &[Known]) -> Vec<Span> {
-        let values: Vec<Known> = self.places.iter().map(|place| row[*place].clone()).collect();
+        let value =
+            |(i, place): (usize, &usize)| self.values.value_of_child(i, row[*place].as_ref()?).ok();
+        let values: Vec<Known> = self.places.iter().enumerate().map(value).collect();
         let points_nowhere = !self.key.match_full
             && values.iter().any(|value| value.as_ref().is_some_and(Datum::is_null));
         if points_nowhere {
@@ -209,7 +212,8 @@ impl<'a> SpanCollector<'a> {
             let parent = catalog.table(key.parent)?.clone();
             // What is broken is reported when the statement runs.
             let routes = ReferenceRoutes::of(catalog, &parent, key).ok()?;
-            Some(Reference { key, places, parent, routes })
+            let values = ForeignKeyValues::new(table, &parent, key);
+            Some(Reference { key, places, values, parent, routes })
         };
         table.foreign_keys.iter().filter_map(reference).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{ForeignKey, Index, Table};
 use braid_codec::key;
 use braid_kv::Span;
-use braid_rows::{index_on, push_column, row_span};
+use braid_rows::{push_column, row_span};
 
 use crate::predict::values::Known;
 
@@ -84,9 +84,14 @@ pub(crate) fn parent_span(
     Some(known_prefix(parent, index, &index.keys, &known))
 }
 
-/// Where children of these values are: a part of an index of theirs, or the whole table.
-pub(crate) fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
-    match index_on(child, foreign_key) {
+/// Where children with these values are: a part of this index of theirs, or the whole table.
+pub(crate) fn child_span(
+    child: &Arc<Table>,
+    foreign_key: &ForeignKey,
+    index: Option<&Index>,
+    values: &[Known],
+) -> Span {
+    match index {
         None => child.index_span(&child.primary),
         Some(index) => {
             let known: Vec<_> = foreign_key.columns.iter().zip(values).collect();

@@ -13,7 +13,7 @@ use braid_types::{Datum, Error, Result, Row};
 
 use crate::foreign_keys::collect::{child_events, moved_events, parent_events};
 use crate::foreign_keys::event::Event;
-use crate::foreign_keys::link::{Link, TableLinks, comparable, pick};
+use crate::foreign_keys::link::{Link, TableLinks, pick};
 use crate::partitions::insert_moved;
 use crate::queues::Queues;
 use crate::table_writer::{Part, TableWriter};
@@ -96,29 +96,31 @@ impl Changes {
         self.parents.get(key).copied()
     }
 
-    /// Whether a child's row still has these values under this key.
-    pub(crate) fn still_has(&self, link: &Link, row: &Key, values: &Row) -> bool {
-        let Some(change) = self.change(link.child.id, row) else { return true };
-        change.new.as_ref().is_some_and(|new| points_at(link, new, values))
+    /// Whether a child's row still points at these values under this key.
+    pub(crate) fn still_has(&self, link: &Link, row: &Key, values: &[Datum]) -> Result<bool> {
+        let Some(change) = self.change(link.child.id, row) else { return Ok(true) };
+        change.new.as_ref().map_or(Ok(false), |new| points_at(link, new, values))
     }
 
     /// Whether a child that pointed at a key before the level still does.
-    pub(crate) fn still_points(&self, link: &Link, row: &Key, values: &Row) -> bool {
-        let Some(change) = self.change(link.child.id, row) else { return true };
-        !change.followed.contains(&link.key.id) && self.still_has(link, row, values)
+    pub(crate) fn still_points(&self, link: &Link, row: &Key, values: &[Datum]) -> Result<bool> {
+        let Some(change) = self.change(link.child.id, row) else { return Ok(true) };
+        Ok(!change.followed.contains(&link.key.id) && self.still_has(link, row, values)?)
     }
 
     /// Children that have come to point at a key in this level.
-    pub(crate) fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
-        let Some(table) = self.tables.get(&link.child.id) else { return Vec::new() };
-        let known = table.pointing.get(&(link.key.id, comparable(values.clone(), link)));
-        let mut keys: Vec<Key> = known.map(|known| known.list.clone()).unwrap_or_default();
-        keys.retain(|key| {
+    pub(crate) fn newly_pointing(&self, link: &Link, values: &[Datum]) -> Result<Vec<Key>> {
+        let Some(table) = self.tables.get(&link.child.id) else { return Ok(Vec::new()) };
+        let known = table.pointing.get(&(link.key.id, values.to_vec()));
+        let mut keys = Vec::new();
+        for key in known.iter().flat_map(|known| &known.list) {
             let change = table.rows.get(key);
-            let pointed_before = change.is_some_and(|c| points_at(link, &c.old, values));
-            !pointed_before && self.still_points(link, key, values)
-        });
-        keys
+            let pointed_before = change.map_or(Ok(false), |c| points_at(link, &c.old, values))?;
+            if !pointed_before && self.still_points(link, key, values)? {
+                keys.push(key.clone());
+            }
+        }
+        Ok(keys)
     }
 
     /// Deletes a child.
@@ -188,7 +190,8 @@ impl Changes {
         }
         if let Some(after) = &after {
             for outgoing in &table.links.outgoing {
-                let values = comparable(pick(after, &outgoing.child_places), outgoing);
+                let values = pick(after, &outgoing.child_places);
+                let values = outgoing.values.of_child(values)?.into_owned();
                 // No parent has a NULL in its key.
                 if values.iter().any(Datum::is_null) {
                     continue;
@@ -325,7 +328,7 @@ async fn queue_triggers(
     Ok(())
 }
 
-/// Whether a child's row has these values in its foreign key.
-fn points_at(link: &Link, child: &Row, values: &Row) -> bool {
-    comparable(pick(child, &link.child_places), link) == comparable(values.clone(), link)
+/// Whether a child's row points at these values.
+fn points_at(link: &Link, child: &Row, values: &[Datum]) -> Result<bool> {
+    Ok(*link.values.of_child(pick(child, &link.child_places))? == *values)
 }

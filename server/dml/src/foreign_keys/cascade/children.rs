@@ -15,12 +15,12 @@ use braid_kv::{
     Error as Kv, Isolation, Key, LockRequest, LockResult, Record, RetryReason, ScanBatch,
     ScanRequest, Scanner,
 };
-use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, RowKeys, TableRows, index_on};
+use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, RowKeys, TableRows};
 use braid_types::{Result, Row};
 use futures_util::future::{try_join, try_join_all};
 
 use crate::foreign_keys::cascade::pointing::{Coming, Pointing};
-use crate::foreign_keys::link::{Link, comparable};
+use crate::foreign_keys::link::Link;
 
 /// How many keys' children are looked for in one wait.
 const KEYS_AT_ONCE: usize = 1024;
@@ -101,7 +101,7 @@ fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Result<Vec<Scan<'s
         let link = &search.link;
         let record = Record::Always { tag: link.key.id };
         let open = |request: ScanRequest| cx.txn.scanner(cx.seq.after(), request.record(record));
-        let Some(index) = index_on(&link.child, &link.key) else {
+        let Some(index) = link.child_index() else {
             let rows = TableRows::new(&link.child)?;
             let entries = Arc::new(Entries::Whole(rows.reader(&link.child_places)));
             // Rows that are written but not locked have to stay as they are.
@@ -116,8 +116,8 @@ fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Result<Vec<Scan<'s
         let shape = link.child.key_shape(index);
         let keys_only = !search.all || matches!(&*entries, Entries::Primary(_));
         for key in &search.keys {
-            let mut request = ScanRequest::new(link.child_span(index, key));
-            request = request.shape(shape.as_ref());
+            let Some(span) = link.child_span(index, key) else { continue };
+            let mut request = ScanRequest::new(span).shape(shape.as_ref());
             if keys_only {
                 request = request.keys_only();
             }
@@ -182,7 +182,8 @@ impl Scan<'_> {
             Some(_) => HashMap::new(),
             None => {
                 let keys = self.search.keys.iter();
-                keys.map(|key| (comparable(key.clone(), &self.search.link), key)).collect()
+                let values = &self.search.link.values;
+                keys.map(|key| (values.of_parent(key).into_owned(), key)).collect()
             }
         };
         let mut rows_read = RowAssembler::default();
@@ -207,7 +208,7 @@ impl Scan<'_> {
                     }
                     (Entries::Whole(decoder), _) => {
                         let complete = rows_read.add(decoder, key, value)?;
-                        keep(&self.search.link, complete, &wanted, into);
+                        keep(&self.search.link, complete, &wanted, into)?;
                     }
                     (_, None) => {}
                 }
@@ -225,8 +226,7 @@ impl Scan<'_> {
             }
             batch = run.wait(self.scanner.next_batch()).await?;
         }
-        keep(&self.search.link, rows_read.finish(), &wanted, into);
-        Ok(())
+        keep(&self.search.link, rows_read.finish(), &wanted, into)
     }
 }
 
@@ -235,11 +235,12 @@ fn keep(
     row: Option<(Key, Row)>,
     wanted: &HashMap<Row, &Row>,
     into: &mut HashMap<(Id, Row), Vec<Key>>,
-) {
-    let Some((key, values)) = row else { return };
-    if let Some(values) = wanted.get(&comparable(values, link)) {
+) -> Result<()> {
+    let Some((key, values)) = row else { return Ok(()) };
+    if let Some(values) = wanted.get(&*link.values.of_child(values)?) {
         into.entry((link.key.id, (*values).clone())).or_default().push(key);
     }
+    Ok(())
 }
 
 /// Whole rows by their primary keys, locked as an UPDATE would lock them.

@@ -92,7 +92,7 @@ impl<'r> CascadeLevel<'r> {
                     wanted[at].writes |= writes;
                 }
                 Event::Child { link, values, .. } if !values.iter().any(Datum::is_null) => {
-                    let key = link.parent_key(values)?;
+                    let key = link.parent_key(&link.values.of_child(values)?)?;
                     match looks.iter_mut().find(|(tag, _)| *tag == link.key.id) {
                         Some((_, keys)) => _ = keys.insert(key),
                         None => looks.push((link.key.id, HashSet::from([key]))),
@@ -178,20 +178,23 @@ impl<'r> CascadeLevel<'r> {
     }
 
     async fn check_parent(&self, link: &Link, values: &Row, row: Option<&Key>) -> Result<()> {
+        let compared = link.values.of_child(values)?;
         // A row that is gone or was changed meanwhile has queued a check of its own.
-        if row.is_some_and(|row| !self.changes.still_has(link, row, values)) {
+        if let Some(row) = row
+            && !self.changes.still_has(link, row, &compared)?
+        {
             return Ok(());
         }
         if values.iter().any(Datum::is_null) {
             return Err(mixed_nulls(&**self.run, link));
         }
-        match self.exists(link, values).await? {
+        match self.exists(link, &compared).await? {
             true => Ok(()),
             false => Err(no_parent(&**self.run, link, values)),
         }
     }
 
-    /// Whether a parent is there now.
+    /// Whether a parent with these values is there now.
     async fn exists(&self, link: &Link, values: &[Datum]) -> Result<bool> {
         let key = link.parent_key(values)?;
         if let Some(there) = self.changes.parent(&key).or(self.found.parents.get(&key).copied()) {
@@ -206,12 +209,17 @@ impl<'r> CascadeLevel<'r> {
     }
 
     /// The children that point at a key now, by their primary keys.
-    fn pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
+    fn pointing(&self, link: &Link, values: &Row) -> Result<Vec<Key>> {
         let known = self.found.children.get(&(link.key.id, values.clone()));
-        let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
-        keys.retain(|key| self.changes.still_points(link, key, values));
-        keys.extend(self.changes.newly_pointing(link, values));
-        keys
+        let compared = link.values.of_parent(values);
+        let mut keys = Vec::new();
+        for key in known.into_iter().flatten() {
+            if self.changes.still_points(link, key, &compared)? {
+                keys.push(key.clone());
+            }
+        }
+        keys.extend(self.changes.newly_pointing(link, &compared)?);
+        Ok(keys)
     }
 
     async fn act(&mut self, link: &Arc<Link>, old: &Row, new: Option<&Row>) -> Result<()> {
@@ -220,7 +228,7 @@ impl<'r> CascadeLevel<'r> {
             // Another row has taken the key over.
             return Ok(());
         }
-        let children = self.pointing(link, old);
+        let children = self.pointing(link, old)?;
         match action {
             ForeignKeyAction::NoAction | ForeignKeyAction::Restrict => {
                 if !children.is_empty() {
@@ -238,7 +246,7 @@ impl<'r> CascadeLevel<'r> {
                 }
                 // Children whose default is the key that is gone were left as they are.
                 if action == ForeignKeyAction::SetDefault
-                    && !self.pointing(link, old).is_empty()
+                    && !self.pointing(link, old)?.is_empty()
                     && !self.exists(link, old).await?
                 {
                     return Err(still_referenced(&**self.run, link, old));

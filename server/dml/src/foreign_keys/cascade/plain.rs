@@ -31,7 +31,7 @@ use braid_kv::{
     ScanRequest, Scanner, Span,
 };
 use braid_plan::CascadeTable;
-use braid_rows::{IndexDecoder, IndexRows, RowKeys, index_on};
+use braid_rows::{IndexDecoder, IndexRows, RowKeys};
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::try_join_all;
 
@@ -71,7 +71,7 @@ pub(crate) fn cascades<'e>(
         let is_plain = link.key.on_delete == ForeignKeyAction::Cascade
             && child.moving.is_none()
             && !has_triggers(child)
-            && index_on(child, &link.key).is_some()
+            && link.child_index().is_some()
             && found.iter().all(|known| known.link.child.id != child.id);
         if !is_plain {
             return None;
@@ -97,7 +97,8 @@ pub(crate) async fn delete(
     for Cascade { link, gone } in cascades {
         let number = level.child(&link)?;
         let child = &level.children[number];
-        let spans = joined(gone.into_iter().map(|values| link.child_span(&child.index, values)));
+        let spans = gone.into_iter().filter_map(|values| link.child_span(&child.index, values));
+        let spans = joined(spans);
         let scan = |(span, keys)| {
             (Scan { number, span: Span::clone(&span) }, child.scanner(run, span, keys))
         };
@@ -189,7 +190,7 @@ struct Child {
 impl Child {
     fn new(run: &Arc<ExecutionState>, entry: &CascadeTable, link: &Arc<Link>) -> Result<Self> {
         let table = &link.child;
-        let Some(index) = index_on(table, &link.key) else {
+        let Some(index) = link.child_index() else {
             return Err(Error::internal("a plain cascade without an index"));
         };
         let links = TableLinks::acting(run, table)?;

@@ -9,7 +9,7 @@ use braid_kv::{EntryFilter, KeyShape, Matching};
 use braid_rows::{RowDecoder, TableRows};
 use braid_types::{Datum, Result, Row};
 
-use crate::foreign_keys::link::{Link, comparable};
+use crate::foreign_keys::link::Link;
 
 /// Pairs of children that point at one of these keys.
 pub(crate) struct Pointing {
@@ -35,7 +35,7 @@ impl Pointing {
             [one] => Some(rows.family_suffix(*one)),
             _ => return Ok(None),
         };
-        let keys = keys.iter().map(|key| comparable(key.clone(), link)).collect();
+        let keys = keys.iter().map(|key| link.values.of_parent(key).into_owned()).collect();
         let (link, shape) = (Arc::new(link.clone()), rows.shape.clone());
         Ok(Some(Matching(Arc::new(Pointing { link, keys, decoder, shape, family }))))
     }
@@ -47,7 +47,7 @@ impl Pointing {
         }
         let row = self.decoder.row(key, [value])?;
         let is_null = row.iter().any(Datum::is_null);
-        Ok(!is_null && self.keys.contains(&comparable(row, &self.link)))
+        Ok(!is_null && self.keys.contains(&*self.link.values.of_child(row)?))
     }
 }
 

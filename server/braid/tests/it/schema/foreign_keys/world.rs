@@ -58,6 +58,8 @@ pub(super) struct Table {
     pub not_null: Vec<bool>,
     /// `CHECK (a < 5)`.
     pub check: bool,
+    /// `id`, `k` and `u` are numeric; integers point at them.
+    pub numeric: bool,
 }
 
 pub(super) type Value = Option<i64>;
@@ -131,7 +133,8 @@ impl World {
                 defaults[1] = Some(0);
                 defaults[3] = value(random);
                 defaults[4] = value(random);
-                Table { key: key.to_vec(), defaults, not_null, check: random.one_in(6) }
+                let (check, numeric) = (random.one_in(6), random.one_in(3));
+                Table { key: key.to_vec(), defaults, not_null, check, numeric }
             })
             .collect();
         let mut keys = Vec::new();
@@ -177,7 +180,8 @@ impl World {
         for (i, table) in self.tables.iter().enumerate() {
             let mut text = format!("CREATE TABLE t{i} (");
             for (place, name) in COLUMNS.iter().enumerate() {
-                let _ = write!(text, "{name} int");
+                let ty = if table.numeric && place < 3 { "numeric" } else { "int" };
+                let _ = write!(text, "{name} {ty}");
                 if let Some(default) = table.defaults[place] {
                     let _ = write!(text, " DEFAULT {default}");
                 }
