@@ -7,7 +7,7 @@ use crate::{
     metrics::RetryCause,
 };
 use braid_kv::{Error, Result};
-use braid_tikv_proto::kvrpcpb::LockInfo;
+use braid_tikv_proto::kvrpcpb::{CheckTxnStatusRequest, LockInfo};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -106,8 +106,42 @@ impl LockResolver {
             }
         }
         if (must_wait || !news) && !self.backoff.sleep().await {
-            return Err(Error::Storage("a lock in TiKV stays in the way of a read".into()));
+            return Err(stays(cluster, self.ts, locks).await);
         }
         Ok(())
     }
+}
+
+/// The error of a read whose patience has ended, with what is known of a lock in its way.
+async fn stays(cluster: &Cluster, ts: u64, locks: &[LockInfo]) -> Error {
+    let Some(lock) = locks.first() else {
+        return Error::Storage("locks in TiKV that nobody names stay in the way of a read".into());
+    };
+    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let query = CheckTxnStatusRequest {
+        primary_key: lock.primary_lock.clone(),
+        lock_ts: lock.lock_version,
+        verify_is_primary: true,
+        ..CheckTxnStatusRequest::default()
+    };
+    let status = cluster.check_status(&query).await;
+    let mut text = format!(
+        "a lock in TiKV stays in the way of a read at {ts}: key {}, primary {}, transaction {}, \
+         {} ms to live, asynchronous: {}; ",
+        hex(&lock.key),
+        hex(&lock.primary_lock),
+        lock.lock_version,
+        lock.lock_ttl,
+        lock.use_async_commit,
+    );
+    text += &match status.map(|answer| (answer.error, answer.lock_info, answer.lock_ttl)) {
+        Err(error) => format!("its primary does not answer: {error}"),
+        Ok((Some(error), ..)) => format!("its primary: {error:?}"),
+        Ok((None, Some(primary), ttl)) => format!(
+            "its primary has {ttl} ms to live, asynchronous: {}, not before {}",
+            primary.use_async_commit, primary.min_commit_ts
+        ),
+        Ok((None, None, ttl)) => format!("its primary has {ttl} ms to live"),
+    };
+    Error::Storage(text.into())
 }
