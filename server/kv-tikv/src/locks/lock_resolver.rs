@@ -9,7 +9,7 @@ use crate::{
 use braid_kv::{Error, Result};
 use braid_tikv_proto::kvrpcpb::{CheckTxnStatusRequest, LockInfo};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// A lock of the oldest transaction that was pushed while it committed.
 #[derive(Clone, Default)]
@@ -34,6 +34,8 @@ pub(crate) struct LockResolver {
     ts: u64,
     options: RequestOptions,
     backoff: Backoff,
+    /// The transactions that `backoff` waits for, by their start timestamps.
+    waits_for: BTreeSet<u64>,
     /// Locks were met before: a commit in flight has had its moment to finish.
     met: bool,
     pushed: Option<OldestPushed>,
@@ -44,7 +46,8 @@ impl LockResolver {
     pub(crate) fn new(cluster: &Cluster, ts: u64, own: u64) -> LockResolver {
         let bypass = if own == 0 { Vec::new() } else { vec![own] };
         let options = RequestOptions { bypass, ..RequestOptions::default() };
-        LockResolver { ts, options, backoff: cluster.backoff(), met: false, pushed: None }
+        let (backoff, waits_for) = (cluster.backoff(), BTreeSet::new());
+        LockResolver { ts, options, backoff, waits_for, met: false, pushed: None }
     }
 
     /// A read that pushes transactions at once and notes the oldest one: the validation of a
@@ -53,6 +56,12 @@ impl LockResolver {
         self.met = true;
         self.pushed = Some(pushed.clone());
         self
+    }
+
+    /// A further part of a read begins, perhaps long after the one before: whoever is in its way is
+    /// waited for as if for the first time.
+    pub(crate) fn begin_part(&mut self) {
+        self.waits_for.clear();
     }
 
     /// The timestamp of the read.
@@ -65,6 +74,9 @@ impl LockResolver {
     }
 
     /// Resolves locks that are in the way. Afterwards the read is tried again.
+    ///
+    /// The time limit is that of one wait for the same transaction: a scan may last longer, and meet
+    /// others.
     pub(crate) async fn resolve(
         &mut self,
         cluster: &Arc<Cluster>,
@@ -74,10 +86,11 @@ impl LockResolver {
         if !self.met {
             // Most locks are of a commit in flight. Pushing it would make it validate again.
             self.met = true;
+            self.backoff = cluster.backoff();
             self.backoff.blink().await;
             return Ok(());
         }
-        let (mut must_wait, mut news) = (false, false);
+        let (mut running, mut news) = (BTreeSet::new(), false);
         for lock in locks {
             let holder = lock.lock_version;
             if self.options.bypass.contains(&holder) || self.options.committed.contains(&holder) {
@@ -98,17 +111,27 @@ impl LockResolver {
                 | TransactionStatus::Pushed => {
                     self.options.bypass.push(holder);
                 }
-                TransactionStatus::Running => must_wait = true,
+                TransactionStatus::Running => _ = running.insert(holder),
             }
             if matches!(status, TransactionStatus::Committed(_) | TransactionStatus::RolledBack) {
                 let its = locks.iter().filter(|lock| lock.lock_version == holder);
                 cluster.clear_in_background(its.cloned().collect(), status);
             }
         }
-        if (must_wait || !news) && !self.backoff.sleep().await {
-            return Err(stays(cluster, self.ts, locks).await);
+        if !news {
+            running.extend(locks.iter().map(|lock| lock.lock_version));
         }
-        Ok(())
+        if running.is_empty() {
+            return Ok(());
+        }
+        if running.is_disjoint(&self.waits_for) {
+            self.backoff = cluster.backoff();
+        }
+        self.waits_for = running;
+        match self.backoff.sleep().await {
+            true => Ok(()),
+            false => Err(stays(cluster, self.ts, locks).await),
+        }
     }
 }
 

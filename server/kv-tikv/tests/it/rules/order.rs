@@ -197,3 +197,57 @@ async fn the_order_of_transactions_is_that_of_their_answers() {
         assert_eq!(is_committed, seen.is_some(), "{written:?}: {seen:?}, {outcome:?}");
     }
 }
+
+/// A commit of two keys in two regions: the lock on one stands, and the prewrite of the other one
+/// waits for the gate.
+async fn half_a_commit(cluster: &Cluster, db: &Database, stands: &str, held: &str) -> Gate {
+    let writer = serializable(db);
+    read(&writer, stands).await;
+    set(&writer, stands, "2");
+    set(&writer, held, "2");
+    let gate = Gate::new();
+    let hold = Fault::HoldRequest(gate.clone());
+    cluster.add(Rule::next(Rpc::Prewrite, hold).key(&full(held)));
+    tokio::spawn(async move { writer.commit().await });
+    gate.wait_for(1).await;
+    // Timestamps from now on are above that of the lock.
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    gate
+}
+
+fn open_later(gate: Gate) {
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gate.open();
+    });
+}
+
+/// A scan may go on longer than any wait for a lock may last. A lock that it meets then is waited
+/// for all the same, also if it has waited for another one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scan_that_has_lasted_long_still_waits_for_a_lock() {
+    for has_waited in [false, true] {
+        let cluster = two_regions();
+        let (ours, theirs) = (cluster.open_with(hasty()).await, cluster.open().await);
+        put(&ours, &[("a", "1"), ("y", "1"), ("z", "1")]).await;
+        let late = half_a_commit(&cluster, &theirs, "z", "b").await;
+        if has_waited {
+            open_later(half_a_commit(&cluster, &theirs, "a", "x").await);
+        }
+        let reader = begin(&ours, Isolation::RepeatableRead);
+        let request = ScanRequest::new(Span::new("a", "zz")).first_rows(1);
+        let mut scan = reader.scanner(reader.next_statement(), request);
+        let first = scan.next_batch().await.unwrap().unwrap();
+        assert_eq!(first.len(), 1);
+        tokio::time::sleep(hasty().retry_for).await;
+
+        open_later(late);
+        let began = Instant::now();
+        let mut found = 1;
+        while let Some(batch) = scan.next_batch().await.unwrap() {
+            found += batch.len();
+        }
+        assert!(began.elapsed() > Duration::from_millis(200), "the lock was not in the way");
+        assert!(found >= 3, "{found}");
+    }
+}
