@@ -58,8 +58,8 @@ impl LockResolver {
         self
     }
 
-    /// A further part of a read begins, perhaps long after the one before: it waits for a lock as if
-    /// for the first time.
+    /// A further part of a read begins, perhaps long after the one before. It waits for a lock as
+    /// if for the first time.
     pub(crate) fn begin_part(&mut self) {
         self.waits_for.clear();
     }
@@ -75,8 +75,8 @@ impl LockResolver {
 
     /// Resolves locks that are in the way. Afterwards the read is tried again.
     ///
-    /// The time limit is that of one wait for the same transaction. A scan may last longer, and meet
-    /// other transactions.
+    /// The time limit is that of one wait for the same transaction. A scan may last longer, and
+    /// meet other transactions.
     pub(crate) async fn resolve(
         &mut self,
         cluster: &Arc<Cluster>,
