@@ -167,6 +167,55 @@ async fn a_journal_that_was_cut_after_a_clean_stop_is_a_refusal() {
     }
 }
 
+/// Nothing in the journal says that more was there: only the account does.
+#[tokio::test]
+async fn a_journal_that_ends_at_an_earlier_commit_is_a_refusal() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    commit_all(&db).await;
+    let earlier = journal_end(dir.path());
+    put(&db, &[("k", "one more")]).await;
+    db.close().await.unwrap();
+    drop(db);
+    let end = journal_end(dir.path());
+    let why = open_damaged(dir.path(), |copied| zero(copied, earlier, end - earlier)).await;
+    assert!(why.expect_err("an earlier end").contains("was durable"));
+}
+
+#[tokio::test]
+async fn bytes_that_cannot_be_read_after_a_clean_stop_are_a_refusal() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    commit_all(&db).await;
+    let junk = |copied: &Path| {
+        let file = fs::OpenOptions::new().write(true).open(journal(copied)).unwrap();
+        file.write_all_at(b"half a batch", journal_end(copied) as u64).unwrap();
+    };
+    // After a crash it is a commit that was on its way.
+    assert_eq!(open_damaged(dir.path(), junk).await, Ok(COMMITS));
+    db.close().await.unwrap();
+    drop(db);
+    let why = open_damaged(dir.path(), junk).await.expect_err("bytes behind the last commit");
+    assert!(why.contains("the last stop was clean"), "{why}");
+}
+
+#[tokio::test]
+async fn a_newest_journal_that_is_missing_is_a_refusal() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    commit_all(&db).await;
+    db.close().await.unwrap();
+    drop(db);
+    let later = |copied: &Path| {
+        let text = fs::read_to_string(copied.join("ACCOUNT")).unwrap();
+        let body = text.split("check").next().unwrap().replace("journal 0", "journal 1");
+        let check = xxhash_rust::xxh3::xxh3_64(body.as_bytes());
+        fs::write(copied.join("ACCOUNT"), format!("{body}check {check:016x}\n")).unwrap();
+    };
+    let why = open_damaged(dir.path(), later).await.expect_err("a journal is missing");
+    assert!(why.contains("\"store/1.jnl\" is missing"), "{why}");
+}
+
 #[tokio::test]
 async fn a_loss_can_be_accepted_once() {
     let dir = tempfile::tempdir().unwrap();
