@@ -22,6 +22,15 @@ async fn commit_all(db: &Database) {
     }
 }
 
+/// A data folder with all commits, after a clean stop.
+async fn stopped() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    commit_all(&db).await;
+    db.close().await.unwrap();
+    dir
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -82,11 +91,7 @@ fn zero(folder: &Path, at: usize, length: usize) {
 
 #[tokio::test]
 async fn a_missing_file_is_a_refusal_and_not_an_empty_database() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    commit_all(&db).await;
-    db.close().await.unwrap();
-    drop(db);
+    let dir = stopped().await;
     let mut names =
         vec!["store/version".to_owned(), "store/0.jnl".to_owned(), "ACCOUNT".to_owned()];
     names.extend((0..4).map(|keyspace| format!("store/keyspaces/{keyspace}/current")));
@@ -107,11 +112,7 @@ async fn a_missing_file_is_a_refusal_and_not_an_empty_database() {
 
 #[tokio::test]
 async fn a_damaged_list_of_tables_is_a_refusal_and_not_the_end_of_the_process() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    commit_all(&db).await;
-    db.close().await.unwrap();
-    drop(db);
+    let dir = stopped().await;
     let name = "store/keyspaces/2/v0";
     let length = fs::metadata(dir.path().join(name)).unwrap().len() as usize;
     for at in (0..length).step_by(7) {
@@ -149,11 +150,7 @@ async fn a_hole_in_the_journal_after_a_crash_is_a_refusal() {
 
 #[tokio::test]
 async fn a_journal_that_was_cut_after_a_clean_stop_is_a_refusal() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    commit_all(&db).await;
-    db.close().await.unwrap();
-    drop(db);
+    let dir = stopped().await;
     let end = journal_end(dir.path());
     for kept in [end / 2, end - 100, 0] {
         let cut = |copied: &Path| {
@@ -201,11 +198,7 @@ async fn bytes_that_cannot_be_read_after_a_clean_stop_are_a_refusal() {
 
 #[tokio::test]
 async fn a_newest_journal_that_is_missing_is_a_refusal() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    commit_all(&db).await;
-    db.close().await.unwrap();
-    drop(db);
+    let dir = stopped().await;
     let later = |copied: &Path| {
         let text = fs::read_to_string(copied.join("ACCOUNT")).unwrap();
         let body = text.split("check").next().unwrap().replace("journal 0", "journal 1");
@@ -218,11 +211,7 @@ async fn a_newest_journal_that_is_missing_is_a_refusal() {
 
 #[tokio::test]
 async fn a_loss_can_be_accepted_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    commit_all(&db).await;
-    db.close().await.unwrap();
-    drop(db);
+    let dir = stopped().await;
     let half = journal_end(dir.path()) / 2;
     zero(dir.path(), half, 4096);
     assert!(open_as_it_is(dir.path()).await.is_err());

@@ -135,36 +135,37 @@ impl LockResolver {
     }
 }
 
-/// The error of a read whose patience has ended, with what is known of a lock in its way.
+/// The error of a read whose patience has ended, with what is known of a lock in its way. Keys are
+/// in the log only: the client may not be allowed to see them.
 async fn stays(cluster: &Cluster, ts: u64, locks: &[LockInfo]) -> Error {
     let Some(lock) = locks.first() else {
         return Error::Storage("locks in TiKV that nobody names stay in the way of a read".into());
     };
-    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let query = CheckTxnStatusRequest {
         primary_key: lock.primary_lock.clone(),
         lock_ts: lock.lock_version,
         verify_is_primary: true,
         ..CheckTxnStatusRequest::default()
     };
-    let status = cluster.check_status(&query).await;
-    let mut text = format!(
-        "a lock in TiKV stays in the way of a read at {ts}: key {}, primary {}, transaction {}, \
-         {} ms to live, asynchronous: {}; ",
-        hex(&lock.key),
-        hex(&lock.primary_lock),
-        lock.lock_version,
-        lock.lock_ttl,
-        lock.use_async_commit,
-    );
-    text += &match status.map(|answer| (answer.error, answer.lock_info, answer.lock_ttl)) {
-        Err(error) => format!("its primary does not answer: {error}"),
-        Ok((Some(error), ..)) => format!("its primary: {error:?}"),
-        Ok((None, Some(primary), ttl)) => format!(
-            "its primary has {ttl} ms to live, asynchronous: {}, not before {}",
-            primary.use_async_commit, primary.min_commit_ts
-        ),
-        Ok((None, None, ttl)) => format!("its primary has {ttl} ms to live"),
+    let answer = cluster.check_status(&query).await;
+    tracing::warn!(ts, ?lock, ?answer, "a lock stays in the way of a read");
+    let primary = match answer {
+        Err(error) => format!("does not answer ({error})"),
+        Ok(answer) => match (answer.error, answer.lock_info) {
+            (Some(error), _) if error.txn_not_found.is_some() => "is not there".to_owned(),
+            (Some(error), _) if error.primary_mismatch.is_some() => "has another one".to_owned(),
+            (Some(_), _) => "cannot be looked at".to_owned(),
+            (None, Some(primary)) => format!(
+                "has {} ms to live, asynchronous: {}",
+                answer.lock_ttl, primary.use_async_commit
+            ),
+            (None, None) => "has no lock any more".to_owned(),
+        },
     };
+    let LockInfo { lock_version, lock_ttl, use_async_commit, .. } = lock;
+    let text = format!(
+        "a lock in TiKV stays in the way of a read at {ts}: transaction {lock_version}, \
+         {lock_ttl} ms to live, asynchronous: {use_async_commit}; its primary {primary}"
+    );
     Error::Storage(text.into())
 }
