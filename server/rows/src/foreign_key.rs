@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use braid_catalog::{ForeignKey, Index, IndexState, Table};
+use braid_catalog::{ColumnId, ForeignKey, Index, IndexState, Table};
 use braid_types::cast::{CastEnv, cast};
-use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
+use braid_types::{Datum, FormatSettings, Result, SqlType};
 
 /// How values of a column of a foreign key become values of the column that it points at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Comparison {
     /// They are compared as they are.
     Same,
@@ -18,7 +18,11 @@ enum Comparison {
     /// point at the same value.
     Trimmed,
     /// The child's value is cast to the parent's type, which loses nothing.
-    Cast,
+    Cast {
+        child: SqlType,
+        /// Without a length or precision.
+        parent: SqlType,
+    },
 }
 
 impl Comparison {
@@ -28,12 +32,16 @@ impl Comparison {
         let is_alike = child.same_base(parent)
             || (child.is_integer() && parent.is_integer())
             || (is_text(child) && is_text(parent));
+        let is_exact = match (child, parent) {
+            (Char(_), Text | Varchar(_)) | (Float4, Float8) | (Date, Timestamp) => true,
+            (_, Numeric(_)) => child.is_integer(),
+            _ => false,
+        };
         match (child, parent) {
             (Char(_), Char(_)) => Some(Self::Blanks),
             (Text | Varchar(_), Char(_)) => Some(Self::Trimmed),
             _ if is_alike => Some(Self::Same),
-            (Char(_), Text | Varchar(_)) | (Float4, Float8) | (Date, Timestamp) => Some(Self::Cast),
-            (_, Numeric(_)) if child.is_integer() => Some(Self::Cast),
+            _ if is_exact => Some(Self::Cast { child: child.clone(), parent: parent.bare() }),
             _ => None,
         }
     }
@@ -45,35 +53,24 @@ pub fn may_refer(child: &SqlType, parent: &SqlType) -> bool {
     Comparison::of(child, parent).is_some()
 }
 
-/// A column of a foreign key and the one that it points at, which has no length or precision here.
-#[derive(Clone, Debug)]
-struct ColumnPair {
-    child: SqlType,
-    parent: SqlType,
-    comparison: Comparison,
-}
-
 /// The values of a foreign key: as its own columns have them, and as the columns that it points at
 /// have them. They are compared in the latter form.
 #[derive(Clone, Debug)]
-pub struct ForeignKeyValues {
-    columns: Vec<ColumnPair>,
-    /// Some column has another form.
-    differ: bool,
-}
+pub struct ForeignKeyValues(Vec<Comparison>);
 
 impl ForeignKeyValues {
     /// Of a foreign key of `child` that points at `parent`, or at a table whose partition that is.
     pub fn new(child: &Table, parent: &Table, key: &ForeignKey) -> Self {
-        let pair = |(own, other)| {
-            let (child, parent) = (&child.column(own)?.ty, &parent.column(other)?.ty);
-            let comparison = Comparison::of(child, parent).unwrap_or(Comparison::Same);
-            Some(ColumnPair { child: child.clone(), parent: parent.bare(), comparison })
+        let comparison = |(own, other): (&ColumnId, &ColumnId)| {
+            let (child, parent) = (child.column(*own)?, parent.column(*other)?);
+            Some(Comparison::of(&child.ty, &parent.ty).unwrap_or(Comparison::Same))
         };
-        let pairs = key.columns.iter().copied().zip(key.parent_columns.iter().copied());
-        let columns: Vec<ColumnPair> = pairs.filter_map(pair).collect();
-        let differ = columns.iter().any(|column| column.comparison != Comparison::Same);
-        Self { columns, differ }
+        Self(key.columns.iter().zip(&key.parent_columns).filter_map(comparison).collect())
+    }
+
+    /// Whether some column has another form in the parent.
+    fn differ(&self) -> bool {
+        self.0.iter().any(|column| *column != Comparison::Same)
     }
 
     /// The child's values as the parent would have them.
@@ -83,11 +80,10 @@ impl ForeignKeyValues {
     /// 22008 for a date that no timestamp is equal to.
     pub fn of_child<'v>(&self, values: impl Into<Cow<'v, [Datum]>>) -> Result<Cow<'v, [Datum]>> {
         let mut values = values.into();
-        if !self.differ {
-            return Ok(values);
-        }
-        for (i, value) in values.to_mut().iter_mut().enumerate() {
-            *value = self.value_of_child(i, value)?;
+        if self.differ() {
+            for (i, value) in values.to_mut().iter_mut().enumerate() {
+                *value = self.value_of_child(i, value)?;
+            }
         }
         Ok(values)
     }
@@ -98,23 +94,19 @@ impl ForeignKeyValues {
     ///
     /// Those of [`Self::of_child`].
     pub fn value_of_child(&self, i: usize, value: &Datum) -> Result<Datum> {
-        match self.columns.get(i) {
-            None | Some(ColumnPair { comparison: Comparison::Same, .. }) => Ok(value.clone()),
-            Some(ColumnPair { comparison: Comparison::Cast, child, parent }) => {
-                convert(value, child, parent)
-            }
-            Some(ColumnPair { comparison: Comparison::Blanks | Comparison::Trimmed, .. }) => {
-                Ok(without_blanks(value))
-            }
+        match self.0.get(i) {
+            None | Some(Comparison::Same) => Ok(value.clone()),
+            Some(Comparison::Blanks | Comparison::Trimmed) => Ok(without_blanks(value)),
+            Some(Comparison::Cast { child, parent }) => convert(value, child, parent),
         }
     }
 
     /// The parent's values as they are compared.
     pub fn of_parent<'v>(&self, values: impl Into<Cow<'v, [Datum]>>) -> Cow<'v, [Datum]> {
         let mut values = values.into();
-        if self.differ {
-            for (value, column) in values.to_mut().iter_mut().zip(&self.columns) {
-                if matches!(column.comparison, Comparison::Blanks | Comparison::Trimmed) {
+        if self.differ() {
+            for (value, column) in values.to_mut().iter_mut().zip(&self.0) {
+                if matches!(column, Comparison::Blanks | Comparison::Trimmed) {
                     *value = without_blanks(value);
                 }
             }
@@ -125,7 +117,7 @@ impl ForeignKeyValues {
     /// An index of the child by which the children of a parent are found: its first columns are the
     /// foreign key's, in any order. None if children of one parent may have several values.
     pub fn index<'t>(&self, child: &'t Table, key: &ForeignKey) -> Option<&'t Index> {
-        if self.columns.iter().any(|column| column.comparison == Comparison::Trimmed) {
+        if self.0.contains(&Comparison::Trimmed) {
             return None;
         }
         let columns = &key.columns;
@@ -140,18 +132,19 @@ impl ForeignKeyValues {
 
     /// The values that the children of a parent have; `None` if no child can point at that parent,
     /// or children of one parent may have several values.
-    pub fn for_child(&self, values: &[Datum]) -> Option<Row> {
+    pub fn for_child<'v>(&self, values: &'v [Datum]) -> Option<Cow<'v, [Datum]>> {
+        if !self.differ() {
+            return Some(values.into());
+        }
         values.iter().enumerate().map(|(i, value)| self.value_for_child(i, value)).collect()
     }
 
     /// The same for the value of one column of the foreign key, by its place in it.
     pub fn value_for_child(&self, i: usize, value: &Datum) -> Option<Datum> {
-        match self.columns.get(i)? {
-            ColumnPair { comparison: Comparison::Same | Comparison::Blanks, .. } => {
-                Some(value.clone())
-            }
-            ColumnPair { comparison: Comparison::Trimmed, .. } => None,
-            ColumnPair { comparison: Comparison::Cast, child, parent } => {
+        match self.0.get(i)? {
+            Comparison::Same | Comparison::Blanks => Some(value.clone()),
+            Comparison::Trimmed => None,
+            Comparison::Cast { child, parent } => {
                 let own = convert(value, parent, child).ok()?;
                 (convert(&own, child, parent).ok()? == *value).then_some(own)
             }

@@ -1,5 +1,6 @@
 //! The error of a foreign key that was right when it was checked and may not be at the commit.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, ForeignKey, Table};
@@ -29,8 +30,8 @@ pub fn foreign_key_changed(
         let stored = conflict.key.as_deref().unwrap_or_default();
         let places = link.places_of_parents().into_iter();
         let values = places.filter_map(|(table, key)| values_of(stored, table, key)).next()?;
-        let values = link.values.for_child(&values).unwrap_or(values);
-        return Some(no_parent(Words { catalog, settings, user: None }, &link, &values));
+        let own = link.values.for_child(&values).unwrap_or(Cow::Borrowed(&values));
+        return Some(no_parent(Words { catalog, settings, user: None }, &link, &own));
     }
     let message = format!(
         "a row that foreign key constraint \"{}\" of table \"{}\" depends on has changed",

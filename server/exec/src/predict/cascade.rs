@@ -49,11 +49,11 @@ impl<'a> SpanCollector<'a> {
         for reference in references.into_iter().flatten() {
             let (child, foreign_key) = (&reference.child, &reference.key);
             let referenced = places(table, &foreign_key.parent_columns);
-            let both = ForeignKeyValues::new(child, table, foreign_key);
-            let index = both.index(child, foreign_key);
             if changed.is_some_and(|changed| !referenced.iter().any(|p| changed.contains(p))) {
                 continue;
             }
+            let both = ForeignKeyValues::new(child, table, foreign_key);
+            let index = both.index(child, foreign_key);
             let unknown = [vec![None; table.columns.len()]];
             for row in rows.unwrap_or(&unknown) {
                 let values: Vec<Known> = referenced.iter().map(|p| row[*p].clone()).collect();

@@ -58,12 +58,6 @@ impl LockResolver {
         self
     }
 
-    /// A further part of a read begins, perhaps long after the one before. It waits for a lock as
-    /// if for the first time.
-    pub(crate) fn begin_part(&mut self) {
-        self.waits_for.clear();
-    }
-
     /// The timestamp of the read.
     pub(crate) fn ts(&self) -> u64 {
         self.ts
@@ -86,8 +80,7 @@ impl LockResolver {
         if !self.met {
             // Most locks are of a commit in flight. Pushing it would make it validate again.
             self.met = true;
-            self.backoff = cluster.backoff();
-            self.backoff.blink().await;
+            cluster.backoff().blink().await;
             return Ok(());
         }
         let (mut running, mut news) = (BTreeSet::new(), false);

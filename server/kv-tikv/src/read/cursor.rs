@@ -60,7 +60,6 @@ impl TikvCursor {
     async fn page(&mut self, rows: usize) -> Result<Vec<KvPair>> {
         let cluster = self.cluster.clone();
         let mut backoff = cluster.backoff();
-        self.resolver.begin_part();
         loop {
             let region = match self.scan.reverse {
                 false => cluster.locate(&self.scan.span.start).await?,
