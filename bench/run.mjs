@@ -27,7 +27,7 @@
  *               [--queued 20000] [--connections 1,4,16]; connections are workers
  *   growth      every kind of work at n and at 10 n
  *   bulk        statements on very many rows [--bulk-rows 200000] [--isolation serializable]
- *   tpch        the 22 queries of TPC-H [--scale 0.2]; --only takes their numbers, separated by |
+ *   tpch        the 22 queries of TPC-H [--scale 0.2] [--workers 1]; --only takes their numbers, separated by |
  *   sysbench    the scripts of Debian's sysbench, and seven scans and joins as Dolt adds them; left out
  *               if the program is not installed
  *               [--table-rows 100000] [--connections 1,8] [--isolation serializable]
@@ -84,6 +84,7 @@ const DEFAULTS = {
   workers: '2,16',
   queued: '20000',
   scale: '0.2',
+  workers: '1',
   'bulk-rows': '200000',
   isolation: 'serializable',
   'table-rows': '100000',
@@ -262,7 +263,8 @@ const SUITES = {
   async tpch(sides) {
     const { runTpch } = await import('./dist/tpch/index.js');
     const generator = await buildExample('tpch');
-    return runTpch({ ...common, sides, scale: Number(flags.scale), generator });
+    const [scale, workers] = [Number(flags.scale), Number(flags.workers)];
+    return runTpch({ ...common, sides, scale, workers, generator });
   },
   async sysbench(sides) {
     const { missingSysbench } = await import('./dist/sysbench/program.js');

@@ -1,10 +1,10 @@
 /**
- * Question: how fast are the 22 queries of TPC-H, beside PostgreSQL with one process?
+ * Question: how fast are the 22 queries of TPC-H, beside PostgreSQL?
  *
  * Both servers are filled with the same rows, have the same indexes and fresh statistics. Each query
  * runs once for the first time, then `rounds` times on each server in turn; the median counts. Both
- * run at SERIALIZABLE; PostgreSQL gets `work_mem = 64MB` and no parallel workers. The rows of both
- * are compared.
+ * run at SERIALIZABLE and have the same number of workers for a query; PostgreSQL gets
+ * `work_mem = 64MB`. The rows of both are compared.
  */
 
 import { spawn } from 'node:child_process';
@@ -25,6 +25,8 @@ import { TABLES } from './tables.js';
 export interface TpchPlan extends SuitePlan {
   /** The scale factor: 1 is 6 million rows of `lineitem`. */
   readonly scale: number;
+  /** Threads or processes that share the work of a query, on both servers. */
+  readonly workers: number;
   /** The program that prints a table's rows. */
   readonly generator: string;
 }
@@ -63,7 +65,8 @@ export async function runTpch(plan: TpchPlan): Promise<string[]> {
   }
   const differing = lines.filter(({ rowsAlike }) => !rowsAlike).map(({ query }) => query);
   showTable(plan, tableOf(loads, lines));
-  const written = await saveResults(plan, 'tpch', { scale: plan.scale, loads, lines });
+  const { scale, workers } = plan;
+  const written = await saveResults(plan, 'tpch', { scale, workers, loads, lines });
   if (differing.length > 0) throw new Error(`rows differ in query ${differing.join(', ')}`);
   return written;
 }
@@ -79,8 +82,18 @@ function load(plan: TpchPlan, side: Side): Promise<Load> {
   plan.print(`load ${side.name}`);
   return onOne(side, async (client) => {
     if (side.name === 'PostgreSQL') {
-      await client.query('ALTER ROLE CURRENT_USER SET max_parallel_workers_per_gather = 0');
-      await client.query(`ALTER ROLE CURRENT_USER SET work_mem = '64MB'`);
+      const others = plan.workers - 1;
+      for (const [name, value] of [
+        ['max_parallel_workers_per_gather', others],
+        ['max_parallel_maintenance_workers', others],
+        ['work_mem', `'64MB'`],
+      ] as const) {
+        await client.query(`ALTER ROLE CURRENT_USER SET ${name} = ${value}`);
+        await client.query(`SET ${name} = ${value}`);
+      }
+    } else {
+      const workers = `max_parallel_workers_per_query = ${plan.workers}`;
+      await client.query(`ALTER ROLE CURRENT_USER SET ${workers}`);
     }
     for (const { name, create } of TABLES) {
       await client.query(`DROP TABLE IF EXISTS ${name}`);

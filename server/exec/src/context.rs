@@ -13,8 +13,9 @@ use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::{
-    AdvisoryLocks, Cancel, ConstraintModes, Memory, PlansAround, RoutineCommand, RoutineCursors,
-    RoutineRows, SessionSettings, TempSpace, TransactionDraft, TriggerCall, errors,
+    AdvisoryLocks, Cancel, ConstraintModes, Memory, Parallelism, PlansAround, RoutineCommand,
+    RoutineCursors, RoutineRows, SessionSettings, TempSpace, TransactionDraft, TriggerCall,
+    WorkerTask, errors,
 };
 
 /// What one execution of a statement can use.
@@ -56,6 +57,8 @@ pub struct ExecContext {
     pub implicit_locks: bool,
     /// `SET range_delete`
     pub range_delete: bool,
+    /// How many workers a query may have.
+    pub parallelism: Parallelism,
     /// When an INSERT looks whether its new keys are free.
     pub new_keys: NewKeys,
     /// Which constraints are checked at the commit.
@@ -128,6 +131,7 @@ impl ExecContext {
             cancel,
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
+            parallelism: self.parallelism,
             new_keys: self.new_keys,
             constraints: self.constraints.clone(),
             routine_depth: self.routine_depth,
@@ -157,6 +161,7 @@ impl ExecContext {
             temp: self.temp.clone(),
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
+            parallelism: self.parallelism,
             new_keys: NewKeys::Now,
             constraints: self.constraints.clone(),
             routine_depth: self.routine_depth,
@@ -221,6 +226,8 @@ pub trait SessionServices: Send + Sync {
     fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String>;
     /// The advisory locks of this session.
     fn advisory_locks(&self) -> &AdvisoryLocks;
+    /// Starts a worker of a query beside it. It ends when its task is dropped.
+    fn start_worker(&self, cancel: Arc<Cancel>, work: BoxFuture<'static, ()>) -> WorkerTask;
     /// Adds to what is known of the use of a table or an index.
     fn count_relation(&self, relation: Id, counts: &RelationCounts);
     /// The values of sequences in this session: `currval`, `lastval`.

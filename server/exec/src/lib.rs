@@ -49,6 +49,8 @@ pub use notifications::{
     Listening, Notification, PendingNotifications, change_listening, notify, pending_notifications,
 };
 pub use operator::eval::Evaluator;
+pub use operator::parallel::parallelism::Parallelism;
+pub use operator::parallel::worker_task::WorkerTask;
 pub use operator::postponed::Postponed;
 pub use operator::reservation::MemoryReservation;
 pub use operator::scan::multi_scan::{MultiScan, first_batches};

@@ -28,6 +28,16 @@ pub trait Accumulator: Send {
     }
     /// The result; may be called again after more rows (window frames).
     fn finish(&self, env: &dyn Environment) -> Result<Datum>;
+    /// The state as values, the *partial*, from which [`Accumulator::merge`] adds its rows to
+    /// another state. `None` if the aggregate has no partials.
+    fn partial(&self) -> Option<Vec<Datum>> {
+        None
+    }
+    /// Adds the rows of another state of the same aggregate, given by its partial. They count as
+    /// rows after those of this state. The partial of a state without rows adds nothing.
+    fn merge(&mut self, _partial: &[Datum], _env: &dyn Environment) -> Result<()> {
+        Err(Error::internal("states of this aggregate cannot be merged"))
+    }
     /// Takes what the state has collected out of it, in pieces that go to disk. The state goes on
     /// as if it still had them. `None` if that is not possible, or of no use.
     fn save(&mut self) -> Option<Vec<Datum>> {
@@ -42,4 +52,9 @@ pub trait Accumulator: Send {
     fn size_bytes(&self) -> usize {
         64
     }
+}
+
+/// XX000 for a partial that its aggregate does not make.
+pub(super) fn wrong_partial() -> Error {
+    Error::internal("a partial state of an aggregate has the wrong form")
 }

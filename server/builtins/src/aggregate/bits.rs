@@ -26,6 +26,14 @@ impl Accumulator for Combination {
         Ok(self.value.as_deref().map_or(Datum::Null, Datum::text))
     }
 
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![self.value.as_deref().map_or(Datum::Null, Datum::text)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], env: &dyn Environment) -> Result<()> {
+        self.add(partial, env)
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.value.as_ref().map_or(0, String::len)
     }

@@ -2,6 +2,7 @@
 
 use braid_types::{Datum, Result};
 
+use super::accumulator::wrong_partial;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
@@ -21,6 +22,16 @@ impl Accumulator for Rows {
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(Datum::Int(self.0))
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![Datum::Int(self.0)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Int(rows)] = partial else { return Err(wrong_partial()) };
+        self.0 += rows;
+        Ok(())
     }
 }
 
@@ -51,6 +62,16 @@ impl Accumulator for NotNull {
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(Datum::Int(self.0))
     }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![Datum::Int(self.0)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Int(rows)] = partial else { return Err(wrong_partial()) };
+        self.0 += rows;
+        Ok(())
+    }
 }
 
 /// Folds booleans or integers with a two-argument rule; NULL until the first value.
@@ -70,6 +91,14 @@ impl Accumulator for Fold<bool> {
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(self.value.map_or(Datum::Null, Datum::Bool))
     }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![self.value.map_or(Datum::Null, Datum::Bool)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], env: &dyn Environment) -> Result<()> {
+        self.add(partial, env)
+    }
 }
 
 impl Accumulator for Fold<i64> {
@@ -82,6 +111,14 @@ impl Accumulator for Fold<i64> {
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(self.value.map_or(Datum::Null, Datum::Int))
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![self.value.map_or(Datum::Null, Datum::Int)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], env: &dyn Environment) -> Result<()> {
+        self.add(partial, env)
     }
 }
 

@@ -23,7 +23,7 @@ pub enum RowOrder {
 pub enum AggregateMeaning {
     /// The number of rows: `count`. It is 0 without rows, where others are NULL.
     Count,
-    /// A sum, or a quotient of one: it may overflow.
+    /// A sum, or computed from sums: it may overflow.
     Total,
     /// The least of the values.
     Least,
@@ -48,6 +48,7 @@ impl AggregateMeaning {
             "min" => AggregateMeaning::Least,
             "max" => AggregateMeaning::Greatest,
             "mode" | "dense_rank" => AggregateMeaning::ComparesValues,
+            name if SPREADS.contains(&name) || PAIRS.contains(&name) => AggregateMeaning::Total,
             _ => AggregateMeaning::Other,
         }
     }
@@ -59,6 +60,9 @@ pub struct Aggregate {
     pub name: &'static str,
     /// Whether its state grows with the rows that it has taken.
     pub grows: bool,
+    /// Whether states can be merged: every state of this name has a partial
+    /// ([`Accumulator::partial`]).
+    pub merges: bool,
     /// How the order of its rows shows in the result.
     pub row_order: RowOrder,
     /// What the planner may conclude from it.
@@ -75,7 +79,8 @@ impl Aggregate {
     ) -> Self {
         let found = PROPERTIES.iter().find(|(names, _, _)| names.contains(&name));
         let (grows, row_order) = found.map_or((true, RowOrder::Matters), |(_, g, o)| (*g, *o));
-        Self { name, grows, row_order, meaning: AggregateMeaning::of(name), start }
+        let merges = found.is_some();
+        Self { name, grows, merges, row_order, meaning: AggregateMeaning::of(name), start }
     }
 
     /// Whether the order of rows of these types never shows in the result.
@@ -88,11 +93,35 @@ impl Aggregate {
     }
 }
 
-/// Names of aggregates, whether their state grows, and how they depend on the order of rows. The
-/// state of every other aggregate grows, and its result depends on the order.
+/// Variances and standard deviations.
+const SPREADS: &[&str] =
+    &["var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"];
+
+/// Statistics of pairs of floats.
+const PAIRS: &[&str] = &[
+    "regr_count",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_r2",
+    "regr_slope",
+    "regr_intercept",
+    "covar_pop",
+    "covar_samp",
+    "corr",
+];
+
+/// Names of the aggregates whose states can be merged, whether their state grows, and how they
+/// depend on the order of rows. The state of every other aggregate grows and cannot be merged, and
+/// its result depends on the order.
 const PROPERTIES: &[(&[&str], bool, RowOrder)] = &[
     (&["count", "min", "max", "every", "bool_and", "bool_or"], false, RowOrder::Ignored),
     (&["sum", "avg"], false, RowOrder::CommutesUnlessFloat),
+    (SPREADS, false, RowOrder::CommutesUnlessFloat),
+    (PAIRS, false, RowOrder::CommutesUnlessFloat),
+    // The state over bit strings may have any size.
     (&["bit_and", "bit_or", "bit_xor"], true, RowOrder::Commutes),
 ];
 

@@ -56,6 +56,14 @@ impl Accumulator for Extreme {
         Ok(self.best.clone())
     }
 
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![self.best.clone()])
+    }
+
+    fn merge(&mut self, partial: &[Datum], env: &dyn Environment) -> Result<()> {
+        self.add(partial, env)
+    }
+
     fn size_bytes(&self) -> usize {
         64 + self.best.size_bytes()
     }

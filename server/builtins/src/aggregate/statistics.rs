@@ -1,12 +1,14 @@
 //! Variance, standard deviation, covariance, correlation and linear regression.
 //!
 //! Floats follow Youngs and Cramer, which loses little to cancellation and is what PostgreSQL
-//! does; integers and numerics are exact sums of values and squares.
+//! does; integers and numerics are exact sums of values and squares. States of floats merge by the
+//! same method, also as in PostgreSQL.
 
 use braid_types::numeric::math::sqrt;
 use braid_types::numeric::rounding::round;
 use braid_types::{Datum, Error, Numeric, Result, SqlState};
 
+use super::accumulator::wrong_partial;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
@@ -69,6 +71,43 @@ impl Moments {
         }
         Ok(())
     }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count
+    }
+
+    /// Adds the values of another column.
+    fn merge(&mut self, other: &Moments) -> Result<()> {
+        if self.count == 0.0 {
+            *self = *other;
+            return Ok(());
+        }
+        if other.count == 0.0 {
+            return Ok(());
+        }
+        let between = squares_between((self, other), (self, other));
+        self.squares = checked_sum(self.squares, other.squares, between)?;
+        self.sum = checked_sum(self.sum, other.sum, 0.0)?;
+        self.count += other.count;
+        Ok(())
+    }
+}
+
+/// The squared differences between two parts of a column: what their own do not contain. Two
+/// columns give the products of their differences.
+fn squares_between(x: (&Moments, &Moments), y: (&Moments, &Moments)) -> f64 {
+    let (own, other) = (x.0.count, x.1.count);
+    let (dx, dy) = (x.0.mean() - x.1.mean(), y.0.mean() - y.1.mean());
+    own * other * dx * dy / (own + other)
+}
+
+/// The sum of two parts' totals and a difference between them; 22003 if finite totals overflow.
+fn checked_sum(own: f64, other: f64, between: f64) -> Result<f64> {
+    let sum = own + other + between;
+    if sum.is_infinite() && !own.is_infinite() && !other.is_infinite() {
+        return Err(overflow());
+    }
+    Ok(sum)
 }
 
 struct FloatSpread {
@@ -92,6 +131,18 @@ impl Accumulator for FloatSpread {
         }
         let variance = squares / divisor;
         Ok(Datum::Float(if self.spread.is_deviation() { variance.sqrt() } else { variance }))
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        let Moments { count, sum, squares } = self.moments;
+        Some([count, sum, squares].map(Datum::Float).to_vec())
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Float(count), Datum::Float(sum), Datum::Float(squares)] = *partial else {
+            return Err(wrong_partial());
+        };
+        self.moments.merge(&Moments { count, sum, squares })
     }
 }
 
@@ -135,6 +186,21 @@ impl Accumulator for NumericSpread {
         }
         let scale = variance.scale().unwrap_or(0);
         Ok(Datum::Numeric(round(&sqrt(&variance)?, scale)?))
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        let [sum, squares] = [&self.sum, &self.squares].map(|total| total.clone());
+        Some(vec![Datum::Int(self.count), Datum::Numeric(sum), Datum::Numeric(squares)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Int(count), Datum::Numeric(sum), Datum::Numeric(squares)] = partial else {
+            return Err(wrong_partial());
+        };
+        self.count += count;
+        self.sum = self.sum.add(sum)?;
+        self.squares = self.squares.add(squares)?;
+        Ok(())
     }
 }
 
@@ -208,6 +274,38 @@ impl Accumulator for Regression {
             Pair::Intercept => (sxx != 0.0).then(|| (self.y.sum - self.x.sum * sxy / sxx) / n),
         };
         Ok(value.map_or(Datum::Null, Datum::Float))
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        let Self { count, x, y, products, .. } = self;
+        let values = [*count, x.sum, x.squares, y.sum, y.squares, *products];
+        Some(values.map(Datum::Float).to_vec())
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [
+            Datum::Float(count),
+            Datum::Float(x_sum),
+            Datum::Float(x_squares),
+            Datum::Float(y_sum),
+            Datum::Float(y_squares),
+            Datum::Float(products),
+        ] = *partial
+        else {
+            return Err(wrong_partial());
+        };
+        let x = Moments { count, sum: x_sum, squares: x_squares };
+        let y = Moments { count, sum: y_sum, squares: y_squares };
+        if self.count == 0.0 {
+            self.products = products;
+        } else if count > 0.0 {
+            let between = squares_between((&self.x, &x), (&self.y, &y));
+            self.products = checked_sum(self.products, products, between)?;
+        }
+        self.x.merge(&x)?;
+        self.y.merge(&y)?;
+        self.count += count;
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 
 use braid_types::{Datum, Error, Interval, Numeric, Result, SqlState, SqlType, money};
 
+use super::accumulator::wrong_partial;
 use crate::numbers::integers::fit;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
@@ -45,6 +46,21 @@ impl Accumulator for Integers {
             _ => Ok(Datum::Numeric(Numeric::from_parts(self.sum, 0))),
         }
     }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        let sum = Numeric::from_parts(self.sum, 0);
+        Some(vec![Datum::Numeric(sum), Datum::Int(self.count)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Numeric(sum), Datum::Int(count)] = partial else {
+            return Err(wrong_partial());
+        };
+        // The sum has no decimals, so this is exact.
+        self.sum += sum.to_i128().ok_or_else(wrong_partial)?;
+        self.count += count;
+        Ok(())
+    }
 }
 
 /// The sum of amounts; 22003 as soon as it is out of range.
@@ -65,6 +81,14 @@ impl Accumulator for Amounts {
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(self.sum.map_or(Datum::Null, Datum::Int))
     }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![self.sum.map_or(Datum::Null, Datum::Int)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], env: &dyn Environment) -> Result<()> {
+        self.add(partial, env)
+    }
 }
 
 #[derive(Default)]
@@ -81,6 +105,11 @@ fn float_overflow() -> Error {
 
 impl Floats {
     fn add_value(&mut self, value: f64) -> Result<()> {
+        self.add_sum(value, 1)
+    }
+
+    /// Adds the sum of that many rows.
+    fn add_sum(&mut self, value: f64, count: i64) -> Result<()> {
         let mut sum = self.sum + value;
         if self.small && !self.average {
             sum = f64::from(sum as f32);
@@ -89,7 +118,7 @@ impl Floats {
             return Err(float_overflow());
         }
         self.sum = sum;
-        self.count += 1;
+        self.count += count;
         Ok(())
     }
 }
@@ -112,6 +141,17 @@ impl Accumulator for Floats {
             (count, true) => Datum::Float(self.sum / count as f64),
             (_, false) => Datum::Float(self.sum),
         })
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![Datum::Float(self.sum), Datum::Int(self.count)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        match partial {
+            [Datum::Float(sum), Datum::Int(count)] => self.add_sum(*sum, *count),
+            _ => Err(wrong_partial()),
+        }
     }
 }
 
@@ -146,6 +186,19 @@ impl Accumulator for Numerics {
             (_, false) => Datum::Numeric(self.sum.clone()),
         })
     }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![Datum::Numeric(self.sum.clone()), Datum::Int(self.count)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Numeric(sum), Datum::Int(count)] = partial else {
+            return Err(wrong_partial());
+        };
+        self.sum = self.sum.add(sum)?;
+        self.count += count;
+        Ok(())
+    }
 }
 
 #[derive(Default)]
@@ -170,6 +223,19 @@ impl Accumulator for Intervals {
             (count, true) => Datum::Interval(self.sum.checked_div(count as f64)?),
             (_, false) => Datum::Interval(self.sum),
         })
+    }
+
+    fn partial(&self) -> Option<Vec<Datum>> {
+        Some(vec![Datum::Interval(self.sum), Datum::Int(self.count)])
+    }
+
+    fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
+        let [Datum::Interval(sum), Datum::Int(count)] = partial else {
+            return Err(wrong_partial());
+        };
+        self.sum = self.sum.checked_add(sum)?;
+        self.count += count;
+        Ok(())
     }
 }
 

@@ -3,4 +3,5 @@
 mod aggregates;
 mod expressions;
 mod no_panic;
+mod partials;
 mod support;

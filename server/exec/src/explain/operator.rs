@@ -54,6 +54,7 @@ impl ExplainOperator {
                 settings: cx.env.settings(),
                 verbose: options.verbose,
                 implicit_locks: cx.implicit_locks,
+                workers: &|parallel| cx.parallelism.workers(parallel),
                 spans: &spans,
             },
         );

@@ -11,6 +11,7 @@ pub(crate) mod heap;
 pub(crate) mod instrument;
 pub(crate) mod join;
 pub(crate) mod key_form;
+pub(crate) mod parallel;
 pub(crate) mod postponed;
 pub(crate) mod reservation;
 pub(crate) mod scan;
@@ -20,17 +21,18 @@ pub(crate) mod state;
 pub(crate) mod subquery;
 pub(crate) mod window;
 
+pub use state::OuterRow;
 pub(crate) use state::{ExecutionState, NewRowChanges};
 
 use std::sync::Arc;
 
+use braid_plan::Node;
 use braid_plan::explain::DiskUse;
-use braid_plan::{JoinMethod, Node};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use aggregate::distinct::DistinctOperator;
-use aggregate::grouping::AggregateOperator;
+use aggregate::grouping::aggregated;
 use basic::append::AppendOperator;
 use basic::limit::LimitOperator;
 use basic::merge_append::MergeAppendOperator;
@@ -39,10 +41,8 @@ use basic::set_op::SetOperator;
 use basic::values::ValuesOperator;
 use basic::with::{CteScanOperator, WithOperator};
 use eval::Evaluator;
-use join::interleaved_join::InterleavedJoinOperator;
-use join::left_build_join::LeftBuildJoinOperator;
-use join::lookup::LookupJoinOperator;
-use join::plain_join::JoinOperator;
+use join::joined::joined;
+use parallel::shares::Step;
 use scan::function_scan::{FunctionScanOperator, ProjectSetOperator};
 use scan::lock_rows::LockRowsOperator;
 use scan::pruned_scan::PrunedScan;
@@ -88,46 +88,48 @@ pub trait Operator: Send {
 /// An operator of any kind.
 pub type BoxedOperator = Box<dyn Operator>;
 
-/// The values handed in by the enclosing query's row.
-pub type OuterRow = Arc<[Datum]>;
-
 /// Builds the operators of a plan; `outer` is what its [`braid_plan::Expr::Outer`] mean.
 pub(crate) fn build(
     node: &Node,
     run: &Arc<ExecutionState>,
     outer: Option<OuterRow>,
 ) -> Result<BoxedOperator> {
+    build_sharing(node, run, outer, None)
+}
+
+/// The operators of a plan for one of the workers that share its rows; `step` is the place of the
+/// plan below what they do.
+pub(crate) fn build_sharing(
+    node: &Node,
+    run: &Arc<ExecutionState>,
+    outer: Option<OuterRow>,
+    step: Option<Step<'_>>,
+) -> Result<BoxedOperator> {
     let outer = outer.unwrap_or_else(|| run.no_outer());
+    if let Some(step) = step
+        && let Some(rows) = step.rows(run, || build(node, run, Some(outer.clone())))?
+    {
+        return Ok(rows);
+    }
     let evaluator = Evaluator::new(run.clone(), outer.clone());
     let input = |node: &Node| build(node, run, Some(outer.clone()));
+    let shared = |node: &Node| build_sharing(node, run, Some(outer.clone()), step.map(Step::below));
     let operator: BoxedOperator = match node {
         Node::Values(n) => Box::new(ValuesOperator::new(n, evaluator)),
         Node::Scan(n) if !n.pruning.is_empty() => Box::new(PrunedScan::new(n, evaluator)?),
-        Node::Scan(n) => Box::new(ScanOperator::new(n, evaluator)?),
+        Node::Scan(n) => {
+            let morsels = step.and_then(Step::morsels);
+            Box::new(ScanOperator::new(n, evaluator)?.of_morsels(morsels))
+        }
         Node::Virtual(n) => Box::new(VirtualScanOperator::new(n, evaluator)),
         Node::Function(n) => Box::new(FunctionScanOperator::new(n, evaluator)),
         Node::Filter(n) => {
-            Box::new(FilterOperator::new(input(&n.input)?, &n.predicates, evaluator))
+            Box::new(FilterOperator::new(shared(&n.input)?, &n.predicates, evaluator))
         }
-        Node::Project(n) => Box::new(ProjectOperator::new(input(&n.input)?, &n.exprs, evaluator)),
+        Node::Project(n) => Box::new(ProjectOperator::new(shared(&n.input)?, &n.exprs, evaluator)),
         Node::ProjectSet(n) => Box::new(ProjectSetOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Join(n) if matches!(n.method, JoinMethod::Lookup) => {
-            match LookupJoinOperator::new(n, input(&n.left)?, &evaluator)? {
-                Some(operator) => Box::new(operator),
-                None => Box::new(JoinOperator::new(n, input(&n.left)?, None, evaluator)),
-            }
-        }
-        Node::Join(n) if matches!(n.method, JoinMethod::Interleaved) => {
-            Box::new(InterleavedJoinOperator::new(n, evaluator)?)
-        }
-        Node::Join(n) if matches!(n.method, JoinMethod::Hash { builds_left: true, .. }) => {
-            Box::new(LeftBuildJoinOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator)?)
-        }
-        Node::Join(n) => {
-            let right = if n.lateral { None } else { Some(input(&n.right)?) };
-            Box::new(JoinOperator::new(n, input(&n.left)?, right, evaluator))
-        }
-        Node::Aggregate(n) => Box::new(AggregateOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Join(n) => joined(n, run, &outer, step)?,
+        Node::Aggregate(n) => aggregated(n, run, &outer)?,
         Node::Window(n) => Box::new(WindowOperator::new(input(&n.input)?, n, evaluator)),
         Node::Sort(n) => Box::new(SortOperator::new(input(&n.input)?, n, evaluator)),
         Node::LockRows(n) => Box::new(LockRowsOperator::new(input(&n.input)?, n, evaluator)?),

@@ -61,6 +61,12 @@ impl MemoryReservation {
         self.take(rows.iter().map(|row| row_bytes(row)).sum())
     }
 
+    /// Takes over what another one has counted.
+    pub(crate) fn absorb(&mut self, mut other: MemoryReservation) {
+        self.bytes += std::mem::take(&mut other.bytes);
+        self.working += other.working;
+    }
+
     /// Bytes counted since the last [`MemoryReservation::clear`].
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -13,11 +13,14 @@ use parking_lot::Mutex;
 
 use crate::ExecContext;
 use crate::memory::row_bytes;
+use crate::operator::BoxedOperator;
 use crate::operator::cte_rows::CteRows;
 use crate::operator::instrument::{Instrumented, Observed, OperatorStats};
 use crate::operator::scan::kept_view::ScannedViews;
 use crate::operator::subquery::CachedSubquery;
-use crate::operator::{BoxedOperator, OuterRow};
+
+/// The values handed in by the enclosing query's row.
+pub type OuterRow = Arc<[Datum]>;
 
 /// A part of a plan that changes rows.
 pub enum RowChange<'p> {

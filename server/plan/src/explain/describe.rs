@@ -9,8 +9,8 @@ use braid_types::FormatSettings;
 use crate::rules::{covers, planned_rows};
 use crate::tree::expr::{Expr, SubqueryExpr};
 use crate::tree::node::{
-    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, Reading,
-    RowLock, Scan, SetOpKind, Values, With,
+    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Parallel, Project,
+    Reading, RowLock, Scan, SetOpKind, Values, With,
 };
 
 use super::deparse::{
@@ -31,6 +31,8 @@ pub struct Describing<'a> {
     pub verbose: bool,
     /// Whether UPDATE and DELETE lock the rows they read.
     pub implicit_locks: bool,
+    /// How many workers there are for a plan that may have several.
+    pub workers: &'a dyn Fn(&Parallel) -> usize,
     /// The spans of a scan, if its bounds can be computed now.
     pub spans: &'a dyn Fn(&Scan) -> Option<Vec<String>>,
 }
@@ -496,6 +498,10 @@ fn describe_aggregation<'a>(
             let set = if set.is_empty() { vec!["()".to_owned()] } else { set };
             operator.list("Group Key", set);
         }
+    }
+    let workers = aggregate.parallel.as_ref().map_or(1, describer.cx.workers);
+    if workers > 1 {
+        operator.line("Workers Planned", workers.to_string());
     }
     let mut names: Vec<Name> =
         aggregate.group.iter().map(|(_, e)| name_of(describer, e, rows)).collect();

@@ -46,6 +46,10 @@ pub(crate) fn describe_join<'a>(
         if *builds_left {
             operator.line("Build Side", "left".to_owned());
         }
+        let workers = join.parallel_build.as_ref().map_or(1, describer.cx.workers);
+        if workers > 1 {
+            operator.line("Build Workers Planned", workers.to_string());
+        }
     }
     let mut both = left;
     let width = both.len();

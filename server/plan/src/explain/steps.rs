@@ -33,6 +33,7 @@ impl<'a> Steps<'a> {
             settings: self.cx.env.settings(),
             verbose: self.options.verbose,
             implicit_locks: false,
+            workers: &|_| 1,
             spans: &|_| None,
         };
         let shown = text(&describe(&plan, &describing), &self.options, None, &Summary::default());

@@ -4,7 +4,7 @@ use braid_catalog::Catalog;
 
 use super::{
     barriers, conditions, estimate, interleave_joins, join_methods, lock_scans, order, order_joins,
-    partial_indexes, partitions, prune, push_filters, spans, unique_semi_joins,
+    parallel, partial_indexes, partitions, prune, push_filters, spans, unique_semi_joins,
 };
 use crate::tree::node::Node;
 
@@ -53,5 +53,7 @@ pub(super) fn choose(
     after("partial_indexes", &root);
     prune::columns::apply(&mut root);
     after("columns", &root);
+    parallel::apply(&mut root, catalog);
+    after("parallel", &root);
     root
 }

@@ -7,7 +7,7 @@
 //!   → semi joins with one match become inner → counts of rows → prune, if the plan only reads
 //!   → first rows of joins → order joins → choose indexes and methods → unions of scans
 //!   → use order → lock while scanning
-//!   → drop what a partial index implies → prune → members of jsonb
+//!   → drop what a partial index implies → prune → rows that workers share → members of jsonb
 //! ```
 
 mod barriers;
@@ -21,6 +21,7 @@ mod join_methods;
 mod lock_scans;
 mod order;
 mod order_joins;
+mod parallel;
 mod partial_indexes;
 mod partitions;
 mod pipeline;

@@ -1,7 +1,10 @@
-//! Which part of which index a scan reads.
+//! How rows are read: which part of which index, in which order, by how many workers.
+
+use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, TermClass};
 use braid_codec::terms::TermOperator;
+use braid_types::Datum;
 
 use super::expr::Expr;
 
@@ -233,4 +236,41 @@ pub enum SkippedRows {
     Below,
     /// By another limit above, so that what is between the two is computed for them.
     Above,
+}
+
+/// How several workers can do the work of an operator.
+#[derive(Clone)]
+pub struct Parallel {
+    /// The rows that they share.
+    pub source: RowSource,
+    /// The estimated cost of all of it, in rows that a scan reads.
+    pub cost: f64,
+    /// Of an aggregate: the rows of a group are in one part of the source.
+    pub disjoint: bool,
+}
+
+/// Rows that workers share.
+#[derive(Clone)]
+pub enum RowSource {
+    /// Those of the scan at the end of the input, by spans.
+    Spans {
+        /// Values of the first key column of its index, in no order. Between two of them lie about
+        /// equally many rows.
+        bounds: Arc<[Datum]>,
+        /// Estimated rows that it reads.
+        rows: f64,
+    },
+    /// Those of an operator, by its distance from the top of what the workers do.
+    Rows(usize),
+}
+
+/// A sort key.
+#[derive(Clone)]
+pub struct SortKey {
+    /// The expression.
+    pub expr: Expr,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
 }

@@ -1,7 +1,7 @@
 //! The plan tree: what the binder builds and the rules rewrite, until `exec` can run it.
 //!
-//! Every operator's output is a list of slots ([`Node::slots`]). After the last step
-//! (`layout`) expressions refer to positions of their operator's input instead.
+//! Every operator gives a list of slots ([`Node::slots`]). After the last step (`layout`)
+//! expressions refer to positions of their operator's input instead.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use braid_catalog::{IndexNumber, Routine, Table, VirtualTable};
 use braid_types::{Datum, SqlType};
 
 pub use super::access::{
-    Access, Bound, LimitHint, Reading, SkippedRows, TermBound, TermCondition, TermSearch,
+    Access, Bound, LimitHint, Parallel, Reading, RowSource, SkippedRows, SortKey, TermBound,
+    TermCondition, TermSearch,
 };
 use super::expr::{Expr, Slot};
 pub use super::partitions::{
@@ -263,13 +264,16 @@ pub struct Join {
     pub rows: f64,
     /// How many rows are likely to be taken from a lookup join.
     pub limit_hint: Option<LimitHint>,
+    /// How several workers can read its build side, in any order, if they can.
+    pub parallel_build: Option<Parallel>,
 }
 
 impl Join {
     /// A join of two inputs by every pair, whose rows are not estimated yet.
     pub fn new(kind: JoinKind, (left, right): (Node, Node), on: Vec<Expr>) -> Self {
-        let (lateral, outer, method) = (false, Vec::new(), JoinMethod::Loop);
-        Self { kind, left, right, on, lateral, outer, method, rows: 0.0, limit_hint: None }
+        let (lateral, outer, method, rows) = (false, Vec::new(), JoinMethod::Loop, 0.0);
+        let (limit_hint, parallel_build) = (None, None);
+        Self { kind, left, right, on, lateral, outer, method, rows, limit_hint, parallel_build }
     }
 }
 
@@ -310,6 +314,8 @@ pub struct AggregateNode {
     pub grouping: Option<Slot>,
     /// The aggregates.
     pub aggregates: Vec<(Slot, AggregateCall)>,
+    /// How several workers can do its work, if they can.
+    pub parallel: Option<Parallel>,
 }
 
 /// A call of an aggregate.
@@ -329,17 +335,6 @@ pub struct AggregateCall {
     pub filter: Option<Expr>,
     /// ORDER BY
     pub order: Vec<SortKey>,
-}
-
-/// A sort key.
-#[derive(Clone)]
-pub struct SortKey {
-    /// The expression.
-    pub expr: Expr,
-    /// DESC
-    pub descending: bool,
-    /// NULLS FIRST
-    pub nulls_first: bool,
 }
 
 /// Window functions over one partition and order.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use braid_builtins::Special;
 use braid_catalog::{Catalog, Changes, Id, Routine, SIGNAL_BACKEND, SequenceValues};
 use braid_exec::{
-    AdvisoryLocks, ExecContext, NoticeLevel, RoutineCommand, RoutineCursors, RoutineRows,
-    SessionServices, TriggerCall, from_kv,
+    AdvisoryLocks, Cancel, ExecContext, NoticeLevel, RoutineCommand, RoutineCursors, RoutineRows,
+    SessionServices, TriggerCall, WorkerTask, from_kv,
 };
 use braid_kv::SharedSnapshot;
 use braid_sql::ast::IsolationLevel;
@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use super::commands::run_command_inside;
 use super::surroundings::renewed;
 use crate::client::{Notice, Severity};
+use crate::compute;
 use crate::settings::is_identity;
 use crate::shared::Shared;
 use crate::transaction::exported_snapshots::Exported;
@@ -156,6 +157,12 @@ fn severity(level: NoticeLevel) -> Severity {
 }
 
 impl SessionServices for Shared {
+    fn start_worker(&self, cancel: Arc<Cancel>, work: BoxFuture<'static, ()>) -> WorkerTask {
+        let pool = self.engine.compute.clone();
+        let work = async move { compute::run(&pool, cancel, work, std::future::pending()).await };
+        WorkerTask(tokio::spawn(work).abort_handle())
+    }
+
     fn call<'a>(
         &'a self,
         special: Special,

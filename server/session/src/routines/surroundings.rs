@@ -90,6 +90,7 @@ pub(super) fn renewed(
         inner.path = Arc::new(SearchPath { schemas, user, ..SearchPath::clone(&cx.path) });
         inner.settings = Some(SessionSettings { changes, ..seen });
         (inner.implicit_locks, inner.range_delete) = (current.implicit_locks, current.range_delete);
+        inner.parallelism = current.parallelism;
         active = Some(current);
     }
     inner.env = Arc::new(RoutineEnvironment {

@@ -1,8 +1,10 @@
 //! What the hot path needs of the settings, parsed once at each change.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::time::Duration;
 
+use braid_exec::Parallelism;
 use braid_sql::ast::IsolationLevel;
 use braid_types::FormatSettings;
 use braid_types::encoding::Encoding;
@@ -51,6 +53,8 @@ pub struct Active {
     pub implicit_locks: bool,
     /// `range_delete`
     pub range_delete: bool,
+    /// `max_parallel_workers_per_query` and `min_parallel_cost`
+    pub parallelism: Parallelism,
     /// `inject_retry_errors_enabled`
     pub inject_retry_errors: bool,
     /// `standard_conforming_strings`
@@ -125,6 +129,7 @@ impl Active {
             default_deferrable: text("default_transaction_deferrable") == "on",
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             range_delete: parse_bool(&text("range_delete")).unwrap_or(true),
+            parallelism: parallelism(text, number),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
             standard_strings: text("standard_conforming_strings") != "off",
             warns_of_escapes: text("escape_string_warning") != "off",
@@ -133,15 +138,32 @@ impl Active {
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,
             track_statements: text("pg_stat_statements.track") != "none",
             record_timeline: text("record_timeline") == "on",
-            notices: match text("client_min_messages").as_str() {
-                "error" => None,
-                "warning" => Some(Severity::Warning),
-                "notice" => Some(Severity::Notice),
-                "log" => Some(Severity::Log),
-                _ => Some(Severity::Debug),
-            },
+            notices: least_severity(&text("client_min_messages")),
         }
     }
+}
+
+/// The least severity of notices that `client_min_messages` lets through.
+fn least_severity(text: &str) -> Option<Severity> {
+    match text {
+        "error" => None,
+        "warning" => Some(Severity::Warning),
+        "notice" => Some(Severity::Notice),
+        "log" => Some(Severity::Log),
+        _ => Some(Severity::Debug),
+    }
+}
+
+/// Workers that share the rows of a scan, where nothing else is set.
+const WORKERS_MAX: usize = 4;
+
+/// How many workers a query may have; a number below zero means as many as the machine has cores.
+fn parallelism(text: impl Fn(&str) -> String, number: impl Fn(&str) -> u64) -> Parallelism {
+    let workers = text("max_parallel_workers_per_query");
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let given = units::parse(&workers, None).ok().filter(|workers| *workers >= 0.0);
+    let workers_max = given.map_or_else(|| cores().min(WORKERS_MAX), |workers| workers as usize);
+    Parallelism { workers_max: workers_max.max(1), cost_min: number("min_parallel_cost") }
 }
 
 fn interval_style(text: &str) -> IntervalStyle {

@@ -256,6 +256,12 @@ const SETTINGS: &[Setting] = &[
         "64",
         "RETURNING NOTHING statements of a transaction that are queued or run; more wait.",
     ),
+    user(
+        "max_parallel_workers_per_query",
+        int(-1, 64),
+        "-1",
+        "Workers that share the work of an aggregate. -1: one a core, four at most.",
+    ),
     Setting {
         name: "max_prepared_transactions",
         kind: int(0, 262_143),
@@ -286,6 +292,12 @@ const SETTINGS: &[Setting] = &[
         report: false,
         description: "Whether pg_stat_statements counts statements.",
     },
+    user(
+        "min_parallel_cost",
+        int(0, 1_000_000_000),
+        "100000",
+        "The least estimated work that workers share, in rows that a scan reads.",
+    ),
     user(
         "plan_cache_mode",
         Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]),

@@ -99,6 +99,7 @@ pub(crate) fn context_in(
         cancel: session.shared.entry.cancel.clone(),
         implicit_locks: active.implicit_locks,
         range_delete: active.range_delete,
+        parallelism: active.parallelism,
         new_keys: NewKeys::Now,
         constraints: session.block_state.constraints.clone(),
         routine_depth: 0,

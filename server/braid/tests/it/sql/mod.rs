@@ -5,6 +5,7 @@ mod errors;
 mod golden;
 mod interleaved_joins;
 mod limits;
+mod parallel;
 mod random_joins;
 mod random_queries;
 mod slt;

@@ -80,6 +80,7 @@ static ALL: LazyLock<[Aggregate; 4]> = LazyLock::new(|| {
     let ranks = |name, start| Aggregate {
         name,
         grows: false,
+        merges: false,
         row_order: RowOrder::Ignored,
         meaning: AggregateMeaning::Other,
         start,

@@ -10,6 +10,7 @@ use braid_plan::{AggregateKind, UserAggregate};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::operator::eval::Evaluator;
+use crate::operator::reservation::broken;
 
 /// The state of an aggregate over the rows so far.
 pub(crate) enum Fold {
@@ -59,6 +60,16 @@ impl Fold {
             Fold::BuiltIn(state) => state.finish(&*cx.run.cx.env),
             Fold::User(state) => state.finish(cx).await,
         }
+    }
+
+    /// Takes over the rows of another state ([`Accumulator::merge`]).
+    pub(crate) fn merge(&mut self, other: &Fold, cx: &Evaluator) -> Result<()> {
+        let (Fold::BuiltIn(state), Fold::BuiltIn(other)) = (self, other) else {
+            return Err(broken("states of an aggregate of a user are merged"));
+        };
+        let partial = other.partial();
+        let partial = partial.ok_or_else(|| broken("states of this aggregate cannot be merged"))?;
+        state.merge(&partial, &*cx.run.cx.env)
     }
 
     /// Approximate bytes held.

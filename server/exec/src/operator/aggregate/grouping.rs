@@ -10,21 +10,28 @@
 
 mod columns;
 mod decimals;
+mod groups;
 mod plain_rows;
+mod team;
+mod workers;
+
+pub(crate) use workers::aggregated;
 
 use std::sync::Arc;
 
 use braid_plan::AggregateNode;
 use braid_plan::explain::DiskUse;
+use braid_rows::Columns;
 use braid_types::{Datum, Result, Row, SqlType};
 use futures_util::future::BoxFuture;
 
 use crate::memory::row_bytes;
-use crate::operator::aggregate::call::{Call, State};
+use crate::operator::aggregate::call::Call;
 use crate::operator::aggregate::group_runs::{GroupRuns, GroupStates};
+use crate::operator::aggregate::grouping::groups::{Group, GroupingSet, Table};
+use crate::operator::aggregate::grouping::team::Role;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::key_form::{KeyForm, KeyMap};
 use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::spilled::stream_scan::StreamScan;
@@ -37,6 +44,8 @@ const RESULT_BYTES: usize = 1 << 20;
 /// Groups and aggregates.
 pub(crate) struct AggregateOperator {
     input: BoxedOperator,
+    /// The last batch by columns, whose form the input knows.
+    columns: Columns,
     group: Arc<Exprs>,
     sets: Vec<GroupingSet>,
     grouping: bool,
@@ -56,6 +65,7 @@ pub(crate) struct AggregateOperator {
     overflow: Overflow,
     output: Option<Output>,
     below: Option<Box<AggregateOperator>>,
+    role: Role,
 }
 
 /// What is given out: the groups in memory, then those that were deferred.
@@ -66,103 +76,6 @@ struct Output {
     /// The states that grow, if they are on disk.
     states: Option<GroupStates>,
     partitions: std::vec::IntoIter<RowStream>,
-}
-
-/// The groups of one grouping set: numbers by key.
-struct GroupingSet {
-    places: Vec<usize>,
-    /// The form of its keys.
-    form: KeyForm,
-    table: Table,
-}
-
-enum Table {
-    /// Everything is one group.
-    Whole(Option<usize>),
-    One(KeyMap<Datum, usize>),
-    Many(KeyMap<Row, usize>),
-}
-
-struct Group {
-    set: usize,
-    key: Row,
-    states: Vec<State>,
-}
-
-impl Table {
-    fn new(columns: usize) -> Self {
-        match columns {
-            0 => Table::Whole(None),
-            1 => Table::One(KeyMap::default()),
-            _ => Table::Many(KeyMap::default()),
-        }
-    }
-}
-
-impl GroupingSet {
-    fn new(places: Vec<usize>, types: &[SqlType]) -> Self {
-        let form = KeyForm::new(places.iter().filter_map(|place| types.get(*place)));
-        Self { table: Table::new(places.len()), places, form }
-    }
-
-    /// The same set without groups.
-    fn renewed(&self) -> Self {
-        let (places, form) = (self.places.clone(), self.form.clone());
-        Self { table: Table::new(places.len()), places, form }
-    }
-
-    /// The number of the group of this row if there is one, and the row's key.
-    fn known(&self, values: &[Datum]) -> (Option<usize>, Row) {
-        let mut key: Row = self.places.iter().map(|place| values[*place].clone()).collect();
-        self.form.apply(&mut key);
-        let group = match (&self.table, key.as_slice()) {
-            (Table::Whole(group), _) => *group,
-            (Table::One(table), [key]) => table.get(key).copied(),
-            (Table::One(_), _) => None,
-            (Table::Many(table), key) => table.get(key).copied(),
-        };
-        (group, key)
-    }
-
-    /// The number of the group of this row, or `next` if it is a new one with this key.
-    fn find<'v>(
-        &mut self,
-        value_of: impl Fn(usize) -> &'v Datum,
-        scratch: &mut Row,
-        next: usize,
-    ) -> (usize, Option<Row>) {
-        match &mut self.table {
-            Table::Whole(Some(group)) => (*group, None),
-            Table::Whole(group) => {
-                *group = Some(next);
-                (next, Some(Row::new()))
-            }
-            Table::One(table) => {
-                let value = value_of(self.places[0]);
-                if let Some(group) = table.get(value) {
-                    return (*group, None);
-                }
-                let mut key = [value.clone()];
-                self.form.apply(&mut key);
-                let [key] = key;
-                if let Some(group) = (!self.form.is_plain()).then(|| table.get(&key)).flatten() {
-                    return (*group, None);
-                }
-                table.insert(key, next);
-                (next, Some(vec![value.clone()]))
-            }
-            Table::Many(table) => {
-                scratch.clear();
-                scratch.extend(self.places.iter().map(|place| value_of(*place).clone()));
-                self.form.apply(scratch);
-                if let Some(group) = table.get(scratch.as_slice()) {
-                    return (*group, None);
-                }
-                table.insert(scratch.clone(), next);
-                (next, Some(self.places.iter().map(|place| value_of(*place).clone()).collect()))
-            }
-        }
-    }
 }
 
 impl AggregateOperator {
@@ -178,6 +91,7 @@ impl AggregateOperator {
         let calls = Arc::new(calls);
         Self {
             input,
+            columns: Columns::default(),
             group: Arc::new(Exprs::new(node.group.iter().map(|(_, e)| e.clone()).collect())),
             sets,
             grouping: node.grouping.is_some(),
@@ -193,6 +107,7 @@ impl AggregateOperator {
             overflow: Overflow::default(),
             output: None,
             below: None,
+            role: Role::Alone,
         }
     }
 
@@ -200,6 +115,7 @@ impl AggregateOperator {
     fn of_partition(&self, rows: RowStream) -> Self {
         Self {
             input: StreamScan::new(&self.evaluator.run, Arc::new(rows)),
+            columns: Columns::default(),
             group: self.group.clone(),
             sets: self.sets.iter().map(GroupingSet::renewed).collect(),
             grouping: self.grouping,
@@ -215,14 +131,17 @@ impl AggregateOperator {
             overflow: self.overflow.below(),
             output: None,
             below: None,
+            role: Role::Alone,
         }
     }
 
     async fn read(&mut self) -> Result<()> {
-        if self.input.columns().is_some() {
-            self.read_columns().await?;
-        } else {
-            self.read_rows().await?;
+        self.role.start(&self.evaluator.run);
+        loop {
+            self.read_input().await?;
+            self.gather().await?;
+            let Some(rest) = self.role.left_over() else { break };
+            (self.input, self.columns) = rest;
         }
         // A set of nothing has its one row even without input.
         for set in 0..self.sets.len() {
@@ -233,7 +152,15 @@ impl AggregateOperator {
         Ok(())
     }
 
-    async fn read_rows(&mut self) -> Result<()> {
+    /// Reads the input; false if a worker leaves the rest of it.
+    async fn read_input(&mut self) -> Result<bool> {
+        match self.input.columns() {
+            Some(_) => self.read_columns().await,
+            None => self.read_rows().await,
+        }
+    }
+
+    async fn read_rows(&mut self) -> Result<bool> {
         let mut values = Row::new();
         let mut scratch = Row::new();
         let plain = self.plain_rows();
@@ -250,18 +177,26 @@ impl AggregateOperator {
                     }
                 }
             }
-            self.count_since(before).await?;
+            if !self.count_since(before).await? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Counts what groups and states take more than that now. If memory is used up, some of it goes
-    /// to disk.
-    async fn count_since(&mut self, before: usize) -> Result<()> {
+    /// to disk. False if a worker is to leave the rest of its input to another one.
+    async fn count_since(&mut self, before: usize) -> Result<bool> {
         let bytes = (self.fixed + self.grown).saturating_sub(before);
         if bytes == 0 || self.held.try_take(bytes)? {
-            return Ok(());
+            return Ok(!self.role.is_called_off());
         }
+        if matches!(self.role, Role::Worker(_)) {
+            return Ok(false);
+        }
+        // From now on rows of new groups are deferred. Those of workers must be known before.
+        self.role.call_off();
+        self.gather().await?;
         if self.grown > 0 {
             self.write_states().await?;
             // So there is room for states to grow again.
@@ -270,10 +205,11 @@ impl AggregateOperator {
             self.held.clear();
             self.held.try_take(bytes)?;
             if fits {
-                return Ok(());
+                return Ok(true);
             }
         }
-        self.overflow.begin(&self.evaluator.run, &mut self.held)
+        self.overflow.begin(&self.evaluator.run, &mut self.held)?;
+        Ok(true)
     }
 
     /// Writes the states that grow to disk, and counts what is left.

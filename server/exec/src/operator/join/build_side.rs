@@ -8,38 +8,21 @@
 
 use std::sync::Arc;
 
-use braid_plan::{Expr, Join, Node};
+use braid_plan::{Join, Node};
 use braid_rows::Columns;
 use braid_types::{Datum, Result, Row};
 
-use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::join::hash_table::HashTable;
-use crate::operator::reservation::{MemoryReservation, broken};
+use crate::operator::join::keys::KeyExprs;
+use crate::operator::join::loaded::{END, Loaded};
+use crate::operator::parallel::shared_build::{BuildState, SharedBuild};
+use crate::operator::reservation::broken;
 use crate::operator::spilled::overflow::Overflow;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, build};
 use crate::spill::partitions::Partitions;
 use crate::spill::stream::RowStream;
-
-/// No further row.
-const END: usize = usize::MAX;
-
-/// The keys of a hash table: expressions over a row that looks for others, and over one in it.
-pub(crate) struct Keys<'p> {
-    /// Over a row of the other side.
-    pub probe: &'p [Expr],
-    /// Over a row of the build side.
-    pub build: &'p [Expr],
-}
-
-/// The same, compiled.
-pub(crate) struct KeyExprs {
-    probe: Exprs,
-    build: Exprs,
-    /// The places of the probe's keys in its row, if all are columns.
-    probe_places: Option<Vec<usize>>,
-}
 
 /// Finds candidates for rows by columns.
 #[derive(Clone, Copy)]
@@ -53,9 +36,6 @@ pub(crate) struct Lookup<'b> {
 /// Partitions of the build side and of the other side.
 pub(crate) type Divided = Vec<(RowStream, RowStream)>;
 
-/// Memory of a row in the hash table, roughly.
-const ENTRY_BYTES: usize = 64;
-
 /// The rows of one side, read once.
 pub(crate) struct BuildSide {
     /// `None` at its end.
@@ -64,56 +44,26 @@ pub(crate) struct BuildSide {
     /// Whether it is loaded in blocks.
     in_blocks: bool,
     /// Its rows.
-    pub rows: Vec<Row>,
+    loaded: Arc<Loaded>,
     /// Which of them met a row of the other side; empty if nobody asks.
     pub matched: Vec<bool>,
-    /// How many of them are in the hash table.
-    pub hashed: usize,
-    hash: Option<Hash>,
-    held: MemoryReservation,
-}
-
-struct Hash {
-    keys: Arc<KeyExprs>,
-    table: HashTable,
-    /// For each row the next one with the same key.
-    chain: Vec<usize>,
+    keys: Option<Arc<KeyExprs>>,
+    /// The key of a row of the other side, used again and again.
     key: Row,
+    run: Arc<ExecutionState>,
+    /// The same side of other workers.
+    shared: Option<Arc<SharedBuild>>,
 }
 
-impl Hash {
-    fn new(keys: Arc<KeyExprs>) -> Self {
-        Self { table: keys.table(), keys, chain: Vec::new(), key: Row::new() }
-    }
-}
-
-impl Keys<'_> {
-    /// The keys, compiled.
-    pub(crate) fn compile(&self) -> Arc<KeyExprs> {
-        KeyExprs::new(self.probe.to_vec(), self.build.to_vec())
-    }
-}
-
-impl KeyExprs {
-    fn new(probe: Vec<Expr>, build: Vec<Expr>) -> Arc<Self> {
-        let (probe, build) = (Exprs::new(probe), Exprs::new(build));
-        let probe_places = probe.places();
-        Arc::new(Self { probe, build, probe_places })
-    }
-
-    /// The places of the probe's keys in its row, if all are columns.
-    pub(crate) fn probe_places(&self) -> Option<&[usize]> {
-        self.probe_places.as_deref()
-    }
-
-    /// The same keys with the other side as the build side.
-    pub(crate) fn swapped(&self) -> Arc<Self> {
-        Self::new(self.build.list.clone(), self.probe.list.clone())
-    }
-
-    fn table(&self) -> HashTable {
-        HashTable::new(&self.probe.list, &self.build.list)
-    }
+/// What came of loading a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loading {
+    /// It is in memory.
+    Loaded,
+    /// It does not fit into memory: both sides are to be divided.
+    TooLarge,
+    /// It does not fit into memory, and another worker does the join alone.
+    Elsewhere,
 }
 
 impl Lookup<'_> {
@@ -134,11 +84,12 @@ impl BuildSide {
             input: Some(input),
             is_loaded: false,
             in_blocks: false,
-            rows: Vec::new(),
+            loaded: Arc::new(Loaded::new(keys.as_ref(), &evaluator.run)),
             matched: Vec::new(),
-            hashed: 0,
-            hash: keys.map(Hash::new),
-            held: MemoryReservation::new(&evaluator.run),
+            keys,
+            key: Row::new(),
+            run: evaluator.run.clone(),
+            shared: None,
         }
     }
 
@@ -149,73 +100,96 @@ impl BuildSide {
         self
     }
 
+    /// From now on it is the same side as those of other workers.
+    pub(crate) fn share(&mut self, with: Arc<SharedBuild>) {
+        self.shared = Some(with);
+    }
+
     /// Whether it is to be read before the other side.
     pub(crate) fn is_hashed(&self) -> bool {
-        self.hash.is_some()
+        self.keys.is_some()
     }
 
     /// The keys of its hash table.
     pub(crate) fn keys(&self) -> Option<&Arc<KeyExprs>> {
-        self.hash.as_ref().map(|hash| &hash.keys)
+        self.keys.as_ref()
     }
 
-    /// Reads the input or its next block, if that has not been done. False if the input does not
-    /// fit into memory; then it is to be divided.
-    pub(crate) async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<bool> {
+    /// Its rows in memory.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.loaded.rows
+    }
+
+    /// How many of them are in the hash table.
+    pub(crate) fn hashed(&self) -> usize {
+        self.loaded.hashed
+    }
+
+    /// Takes a row out of memory, whose place stays.
+    pub(crate) fn take_row(&mut self, at: usize) -> Result<Row> {
+        Ok(self.own()?.rows.get_mut(at).map(std::mem::take).unwrap_or_default())
+    }
+
+    /// What is in memory, to be changed: it belongs to no other worker then.
+    fn own(&mut self) -> Result<&mut Loaded> {
+        Arc::get_mut(&mut self.loaded)
+            .ok_or_else(|| broken("a build side of several workers is changed"))
+    }
+
+    /// Reads the input or its next block, if that has not been done. If it does not fit into
+    /// memory, it is to be divided.
+    pub(crate) async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<Loading> {
         if self.is_loaded {
-            return Ok(true);
+            return Ok(Loading::Loaded);
         }
+        let Some(shared) = self.shared.clone() else { return self.read(evaluator, mark).await };
+        let mut state = tokio::select! {
+            biased;
+            state = shared.lock() => state,
+            error = evaluator.run.cx.cancel.stopped() => return Err(error),
+        };
+        match &*state {
+            BuildState::Open => {
+                let loading = self.read(evaluator, mark).await?;
+                *state = match loading {
+                    Loading::Loaded => BuildState::Loaded(self.loaded.clone()),
+                    _ => BuildState::Divided,
+                };
+                Ok(loading)
+            }
+            BuildState::Loaded(loaded) => {
+                (self.loaded, self.input, self.is_loaded) = (loaded.clone(), None, true);
+                Ok(Loading::Loaded)
+            }
+            BuildState::Divided => Ok(Loading::Elsewhere),
+        }
+    }
+
+    async fn read(&mut self, evaluator: &Evaluator, mark: bool) -> Result<Loading> {
         if let Some(mut input) = self.input.take() {
+            let loaded = self.own()?;
             let mut fits = true;
             while fits && let Some(batch) = input.next().await? {
                 evaluator.run.check_interrupts().await?;
-                fits = self.count(&batch)?;
-                self.rows.extend(batch);
+                fits = loaded.count(&batch)?;
+                loaded.rows.extend(batch);
             }
             if !fits {
                 self.input = Some(input);
                 if !self.in_blocks {
-                    self.hash.get_or_insert_with(|| Hash::new(KeyExprs::new(vec![], vec![])));
-                    return Ok(false);
+                    self.keys.get_or_insert_with(|| KeyExprs::new(vec![], vec![]));
+                    return Ok(Loading::TooLarge);
                 }
             }
         }
         self.is_loaded = true;
         if mark {
-            self.matched = vec![false; self.rows.len()];
+            self.matched = vec![false; self.rows().len()];
         }
-        self.fill_table(evaluator).await?;
-        Ok(true)
-    }
-
-    /// Counts rows; false if there is no room for more.
-    fn count(&mut self, batch: &[Row]) -> Result<bool> {
-        let bytes: usize = batch.iter().map(|row| row_bytes(row)).sum();
-        let entries = if self.is_hashed() { batch.len() * ENTRY_BYTES } else { 0 };
-        self.held.try_take(bytes + entries)
-    }
-
-    async fn fill_table(&mut self, evaluator: &Evaluator) -> Result<()> {
-        let Some(hash) = &mut self.hash else { return Ok(()) };
-        hash.chain = vec![END; self.rows.len()];
-        hash.table.clear(self.rows.len());
-        // From the end, so that equal keys are found in the input's order.
-        for (i, row) in self.rows.iter().enumerate().rev() {
-            if i.is_multiple_of(BATCH_ROWS) {
-                evaluator.run.check_interrupts().await?;
-            }
-            let next = if hash.table.needs_values() {
-                let key = hash.keys.build.eval(evaluator, row).await?;
-                hash.table.add_values(key, i)?
-            } else {
-                hash.table.add(&self.rows, i)?
-            };
-            if let Some(next) = next {
-                hash.chain[i] = next.unwrap_or(END);
-                self.hashed += 1;
-            }
+        if let Some(keys) = self.keys.clone() {
+            self.own()?.fill_table(&keys, evaluator).await?;
         }
-        Ok(())
+        Ok(Loading::Loaded)
     }
 
     /// Goes on to the next block; false if there is none.
@@ -224,14 +198,8 @@ impl BuildSide {
             return false;
         }
         self.is_loaded = false;
-        self.rows = Vec::new();
+        self.loaded = Arc::new(Loaded::new(self.keys.as_ref(), &self.run));
         self.matched = Vec::new();
-        self.hashed = 0;
-        self.held.clear();
-        if let Some(hash) = &mut self.hash {
-            hash.table = hash.keys.table();
-            hash.chain = Vec::new();
-        }
         true
     }
 
@@ -245,13 +213,15 @@ impl BuildSide {
         keeps: (bool, bool),
         overflow: &mut Overflow,
     ) -> Result<Divided> {
-        let keys = match &self.hash {
-            Some(hash) => hash.keys.clone(),
-            None => return Err(broken("a build side without keys cannot be divided")),
+        let Some(keys) = self.keys.clone() else {
+            return Err(broken("a build side without keys cannot be divided"));
         };
-        let rows = std::mem::take(&mut self.rows);
-        self.held.clear();
-        let mut build = overflow.partitions(&evaluator.run, &mut self.held)?;
+        let loaded = Arc::get_mut(&mut self.loaded);
+        let Loaded { rows, held, .. } =
+            loaded.ok_or_else(|| broken("a build side of several workers is divided"))?;
+        let rows = std::mem::take(rows);
+        held.clear();
+        let mut build = overflow.partitions(&evaluator.run, held)?;
         write(evaluator, &keys.build, rows, keeps.0, &mut build).await?;
         if let Some(mut input) = self.input.take() {
             while let Some(batch) = input.next().await? {
@@ -259,13 +229,13 @@ impl BuildSide {
             }
         }
         let build = build.finish()?;
-        let mut probe = overflow.partitions(&evaluator.run, &mut self.held)?;
+        let mut probe = overflow.partitions(&evaluator.run, held)?;
         write(evaluator, &keys.probe, read, keeps.1, &mut probe).await?;
         while let Some(batch) = other.next().await? {
             write(evaluator, &keys.probe, batch, keeps.1, &mut probe).await?;
         }
         let probe = probe.finish()?;
-        self.held.clear();
+        held.clear();
         let divided: Divided = build.into_iter().zip(probe).collect();
         overflow.add_batches(divided.iter().filter(|pair| pair.0.rows() > 0).count());
         Ok(divided)
@@ -277,36 +247,37 @@ impl BuildSide {
         evaluator: &Evaluator,
         other: &[Datum],
     ) -> Result<Option<usize>> {
-        let Some(hash) = &mut self.hash else {
-            return Ok((!self.rows.is_empty()).then_some(0));
+        let Loaded { rows, table, .. } = &*self.loaded;
+        let (Some(table), Some(keys)) = (table, &self.keys) else {
+            return Ok((!rows.is_empty()).then_some(0));
         };
-        if let Some(places) = hash.keys.probe_places() {
-            return Ok(hash.table.find(&self.rows, other, Some(places)));
+        if let Some(places) = keys.probe_places() {
+            return Ok(table.find(rows, other, Some(places)));
         }
-        hash.keys.probe.eval_into(evaluator, other, &mut hash.key).await?;
-        Ok(hash.table.find(&self.rows, &hash.key, None))
+        keys.probe.eval_into(evaluator, other, &mut self.key).await?;
+        Ok(table.find(rows, &self.key, None))
     }
 
     /// What finds candidates for rows by columns; `None` unless the keys are columns.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        let hash = self.hash.as_ref()?;
-        let places = hash.keys.probe_places()?;
-        Some(Lookup { rows: &self.rows, table: &hash.table, places })
+        let (table, places) = (self.loaded.table.as_ref()?, self.keys.as_ref()?.probe_places()?);
+        Some(Lookup { rows: &self.loaded.rows, table, places })
     }
 
     /// The candidate after this one.
     pub(crate) fn after(&self, at: usize) -> Option<usize> {
-        match &self.hash {
-            Some(hash) => Some(hash.chain[at]).filter(|next| *next != END),
-            None => Some(at + 1).filter(|next| *next < self.rows.len()),
+        match self.loaded.table {
+            Some(_) => Some(self.loaded.chain[at]).filter(|next| *next != END),
+            None => Some(at + 1).filter(|next| *next < self.loaded.rows.len()),
         }
     }
 
     /// Leaves out what is between two candidates of one key from now on.
-    pub(crate) fn skip(&mut self, before: usize, next: Option<usize>) {
-        if let Some(hash) = &mut self.hash {
-            hash.chain[before] = next.unwrap_or(END);
+    pub(crate) fn skip(&mut self, before: usize, next: Option<usize>) -> Result<()> {
+        if let Some(entry) = self.own()?.chain.get_mut(before) {
+            *entry = next.unwrap_or(END);
         }
+        Ok(())
     }
 }
 

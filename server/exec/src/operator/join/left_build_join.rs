@@ -26,7 +26,8 @@ use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys};
+use crate::operator::join::build_side::{BuildSide, Loading};
+use crate::operator::join::keys::{KeyExprs, Keys};
 use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair};
 use crate::operator::join::probe_side::{Needs, Passing, ProbeSide};
 use crate::operator::postponed::Postponed;
@@ -192,7 +193,7 @@ impl LeftBuildJoinOperator {
     /// Adds the rows of the next batch.
     async fn fill(&mut self, out: &mut Vec<Row>) -> Result<()> {
         loop {
-            if !self.left.load(&self.evaluator, true).await? {
+            if self.left.load(&self.evaluator, true).await? != Loading::Loaded {
                 return self.divide().await;
             }
             self.fill_block(out).await?;
@@ -204,7 +205,7 @@ impl LeftBuildJoinOperator {
 
     /// Whether everything of the left rows in memory was given.
     fn is_block_done(&self) -> bool {
-        self.right_done && self.rest >= self.left.rows.len()
+        self.right_done && self.rest >= self.left.rows().len()
     }
 
     /// Adds the rows of the next batch, as far as they are of the left rows in memory.
@@ -227,7 +228,7 @@ impl LeftBuildJoinOperator {
             }
         }
         if self.right_done {
-            self.give_left(out);
+            self.give_left(out)?;
         }
         Ok(())
     }
@@ -250,8 +251,8 @@ impl LeftBuildJoinOperator {
     /// Whether no further right row changes anything.
     fn is_decided(&self) -> bool {
         match self.kind {
-            JoinKind::Left => self.left.hashed == 0,
-            _ => self.matches == self.left.hashed,
+            JoinKind::Left => self.left.hashed() == 0,
+            _ => self.matches == self.left.hashed(),
         }
     }
 
@@ -274,7 +275,7 @@ impl LeftBuildJoinOperator {
             if !has_match {
                 self.look().await?;
                 has_match = self.on.is_empty() || {
-                    fill_pair(&mut pair, &self.left.rows[at], right);
+                    fill_pair(&mut pair, &self.left.rows()[at], right);
                     self.on.hold(&self.evaluator, &pair).await?
                 };
                 self.left.matched[at] = has_match;
@@ -282,7 +283,7 @@ impl LeftBuildJoinOperator {
             }
             match before {
                 // The first of a list stays in it.
-                Some(before) if has_match => self.left.skip(before, next),
+                Some(before) if has_match => self.left.skip(before, next)?,
                 _ => before = Some(at),
             }
         }
@@ -300,7 +301,7 @@ impl LeftBuildJoinOperator {
             next = self.left.after(at);
             self.look().await?;
             let mut pair = Row::new();
-            fill_pair(&mut pair, &self.left.rows[at], &right);
+            fill_pair(&mut pair, &self.left.rows()[at], &right);
             if self.on.is_empty() || self.on.hold(&self.evaluator, &pair).await? {
                 self.left.matched[at] = true;
                 out.push(pair);
@@ -310,11 +311,11 @@ impl LeftBuildJoinOperator {
     }
 
     /// Left rows that are given after the last right row, until a full batch.
-    fn give_left(&mut self, out: &mut Vec<Row>) {
+    fn give_left(&mut self, out: &mut Vec<Row>) -> Result<()> {
         let wanted = self.kind == JoinKind::Semi;
-        while out.len() < BATCH_ROWS && self.rest < self.left.rows.len() {
+        while out.len() < BATCH_ROWS && self.rest < self.left.rows().len() {
             if self.left.matched[self.rest] == wanted {
-                let mut row = std::mem::take(&mut self.left.rows[self.rest]);
+                let mut row = self.left.take_row(self.rest)?;
                 if self.kind == JoinKind::Left {
                     row.resize(row.len() + self.right_width, Datum::Null);
                 }
@@ -322,6 +323,7 @@ impl LeftBuildJoinOperator {
             }
             self.rest += 1;
         }
+        Ok(())
     }
 }
 

@@ -18,10 +18,12 @@ use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::join::build_side::{BuildSide, KeyExprs, Keys, Lateral};
+use crate::operator::join::build_side::{BuildSide, Lateral, Loading};
+use crate::operator::join::keys::{KeyExprs, Keys};
 use crate::operator::join::left_build_join::{LeftBuildJoinOperator, Parts};
 use crate::operator::join::pairs::{PAIRS_PER_CHECK, fill_pair, needs_match};
 use crate::operator::join::probe_side::{Needs, Passing, ProbeSide};
+use crate::operator::parallel::shared_build::SharedBuild;
 use crate::operator::postponed::Postponed;
 use crate::operator::spilled::overflow::{Overflow, is_lopsided};
 use crate::operator::spilled::queue::Queue;
@@ -94,6 +96,15 @@ impl JoinOperator {
         let widths = (node.left.slots().len(), node.right.slots().len());
         let on = Arc::new(Exprs::new(node.on.clone()));
         Self::over(node.kind, (left, right), widths, on, evaluator)
+    }
+
+    /// The same join. Its build side may be one that several workers read once.
+    #[must_use]
+    pub(crate) fn sharing(mut self, build: Option<Arc<SharedBuild>>) -> Self {
+        if let (Right::BuildSide(kept), Some(build)) = (&mut self.right, build) {
+            kept.share(build);
+        }
+        self
     }
 
     fn over(
@@ -256,10 +267,12 @@ impl JoinOperator {
             if let Right::BuildSide(kept) = &mut self.right
                 && (kept.is_hashed() || mark)
             {
-                if !kept.load(&self.evaluator, mark).await? {
-                    return self.divide(None).await;
+                match kept.load(&self.evaluator, mark).await? {
+                    Loading::Loaded => {}
+                    Loading::TooLarge => return self.divide(None).await,
+                    Loading::Elsewhere => return Ok(()),
                 }
-                if kept.rows.is_empty() && needs_match(self.kind) {
+                if kept.rows().is_empty() && needs_match(self.kind) {
                     return Ok(());
                 }
             }
@@ -312,7 +325,7 @@ impl JoinOperator {
                 self.left_done = !self.left.read(lookup).await?;
                 continue;
             }
-            if !self.unmatched_right(out) {
+            if !self.unmatched_right(out)? {
                 return Ok(true);
             }
         }
@@ -323,10 +336,10 @@ impl JoinOperator {
     async fn start(&mut self, row: Row) -> Result<()> {
         let at = match &mut self.right {
             Right::BuildSide(kept) => {
-                if !kept.load(&self.evaluator, false).await? {
+                if kept.load(&self.evaluator, false).await? != Loading::Loaded {
                     return self.divide(Some(row)).await;
                 }
-                if kept.rows.is_empty() && needs_match(self.kind) {
+                if kept.rows().is_empty() && needs_match(self.kind) {
                     self.left.clear();
                     self.left_done = true;
                     return Ok(());
@@ -350,14 +363,13 @@ impl JoinOperator {
         let only_unmatched = self.blocks.as_ref().is_some_and(|blocks| blocks.only_unmatched);
         let mut pair = Row::new();
         while let Some(at) = current.at {
-            let right = &kept.rows[at];
             current.at = kept.after(at);
             self.pairs += 1;
             if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
                 self.evaluator.run.check_interrupts().await?;
             }
             if !self.on.is_empty() {
-                fill_pair(&mut pair, &current.row, right);
+                fill_pair(&mut pair, &current.row, &kept.rows()[at]);
                 if !self.on.hold(&self.evaluator, &pair).await? {
                     continue;
                 }
@@ -373,6 +385,7 @@ impl JoinOperator {
                 continue;
             }
             if self.on.is_empty() {
+                let right = &kept.rows()[at];
                 if current.at.is_none() {
                     // The last match takes the left row itself.
                     current.row.reserve_exact(right.len());
@@ -422,18 +435,18 @@ impl JoinOperator {
     }
 
     /// Right rows that met nothing, at most a batch; false at their end.
-    fn unmatched_right(&mut self, out: &mut Vec<Row>) -> bool {
-        let Right::BuildSide(kept) = &mut self.right else { return false };
+    fn unmatched_right(&mut self, out: &mut Vec<Row>) -> Result<bool> {
+        let Right::BuildSide(kept) = &mut self.right else { return Ok(false) };
         while out.len() < BATCH_ROWS {
-            let Some(matched) = kept.matched.get(self.rest) else { return false };
+            let Some(matched) = kept.matched.get(self.rest) else { return Ok(false) };
             if !matched {
                 let mut row = vec![Datum::Null; self.left_width];
-                row.append(&mut kept.rows[self.rest]);
+                row.append(&mut kept.take_row(self.rest)?);
                 out.push(row);
             }
             self.rest += 1;
         }
-        true
+        Ok(true)
     }
 }
 

@@ -29,6 +29,7 @@ use crate::operator::basic::limit::rows_taken;
 use crate::operator::column_source::ColumnSource;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
+use crate::operator::parallel::morsels::Morsels;
 use crate::operator::postponed::Postponed;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
@@ -123,6 +124,8 @@ pub(crate) struct ScanOperator {
     open: Option<Vec<Span>>,
     /// The same while entries are read.
     entries: Option<Entries>,
+    /// The parts of the spans, if other workers read some of them.
+    morsels: Option<Arc<Morsels>>,
     /// The row whose families are being put together: its key and what is there so far.
     partial: RowAssembler,
     by_columns: Option<Box<columns::ByColumns>>,
@@ -166,6 +169,7 @@ impl ScanOperator {
             left: None,
             open: None,
             entries: None,
+            morsels: None,
             partial: RowAssembler::default(),
             by_columns: None,
             room: 0,
@@ -173,6 +177,13 @@ impl ScanOperator {
             found: MemoryReservation::new(&evaluator.run),
             evaluator,
         })
+    }
+
+    /// The same scan; with `morsels` it reads parts that no other worker has taken.
+    #[must_use]
+    pub(crate) fn of_morsels(mut self, morsels: Option<Arc<Morsels>>) -> Self {
+        self.morsels = morsels;
+        self
     }
 
     async fn start(&mut self) -> Result<()> {
@@ -188,6 +199,10 @@ impl ScanOperator {
             Some(_) => self.rows_with_terms().await?,
             None => self.layout.bounds.spans(&self.evaluator).await?,
         };
+        if let Some(morsels) = &self.morsels {
+            morsels.begin(spans, &self.layout.bounds);
+            spans = morsels.take().into_iter().collect();
+        }
         if !self.reverse {
             spans.reverse();
         }
@@ -331,11 +346,16 @@ impl ScanOperator {
         let options = ReadOptions { request, limit_rows, passes: &passes };
         let open = &mut self.open;
         let (bounds, alone) = (&layout.bounds, self.left.is_some());
-        let entries = self.entries.get_or_insert_with(|| {
-            let spans = open.take().unwrap_or_default();
-            Entries::new(self.reading, spans, bounds, (reverse, alone))
-        });
-        let batch = entries.next(&evaluator.run, options).await?;
+        let entries_of = |spans| Entries::new(self.reading, spans, bounds, (reverse, alone));
+        let entries =
+            self.entries.get_or_insert_with(|| entries_of(open.take().unwrap_or_default()));
+        let mut batch = entries.next(&evaluator.run, &options).await?;
+        while batch.is_none()
+            && let Some(part) = self.morsels.as_ref().and_then(|morsels| morsels.take())
+        {
+            *entries = entries_of(vec![part]);
+            batch = entries.next(&evaluator.run, &options).await?;
+        }
         if let Some(batch) = &batch {
             let families = self.layout.reader.rows.family_count().max(1);
             let is_index = self.layout.secondary.is_some();

@@ -272,7 +272,14 @@ pub(crate) fn aggregate_node(
             error.detail(detail).position(binder.places.column_place(slot, since))
         })?;
     }
-    Ok(Node::Aggregate(Box::new(AggregateNode { input, group, sets, grouping: mask, aggregates })))
+    Ok(Node::Aggregate(Box::new(AggregateNode {
+        input,
+        group,
+        sets,
+        grouping: mask,
+        aggregates,
+        parallel: None,
+    })))
 }
 
 /// Bits of the mask over all grouping expressions, in the order of `GROUPING`'s arguments.

@@ -29,6 +29,15 @@ pub(crate) fn distinct(table: &Table, place: usize, catalog: &Catalog) -> f64 {
     Facts::of(table, place, catalog).distinct
 }
 
+/// Values of a column, in no order, between which its other values lie: those of the histogram and
+/// the common ones. None if they are not known.
+pub(crate) fn bounds(table: &Table, place: usize, catalog: &Catalog) -> Vec<Datum> {
+    let facts = Facts::of(table, place, catalog);
+    let Some(values) = facts.values() else { return Vec::new() };
+    let common = values.common.iter().map(|(value, _)| value);
+    values.histogram.iter().chain(common).cloned().collect()
+}
+
 /// What is known of a column's values.
 pub(super) struct Facts {
     statistics: TableStatistics,

@@ -26,8 +26,9 @@ mod rows;
 pub(crate) mod values;
 
 pub(crate) use conditions::{bounded_part, comparison, needs_literals, selectivity};
-pub(crate) use facts::{distinct, table_rows};
+pub(crate) use facts::{bounds, distinct, table_rows};
 pub(crate) use joins::{attached, group_distinct, joined_part};
+pub(crate) use origin::is_column_of;
 pub(crate) use pattern::prefix;
 pub(crate) use rows::rows;
 pub(crate) use rows::{UNKNOWN_LIMIT, gap_keys, rows_inside, size_ctes};

@@ -33,6 +33,11 @@ impl Origin<'_> {
     }
 }
 
+/// Whether the values of a slot are those of a column of this scan.
+pub(crate) fn is_column_of(node: &Node, slot: Slot, scan: &Scan, place: usize) -> bool {
+    of(node, slot).is_some_and(|found| std::ptr::eq(found.scan, scan) && found.place == place)
+}
+
 /// Where the values of a slot come from, if they are those of a column.
 pub(super) fn of(node: &Node, slot: Slot) -> Option<Origin<'_>> {
     let through = |e: &Expr| match e {

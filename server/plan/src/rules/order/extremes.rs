@@ -72,6 +72,7 @@ fn first_row(
         sets: Vec::new(),
         grouping: None,
         aggregates: vec![(*slot, call.clone())],
+        parallel: None,
     })))
 }
 

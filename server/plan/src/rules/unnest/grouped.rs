@@ -88,7 +88,7 @@ impl Grouped {
         }
         substitute(&mut value, &results);
         let (sets, grouping) = (Vec::new(), None);
-        let node = AggregateNode { input, group, sets, grouping, aggregates };
+        let node = AggregateNode { input, group, sets, grouping, aggregates, parallel: None };
         let mut node = Node::Aggregate(Box::new(node));
         walk::is_closed(&mut node).then_some(Self { node, on, value })
     }

@@ -163,10 +163,11 @@ fn gather<'o, T: Copy>(
 }
 
 impl AggregateOperator {
-    /// Reads the whole input by columns.
-    pub(crate) async fn read_columns(&mut self) -> Result<()> {
-        let mut columns = Columns::default();
+    /// Reads the input by columns; false if a worker leaves the rest of it.
+    pub(crate) async fn read_columns(&mut self) -> Result<bool> {
+        let mut columns = std::mem::take(&mut self.columns);
         let mut scratch = Scratch::default();
+        scratch.seen.resize(self.groups.len(), (0, 0));
         let places = self.group.places();
         let whole = self.sets.len() == 1 && self.calls.iter().all(|call| call.argument().is_some());
         while match self.input.columns() {
@@ -189,9 +190,12 @@ impl AggregateOperator {
                     }
                 }
             }
-            self.count_since(before).await?;
+            if !self.count_since(before).await? {
+                self.columns = columns;
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Computes the arguments that are expressions.

@@ -45,15 +45,15 @@ impl Entries {
     pub(super) async fn next<R>(
         &mut self,
         run: &ExecutionState,
-        options: ReadOptions<'_, R>,
+        options: &ReadOptions<'_, R>,
     ) -> Result<Option<ScanBatch>>
     where
         R: Fn(Span) -> ScanRequest,
     {
         match self {
-            Entries::InOrder(scan) => scan.next(run, options.request).await,
+            Entries::InOrder(scan) => scan.next(run, &options.request).await,
             Entries::Merged(scan) => scan.next(run, &options.request, options.limit_rows).await,
-            Entries::FirstOfEach(scan) => scan.next(run, &options).await,
+            Entries::FirstOfEach(scan) => scan.next(run, options).await,
         }
     }
 
