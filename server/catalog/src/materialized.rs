@@ -25,6 +25,7 @@ impl Table {
             depends_on: materialized.depends_on.clone(),
             check_option: None,
             options: ViewOptions::default(),
+            domains: Vec::new(),
             defaults: Vec::new(),
             triggers: Vec::new(),
             column_grants: Vec::new(),

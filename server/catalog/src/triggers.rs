@@ -102,12 +102,19 @@ impl View {
         found.map(|(_, comment)| comment.as_str())
     }
 
+    /// The domain of the column of that number, from 1.
+    pub fn column_domain(&self, column: crate::ColumnId) -> Option<crate::Id> {
+        let found = self.domains.iter().find(|(known, _)| *known == column);
+        found.map(|(_, domain)| *domain)
+    }
+
     /// A table of the view's columns, which stands for it where rows are changed. No catalog has
     /// it.
     pub fn as_table(&self) -> Table {
         let columns = (1..).zip(&self.columns);
         let default = |id| self.defaults.iter().find(|(known, _)| *known == id);
         let columns = columns.map(|(id, (name, ty))| Column {
+            domain: self.column_domain(id),
             default: default(id).map(|(_, default)| default.clone()),
             grants: Object::View(self).column_grants(id).to_vec(),
             comment: self.column_comment(id).map(str::to_owned),

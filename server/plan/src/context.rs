@@ -100,6 +100,8 @@ pub struct OutputColumn {
     pub column_number: u16,
     /// The modifier of a type of times: of the table's column, or of the cast that it is.
     pub modifier: Option<i32>,
+    /// The domain of the table's column, or of the cast that it is; the type is then the one below.
+    pub domain: Option<Id>,
     /// Its collation as columns keep it, if it is not that of the database.
     pub collation: Option<String>,
     /// It has two collations, so that nothing can keep one for it.
@@ -110,9 +112,18 @@ impl OutputColumn {
     /// A column that comes from no table and whose type has no modifier of times.
     pub fn computed(name: impl Into<String>, ty: SqlType) -> Self {
         let (table_oid, column_number) = (0, 0);
-        let (name, modifier, collation) = (name.into(), None, None);
+        let (name, modifier, domain, collation) = (name.into(), None, None, None);
         let is_undecided = false;
-        OutputColumn { name, ty, table_oid, column_number, modifier, collation, is_undecided }
+        OutputColumn {
+            name,
+            ty,
+            table_oid,
+            column_number,
+            modifier,
+            domain,
+            collation,
+            is_undecided,
+        }
     }
 }
 

@@ -38,6 +38,9 @@ pub struct View {
     /// Its other options.
     #[serde(default, skip_serializing_if = "ViewOptions::is_default")]
     pub options: ViewOptions,
+    /// The domains of its columns, by their numbers from 1; the types are then those below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<(ColumnId, Id)>,
     /// The defaults of its columns, by their numbers from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<(ColumnId, StoredExpr)>,

@@ -46,6 +46,7 @@ pub(super) fn by_view(view: &View) -> BTreeSet<Id> {
     found.query(view.stored.as_ref());
     found.add(view.depends_on.iter().copied());
     view.columns.iter().for_each(|(_, ty)| found.ty(ty));
+    found.add(view.domains.iter().map(|(_, domain)| *domain));
     view.defaults.iter().for_each(|(_, expr)| found.expr(expr));
     found.triggers(&view.triggers);
     found.ids

@@ -273,10 +273,10 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         }
         let schema = cx.catalog.schema_name(view.schema);
         let writable = writable_columns(cx, view);
-        for (place, (name, ty)) in view.columns.iter().enumerate() {
-            let row = plain(&schema, &view.name, name, place + 1, ty);
+        for (place, column) in view.as_table().columns.iter().enumerate() {
+            let row = plain(&schema, &view.name, &column.name, place + 1, &column.ty);
             let updatable = writable.get(place).copied().unwrap_or(false);
-            push(&mut builder, cx, &ColumnRow { updatable, ..row });
+            push(&mut builder, cx, &ColumnRow { updatable, column: Some(column), ..row });
         }
     }
     for table in virtual_tables() {

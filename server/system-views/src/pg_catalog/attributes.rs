@@ -88,19 +88,8 @@ fn plain<'a>(
     ty: &'a SqlType,
     not_null: bool,
 ) -> Attribute<'a> {
-    let (has_default, inherited) = (false, false);
-    Attribute {
-        relation,
-        name,
-        number,
-        ty,
-        not_null,
-        has_default,
-        column: None,
-        inherited,
-        of_domain: false,
-        acl: None,
-    }
+    let (column, inherited, of_domain, acl) = (None, false, false, None);
+    Attribute { relation, name, number, ty, not_null, column, inherited, of_domain, acl }
 }
 
 struct Attribute<'a> {
@@ -109,8 +98,6 @@ struct Attribute<'a> {
     number: usize,
     ty: &'a SqlType,
     not_null: bool,
-    /// Of a view's column: whether it has a default of its own.
-    has_default: bool,
     column: Option<&'a Column>,
     /// The column comes from a partitioned table.
     inherited: bool,
@@ -126,7 +113,7 @@ fn is_of_domain(catalog: &Catalog, column: &Column) -> bool {
 }
 
 fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
-    let Attribute { relation, name, number, ty, not_null, has_default, column, .. } = *attribute;
+    let Attribute { relation, name, number, ty, not_null, column, .. } = *attribute;
     let Attribute { inherited, of_domain, .. } = *attribute;
     let identity = match column.and_then(|column| column.identity) {
         None => "",
@@ -135,8 +122,7 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     };
     let generated = column.is_some_and(|column| column.generated.is_some());
     let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
-    let has_default =
-        has_default || generated || column.is_some_and(|column| shown_default(column).is_some());
+    let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
     builder.push([
         int(relation),
         text(name),
@@ -214,7 +200,6 @@ fn push_table(builder: &mut RowBuilder, table: &Table, catalog: &Catalog) {
                 number: usize::from(column.id),
                 ty: &column.ty,
                 not_null: !column.nullable,
-                has_default: false,
                 column: Some(column),
                 of_domain: is_of_domain(catalog, column),
                 inherited: table.partition_of.is_some(),
@@ -270,12 +255,11 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         }
     }
     for view in cx.catalog.views().in_database(cx.path.database) {
-        for (place, (name, ty)) in view.columns.iter().enumerate() {
-            let has_default = view.defaults.iter().any(|(id, _)| usize::from(*id) == place + 1);
-            let number = u16::try_from(place + 1).unwrap_or(u16::MAX);
-            let acl = privileges.column_acl(Object::View(view), number);
-            let attribute = plain(view.id, name, place + 1, ty, false);
-            push(&mut builder, &Attribute { has_default, acl, ..attribute });
+        for column in &view.as_table().columns {
+            let acl = privileges.column_acl(Object::View(view), column.id);
+            let attribute = plain(view.id, &column.name, column.id.into(), &column.ty, false);
+            let of_domain = is_of_domain(cx.catalog, column);
+            push(&mut builder, &Attribute { column: Some(column), of_domain, acl, ..attribute });
         }
     }
     for sequence in cx.catalog.sequences().in_database(cx.path.database) {

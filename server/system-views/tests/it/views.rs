@@ -181,6 +181,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             depends_on: vec![parent.id],
             check_option: None,
             options: Default::default(),
+            domains: Vec::new(),
             defaults: Vec::new(),
             triggers: Vec::new(),
             column_grants: Vec::new(),

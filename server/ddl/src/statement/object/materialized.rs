@@ -96,7 +96,9 @@ fn add_columns(table: &mut Table, create: &CreateView, planned: &PlannedStatemen
         check_column_type(name, &ty)?;
         let id = push_column(table, name, ty, true)?;
         let place = table.place_of(id)?;
-        table.columns[place].collation.clone_from(&column.collation);
+        let made = &mut table.columns[place];
+        (made.modifier, made.domain) = (column.modifier, column.domain);
+        made.collation.clone_from(&column.collation);
     }
     Ok(())
 }

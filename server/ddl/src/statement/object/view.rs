@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, CheckOption, Column, DefaultKind, Id, NotWritable, Object, Queries, Relation, Schema,
-    StoredQuery, View, ViewOptions, WritableView, is_temporary,
+    Catalog, CheckOption, Column, ColumnId, DefaultKind, Id, NotWritable, Object, Queries,
+    Relation, Schema, StoredQuery, View, ViewOptions, WritableView, is_temporary,
 };
 use braid_plan::{
     NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan_definition,
@@ -70,6 +70,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         depends_on,
         check_option: create.options.check_option.map(check_option),
         options: ViewOptions { barrier: create.options.barrier, invoker: create.options.invoker },
+        domains: domains(&planned.columns),
         defaults: existing.as_ref().map_or_else(Vec::new, |view| view.defaults.clone()),
         triggers: existing.as_ref().map_or_else(Vec::new, |view| view.triggers.clone()),
         column_grants: existing.as_ref().map_or_else(Vec::new, |view| view.column_grants.clone()),
@@ -257,6 +258,12 @@ fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, Sql
         columns.push((name.clone(), ty));
     }
     Ok(columns)
+}
+
+/// The domains of a view's columns, by their numbers.
+fn domains(output: &[OutputColumn]) -> Vec<(ColumnId, Id)> {
+    let domain = |(number, column): (ColumnId, &OutputColumn)| Some((number, column.domain?));
+    (1..).zip(output).filter_map(domain).collect()
 }
 
 /// OR REPLACE may only add columns at the end.

@@ -306,7 +306,7 @@ async fn create_as(
         }
         let id = push_column(&mut table, name, ty, true)?;
         if let Some(made) = table.columns.iter_mut().find(|made| made.id == id) {
-            made.modifier = column.modifier;
+            (made.modifier, made.domain) = (column.modifier, column.domain);
             made.collation.clone_from(&column.collation);
         }
     }

@@ -541,6 +541,7 @@ fn derived_scope(query: &BoundQuery, name: Option<&str>) -> Scope {
         .zip(&query.columns)
         .map(|(slot, c): (_, &OutputColumn)| ScopeColumn {
             origin: (c.table_oid, c.column_number),
+            domain: c.domain,
             ..plain_column(table, &c.name, *slot, c.ty.clone())
         })
         .collect();

@@ -57,6 +57,7 @@ pub(crate) fn table_row(table: &Table, alias: &str, slots: &[Slot]) -> Result<Sc
             hidden: column.hidden,
             merged: false,
             is_row: false,
+            domain: None,
             origin: (table.id, column.id),
             item: (0, 0),
         });

@@ -466,6 +466,7 @@ pub(crate) fn plain_column(table: &str, name: &str, slot: Slot, ty: SqlType) -> 
         hidden: false,
         merged: false,
         is_row: false,
+        domain: None,
         origin: (0, 0),
         item: (0, 0),
     }

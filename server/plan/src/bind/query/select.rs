@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use braid_catalog::Id;
+use braid_catalog::{Id, Relation};
 use braid_sql::ast::{
     Distinct as DistinctClause, Expr as Ast, ObjectName, OrderByExpr, Select, SelectItem,
     SelectItemQualifiedWildcardKind, Spanned,
@@ -21,7 +21,7 @@ use super::output::{
     Item, Output, OutputPlaces, finish_select, set_nodes, sets_below_windows, window_nodes,
 };
 use crate::bind::Binder;
-use crate::bind::expr::data_type::{interval_modifier, time_modifier_of};
+use crate::bind::expr::data_type::{domain_of, interval_modifier, time_modifier_of};
 use crate::bind::expr::function::sort_key;
 use crate::bind::expr::operators::{check_order, coerce};
 use crate::bind::expr::scalar::bind_expr;
@@ -321,13 +321,15 @@ fn expanded_fields(
 }
 
 fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
+    let (modifier, domain) = declared_type(binder, column.origin);
     Item {
         column: OutputColumn {
             name: column.name.clone(),
             ty: column.ty.clone(),
             table_oid: column.origin.0,
             column_number: column.origin.1,
-            modifier: column_modifier(binder, column.origin),
+            modifier,
+            domain: column.domain.or(domain),
             collation: None,
             is_undecided: false,
         },
@@ -338,18 +340,20 @@ fn bind_star_item(binder: &mut Binder<'_>, column: &ScopeColumn) -> Item {
 }
 
 fn bind_item(binder: &mut Binder<'_>, name: String, expr: Expr, scope: &Scope) -> Item {
-    let origin = match &expr {
-        Expr::Column(slot, _) => {
-            scope.columns.iter().find(|c| c.slot == *slot).map_or((0, 0), |c| c.origin)
-        }
-        _ => (0, 0),
+    let column = match &expr {
+        Expr::Column(slot, _) => scope.columns.iter().find(|c| c.slot == *slot),
+        _ => None,
     };
+    let origin = column.map_or((0, 0), |column| column.origin);
+    let (modifier, domain) = declared_type(binder, origin);
+    let domain = column.and_then(|column| column.domain).or(domain);
     let column = OutputColumn {
         name,
         ty: expr.ty(),
         table_oid: origin.0,
         column_number: origin.1,
-        modifier: column_modifier(binder, origin),
+        modifier,
+        domain,
         collation: None,
         is_undecided: false,
     };
@@ -367,23 +371,36 @@ fn bind_written_item(
     let row_of = row_source(ast, &expr, scope);
     let mut item = bind_item(binder, name, expr, scope);
     item.column.table_oid = row_of.unwrap_or(item.column.table_oid);
-    item.column.modifier = cast_modifier(ast)?.or(item.column.modifier);
+    let (modifier, domain) = cast_type(binder, ast)?;
+    item.column.modifier = modifier.or(item.column.modifier);
+    item.column.domain = domain.or(item.column.domain);
     Ok(item)
 }
 
-/// The modifier of times that a column of a table has.
-fn column_modifier(binder: &Binder<'_>, (table, number): (Id, u16)) -> Option<i32> {
-    let table = binder.cx.catalog.table(table).filter(|_| number != 0)?;
-    table.column(number)?.modifier
+/// What a type is besides what [`SqlType`] says: its modifier of times, and its domain.
+type Declared = (Option<i32>, Option<Id>);
+
+/// The same of a column of a table or a view.
+fn declared_type(binder: &Binder<'_>, (table, number): (Id, u16)) -> Declared {
+    match binder.cx.catalog.relation(table).filter(|_| number != 0) {
+        Some(Relation::Table(table)) => {
+            table.column(number).map_or((None, None), |column| (column.modifier, column.domain))
+        }
+        Some(Relation::View(view)) => (None, view.column_domain(number)),
+        _ => (None, None),
+    }
 }
 
-/// The modifier of times of the type that an expression is cast to.
-fn cast_modifier(ast: &Ast) -> Result<Option<i32>> {
+/// The same of the type that an expression is cast to.
+fn cast_type(binder: &Binder<'_>, ast: &Ast) -> Result<Declared> {
     match ast {
-        Ast::Cast { data_type, .. } => Ok(time_modifier_of(data_type)),
-        Ast::Interval(interval) => interval_modifier(interval),
-        Ast::Nested(inner) => cast_modifier(inner),
-        _ => Ok(None),
+        Ast::Cast { data_type, .. } => Ok(match domain_of(data_type, binder.cx.types())? {
+            Some(domain) => (domain.modifier, Some(domain.id)),
+            None => (time_modifier_of(data_type), None),
+        }),
+        Ast::Interval(interval) => Ok((interval_modifier(interval)?, None)),
+        Ast::Nested(inner) => cast_type(binder, inner),
+        _ => Ok((None, None)),
     }
 }
 

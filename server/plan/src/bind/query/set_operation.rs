@@ -145,14 +145,16 @@ fn combine_branches(
         type_literals(binder, branch, &types)?;
         nodes.push(cast_columns(binder, branch, &types)?);
     }
-    let Some(first) = branches.into_iter().next().map(|branch| branch.columns) else {
+    let Some((first, others)) = branches.split_first() else {
         return Err(Error::broken("a set operation without branches"));
     };
-    let columns = first
-        .into_iter()
-        .zip(types.clone())
-        .map(|(c, ty)| OutputColumn::computed(c.name, ty))
-        .collect();
+    let column = |(place, (first, ty)): (usize, (&OutputColumn, &SqlType))| {
+        // Only what is a domain in every branch stays one.
+        let is_same = |other: &BoundQuery| other.columns[place].domain == first.domain;
+        let domain = first.domain.filter(|_| others.iter().all(is_same));
+        OutputColumn { domain, ..OutputColumn::computed(first.name.clone(), ty.clone()) }
+    };
+    let columns = first.columns.iter().zip(&types).enumerate().map(column).collect();
     Ok(BoundQuery { node: set_node(binder, nodes, (kind, all), types), columns })
 }
 

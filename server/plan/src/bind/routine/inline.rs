@@ -170,6 +170,7 @@ fn parameters(routine: &Routine, args: &[Expr], slots: &[Slot]) -> Scope {
             merged: false,
             is_row: false,
             origin: (0, 0),
+            domain: None,
             item: (0, 0),
         })
     });

@@ -27,6 +27,8 @@ pub(crate) struct ScopeColumn {
     pub is_row: bool,
     /// Its table and number there, 0 if it is an expression.
     pub origin: (Id, u16),
+    /// Its domain, if it is a column of a query that is no column of a table.
+    pub domain: Option<Id>,
     /// Its item of FROM and its number there, where items have numbers.
     pub item: ItemColumn,
 }
