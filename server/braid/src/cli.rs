@@ -99,15 +99,17 @@ pub(crate) struct Start {
         value_parser = parse_duration)]
     pub shutdown_timeout: Duration,
 
-    /// Memory for blocks read from disk, in MiB
-    #[arg(long, env = "BRAID_CACHE_MIB", value_name = "MIB", default_value_t = 128,
+    /// Memory for blocks read from disk, in MiB [default: a sixteenth of --memory-limit, at least
+    /// 128]
+    #[arg(long, env = "BRAID_CACHE_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
-    pub cache_mib: u32,
+    pub cache_mib: Option<u32>,
 
-    /// Memory for what long scans have read, in MiB; 0 keeps nothing
-    #[arg(long, env = "BRAID_RANGE_CACHE_MIB", value_name = "MIB", default_value_t = 256,
+    /// Memory for what long scans have read, in MiB; 0 keeps nothing [default: a quarter of
+    /// --memory-limit, at least 256]
+    #[arg(long, env = "BRAID_RANGE_CACHE_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(0..=1_048_576))]
-    pub range_cache_mib: u32,
+    pub range_cache_mib: Option<u32>,
 
     /// The most row locks held at once, by all transactions together; one more is 53200
     #[arg(long, env = "BRAID_LOCKS_MAX", value_name = "N", default_value_t = 2_000_000,

@@ -14,6 +14,23 @@ pub(crate) fn default_limit_bytes() -> u64 {
     machine.into_iter().chain(group).min().map_or(FALLBACK_BYTES, |bytes| bytes / 2)
 }
 
+/// The defaults of the caches' sizes, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheSizes {
+    /// `--cache-mib`: blocks read from disk.
+    pub block_bytes: u64,
+    /// `--range-cache-mib`: what long scans have read. It saves most of a scan's time.
+    pub range_bytes: u64,
+}
+
+impl CacheSizes {
+    /// For a `--memory-limit` in bytes; without one, or with 0, for its default.
+    pub(crate) fn of_limit(limit: Option<u64>) -> Self {
+        let limit = limit.filter(|limit| *limit > 0).unwrap_or_else(default_limit_bytes);
+        Self { block_bytes: (limit / 16).max(128 << 20), range_bytes: (limit / 4).max(256 << 20) }
+    }
+}
+
 /// `MemTotal` of `/proc/meminfo`.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -53,6 +70,18 @@ mod tests {
         for text in ["", "GB", "-1GB", "1 XB", "1e30", "99999999TB"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn caches_grow_with_the_memory_limit() {
+        let sizes = |limit| {
+            let sizes = CacheSizes::of_limit(Some(limit));
+            (sizes.block_bytes >> 20, sizes.range_bytes >> 20)
+        };
+        assert_eq!(sizes(512 << 20), (128, 256), "the least");
+        assert_eq!(sizes(1 << 30), (128, 256));
+        assert_eq!(sizes(16 << 30), (1024, 4096));
+        assert_eq!(CacheSizes::of_limit(Some(0)), CacheSizes::of_limit(None));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
 use crate::address::{reachable, resolve};
 use crate::cli::{Start, StoreChoice};
 use crate::logging;
-use crate::memory;
+use crate::memory::{self, CacheSizes};
 use crate::signals::Signals;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -63,9 +63,12 @@ fn open_embedded(options: &Start, watched: &Watched) -> Result<Arc<dyn Store>> {
         tracing::error!(reason, "the store has stopped; the server ends, the next start recovers");
         std::process::exit(1);
     });
+    let caches = CacheSizes::of_limit(options.memory_limit);
+    let given = |mib: Option<u32>| mib.map(|mib| u64::from(mib) << 20);
+    let range_cache_bytes = given(options.range_cache_mib).unwrap_or(caches.range_bytes);
     let embedded = EmbeddedOptions {
-        cache_bytes: u64::from(options.cache_mib) << 20,
-        range_cache_bytes: (options.range_cache_mib as usize) << 20,
+        cache_bytes: given(options.cache_mib).unwrap_or(caches.block_bytes),
+        range_cache_bytes: usize::try_from(range_cache_bytes).unwrap_or(usize::MAX),
         locks_max: options.locks_max as usize,
         on_fatal: Some(fatal),
         ..EmbeddedOptions::default()
