@@ -117,11 +117,8 @@ impl<'a> Check<'a> {
     }
 
     async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
-        tokio::select! {
-            biased;
-            result = work => result.map_err(|error| self.cx.kv_error(error)),
-            error = self.cx.cancel.stopped() => Err(error),
-        }
+        let result = self.cx.cancel.unless_stopped(work).await?;
+        result.map_err(|error| self.cx.kv_error(error))
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<braid_kv::Value>>> {

@@ -61,6 +61,15 @@ impl Cancel {
         }
     }
 
+    /// Waits for something, or until the statement is to stop.
+    pub async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            biased;
+            value = work => Ok(value),
+            error = self.stopped() => Err(error),
+        }
+    }
+
     fn account(&self) -> Option<Arc<dyn Account>> {
         self.account.lock().as_ref().and_then(Weak::upgrade)
     }

@@ -6,6 +6,14 @@ use super::accumulator::wrong_partial;
 use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
+/// The rows that a partial has counted.
+fn counted(partial: &[Datum]) -> Result<i64> {
+    match partial {
+        [Datum::Int(rows)] => Ok(*rows),
+        _ => Err(wrong_partial()),
+    }
+}
+
 #[derive(Default)]
 struct Rows(i64);
 
@@ -29,8 +37,7 @@ impl Accumulator for Rows {
     }
 
     fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
-        let [Datum::Int(rows)] = partial else { return Err(wrong_partial()) };
-        self.0 += rows;
+        self.0 += counted(partial)?;
         Ok(())
     }
 }
@@ -68,8 +75,7 @@ impl Accumulator for NotNull {
     }
 
     fn merge(&mut self, partial: &[Datum], _: &dyn Environment) -> Result<()> {
-        let [Datum::Int(rows)] = partial else { return Err(wrong_partial()) };
-        self.0 += rows;
+        self.0 += counted(partial)?;
         Ok(())
     }
 }

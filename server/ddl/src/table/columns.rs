@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use braid_catalog::{Column, DefaultKind, Id, Identity, Sequence, Table, fresh_counter};
 use braid_plan::{
-    NotAssignable, collation_named, more_dimensions_of, stored_collation, time_modifier_of,
+    NotAssignable, OutputColumn, collation_named, more_dimensions_of, stored_collation,
+    time_modifier_of,
 };
 use braid_sql::ast::{
     ArrayElemTypeDef, CheckClause, ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType,
@@ -326,6 +327,21 @@ pub(crate) fn add_column<'s>(
         }
     }
     Ok((id, behind))
+}
+
+/// Adds a column of that name and type for a column of a query's result.
+pub(crate) fn push_result_column(
+    table: &mut Table,
+    name: &str,
+    ty: SqlType,
+    result: &OutputColumn,
+) -> Result<()> {
+    let id = push_column(table, name, ty, true)?;
+    let place = table.place_of(id)?;
+    let made = &mut table.columns[place];
+    (made.modifier, made.domain) = (result.modifier, result.domain);
+    made.collation.clone_from(&result.collation);
+    Ok(())
 }
 
 /// Adds a plain column before the hidden one, if there is one.

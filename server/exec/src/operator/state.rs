@@ -191,13 +191,8 @@ impl ExecutionState {
 
     /// Waits for the store, or until the statement is to stop.
     pub async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
-        tokio::select! {
-            biased;
-            result = work => {
-                result.map_err(|error| self.cx.kv_error(error))
-            }
-            error = self.cx.cancel.stopped() => Err(error),
-        }
+        let result = self.cx.cancel.unless_stopped(work).await?;
+        result.map_err(|error| self.cx.kv_error(error))
     }
 
     /// A copy of a part of the plan, to be built again and again; it counts as the original.

@@ -24,5 +24,5 @@ mod roaming;
 mod terminator;
 
 pub(crate) use pool::Pool;
-pub(crate) use roaming::run;
+pub(crate) use roaming::{roam, run};
 pub use terminator::SessionTerminator;

@@ -110,3 +110,8 @@ pub(crate) async fn run<T: Send + 'static>(
         }
     }
 }
+
+/// The task of work beside a session's: it may compute for long without keeping others waiting.
+pub(crate) async fn roam(work: Work<()>, statement: Arc<dyn Statement>, pool: Arc<Pool>) {
+    run(&pool, statement, work, std::future::pending()).await;
+}

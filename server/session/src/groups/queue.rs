@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::ledger::{Arrival, Depends, Ledger, WaitsFor};
-use crate::compute::{self, Pool};
+use crate::compute::{Pool, roam};
 use crate::entry::{QueuedStatements, ended};
 use crate::retry::reason::is_retryable;
 
@@ -210,9 +210,4 @@ impl<J: Startable> QueuedStatements for Queue<J> {
         self.changes.send_modify(|count| *count += 1);
         had_work
     }
-}
-
-/// The task of a statement: it may compute for long without keeping others waiting.
-async fn roam(work: Work, cancel: Arc<Cancel>, pool: Arc<Pool>) {
-    compute::run(&pool, cancel, work, std::future::pending()).await;
 }

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::commands::run_command_inside;
 use super::surroundings::renewed;
 use crate::client::{Notice, Severity};
-use crate::compute;
+use crate::compute::roam;
 use crate::settings::is_identity;
 use crate::shared::Shared;
 use crate::transaction::exported_snapshots::Exported;
@@ -159,8 +159,7 @@ fn severity(level: NoticeLevel) -> Severity {
 impl SessionServices for Shared {
     fn start_worker(&self, cancel: Arc<Cancel>, work: BoxFuture<'static, ()>) -> WorkerTask {
         let pool = self.engine.compute.clone();
-        let work = async move { compute::run(&pool, cancel, work, std::future::pending()).await };
-        WorkerTask(tokio::spawn(work).abort_handle())
+        WorkerTask(tokio::spawn(roam(work, cancel, pool)).abort_handle())
     }
 
     fn call<'a>(

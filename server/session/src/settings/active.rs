@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use braid_exec::Parallelism;
@@ -157,12 +158,15 @@ fn least_severity(text: &str) -> Option<Severity> {
 /// Workers that share the rows of a scan, where nothing else is set.
 const WORKERS_MAX: usize = 4;
 
+/// The cores of the machine, asked for once: that reads files, and settings are parsed often.
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+
 /// How many workers a query may have; a number below zero means as many as the machine has cores.
 fn parallelism(text: impl Fn(&str) -> String, number: impl Fn(&str) -> u64) -> Parallelism {
     let workers = text("max_parallel_workers_per_query");
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let given = units::parse(&workers, None).ok().filter(|workers| *workers >= 0.0);
-    let workers_max = given.map_or_else(|| cores().min(WORKERS_MAX), |workers| workers as usize);
+    let workers_max = given.map_or_else(|| CORES.min(WORKERS_MAX), |workers| workers as usize);
     Parallelism { workers_max: workers_max.max(1), cost_min: number("min_parallel_cost") }
 }
 

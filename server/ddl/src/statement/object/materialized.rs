@@ -31,7 +31,7 @@ use crate::roles::default_privileges::new_grants;
 use crate::rows::delete::{delete_rows, empty_table};
 use crate::statement::object::differences::{Differences, compared_columns};
 use crate::statement::object::view::define_query;
-use crate::table::columns::{check_column_name, check_column_type, push_column};
+use crate::table::columns::{check_column_name, check_column_type, push_result_column};
 use crate::table::descriptor::{change_table, new_table};
 use crate::table::moving::refuse_moving;
 use crate::table::rowid::add_rowid;
@@ -94,11 +94,7 @@ fn add_columns(table: &mut Table, create: &CreateView, planned: &PlannedStatemen
         let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
         check_column_name(table, name)?;
         check_column_type(name, &ty)?;
-        let id = push_column(table, name, ty, true)?;
-        let place = table.place_of(id)?;
-        let made = &mut table.columns[place];
-        (made.modifier, made.domain) = (column.modifier, column.domain);
-        made.collation.clone_from(&column.collation);
+        push_result_column(table, name, ty, column)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::statement::object::statistics;
 use crate::statement::table::storage_options::{self, Owner};
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
-    push_column,
+    push_column, push_result_column,
 };
 use crate::table::constraint_names::multiple_primary_keys;
 use crate::table::constraints::{
@@ -304,11 +304,7 @@ async fn create_as(
             return Err(Error::new(SqlState::IndeterminateCollation, message)
                 .hint("Use the COLLATE clause to set the collation explicitly."));
         }
-        let id = push_column(&mut table, name, ty, true)?;
-        if let Some(made) = table.columns.iter_mut().find(|made| made.id == id) {
-            (made.modifier, made.domain) = (column.modifier, column.domain);
-            made.collation.clone_from(&column.collation);
-        }
+        push_result_column(&mut table, name, ty, column)?;
     }
     add_rowid(cx, &mut table)?;
     let name = qualified_name(cx, table.schema, &table.name);

@@ -143,11 +143,7 @@ impl BuildSide {
             return Ok(Loading::Loaded);
         }
         let Some(shared) = self.shared.clone() else { return self.read(evaluator, mark).await };
-        let mut state = tokio::select! {
-            biased;
-            state = shared.lock() => state,
-            error = evaluator.run.cx.cancel.stopped() => return Err(error),
-        };
+        let mut state = evaluator.run.cx.cancel.unless_stopped(shared.lock()).await?;
         match &*state {
             BuildState::Open => {
                 let loading = self.read(evaluator, mark).await?;
@@ -216,14 +212,13 @@ impl BuildSide {
         let Some(keys) = self.keys.clone() else {
             return Err(broken("a build side without keys cannot be divided"));
         };
-        let loaded = Arc::get_mut(&mut self.loaded);
-        let Loaded { rows, held, .. } =
-            loaded.ok_or_else(|| broken("a build side of several workers is divided"))?;
+        let input = self.input.take();
+        let Loaded { rows, held, .. } = self.own()?;
         let rows = std::mem::take(rows);
         held.clear();
         let mut build = overflow.partitions(&evaluator.run, held)?;
         write(evaluator, &keys.build, rows, keeps.0, &mut build).await?;
-        if let Some(mut input) = self.input.take() {
+        if let Some(mut input) = input {
             while let Some(batch) = input.next().await? {
                 write(evaluator, &keys.build, batch, keeps.0, &mut build).await?;
             }

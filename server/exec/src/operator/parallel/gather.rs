@@ -90,11 +90,7 @@ impl GatherOperator {
             }
             self.own = None;
         }
-        let batch = tokio::select! {
-            biased;
-            batch = batches.recv() => batch,
-            error = self.run.cx.cancel.stopped() => return Err(error),
-        };
+        let batch = self.run.cx.cancel.unless_stopped(batches.recv()).await?;
         if batch.is_none() {
             for worker in self.running.drain(..) {
                 worker.finish(&self.run).await?;

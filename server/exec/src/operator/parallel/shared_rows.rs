@@ -46,11 +46,7 @@ impl SharedRows {
 
     /// The next rows that no worker has; `None` if there are no more, or nobody is to take any.
     async fn take(&self, run: &ExecutionState) -> Result<Option<Vec<Row>>> {
-        let mut input = tokio::select! {
-            biased;
-            input = self.input.lock() => input,
-            error = run.cx.cancel.stopped() => return Err(error),
-        };
+        let mut input = run.cx.cancel.unless_stopped(self.input.lock()).await?;
         if self.stop.is_given() {
             return Ok(None);
         }

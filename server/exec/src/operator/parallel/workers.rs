@@ -30,12 +30,7 @@ impl<T: Send + 'static> Worker<T> {
 
     /// Waits for its result, or until the statement is to stop.
     pub(crate) async fn finish(self, run: &ExecutionState) -> Result<T> {
-        tokio::select! {
-            biased;
-            result = self.result => {
-                result.unwrap_or_else(|_| Err(Error::internal("a worker has ended without a result")))
-            }
-            error = run.cx.cancel.stopped() => Err(error),
-        }
+        let result = run.cx.cancel.unless_stopped(self.result).await?;
+        result.unwrap_or_else(|_| Err(Error::internal("a worker has ended without a result")))
     }
 }

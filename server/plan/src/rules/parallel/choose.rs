@@ -32,13 +32,11 @@ pub(crate) fn apply(node: &mut Node, catalog: &Catalog) {
     walk::children_mut(node, &mut |child| apply(child, catalog));
     let parallel = match &*node {
         Node::Aggregate(aggregate) if merges(aggregate) => choose(node, aggregate, catalog),
-        _ => None,
+        _ => return,
     };
     if let Node::Aggregate(aggregate) = node {
         aggregate.parallel = parallel;
-        if merges(aggregate) {
-            choose_for_builds(&mut aggregate.input, catalog);
-        }
+        choose_for_builds(&mut aggregate.input, catalog);
     }
 }
 
@@ -65,19 +63,25 @@ fn choose_for_rows(top: &Node, catalog: &Catalog) -> Option<Parallel> {
     if cost < COST_MIN || handing > cost * SERIAL_MAX {
         return None;
     }
-    let operators = pipeline(top);
-    let source = match source(&operators, catalog) {
-        Some((source, _)) => source,
-        None => rows_of(&operators, cost * SERIAL_MAX, catalog)?,
-    };
+    let (source, _) = source(top, cost, catalog)?;
     Some(Parallel { source, cost, disjoint: false })
 }
 
-/// The scan at the end, if it can be divided.
-fn source<'s>(operators: &[&'s Node], catalog: &Catalog) -> Option<(RowSource, FirstColumn<'s>)> {
-    match operators.last() {
+/// What the workers of a plan share whose whole work has this cost. If it is the scan at the end,
+/// also by which column that is divided.
+fn source<'s>(
+    top: &'s Node,
+    cost: f64,
+    catalog: &Catalog,
+) -> Option<(RowSource, Option<FirstColumn<'s>>)> {
+    let operators = pipeline(top);
+    let divided = match operators.last() {
         Some(Node::Scan(scan)) if may_be_divided(scan) => divide(scan, catalog),
         _ => None,
+    };
+    match divided {
+        Some((source, first)) => Some((source, Some(first))),
+        None => Some((rows_of(&operators, cost * SERIAL_MAX, catalog)?, None)),
     }
 }
 
@@ -103,11 +107,8 @@ fn choose(node: &Node, aggregate: &AggregateNode, catalog: &Catalog) -> Option<P
     if cost < COST_MIN {
         return None;
     }
-    let operators = pipeline(&aggregate.input);
-    let (source, disjoint) = match source(&operators, catalog) {
-        Some((source, index)) => (source, is_grouped_by(aggregate, index)),
-        None => (rows_of(&operators, cost * SERIAL_MAX, catalog)?, false),
-    };
+    let (source, first) = source(&aggregate.input, cost, catalog)?;
+    let disjoint = first.is_some_and(|first| is_grouped_by(aggregate, first));
     let merging = if disjoint { 0.0 } else { estimate::rows(node, catalog) * MERGE };
     (merging <= cost * SERIAL_MAX).then_some(Parallel { source, cost, disjoint })
 }

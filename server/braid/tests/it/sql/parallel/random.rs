@@ -64,7 +64,7 @@ impl Side {
         answer
     }
 
-    /// The answer to a statement, and what it has inserted; nothing stays.
+    /// The answer to a statement, and the rows that it inserts. Its changes are rolled back.
     async fn run(&mut self, statement: &Statement) -> Answer {
         if statement.before.is_empty() && !statement.fills_sink {
             return self.answer(&statement.sql).await;
@@ -156,7 +156,7 @@ impl Comparison {
         }
     }
 
-    /// Sets workers and memory of the side that has little; returns what it has set.
+    /// Changes the settings of the side with little memory. Returns the statements that did it.
     async fn limit(&mut self, seed: u64) -> String {
         let mut random = Random::new(seed ^ 0xf00d);
         let (kilobytes, number) = match seed.is_multiple_of(RANDOM_LIMIT_EVERY) {

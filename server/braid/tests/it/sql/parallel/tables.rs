@@ -46,68 +46,46 @@ const ID_CONDITIONS: &[&str] = &[
     "t.id IN (?, !, 17)",
 ];
 
+/// A table with a plain key; the others are described by what they have instead.
+const PLAIN: Shape = Shape {
+    name: "plain",
+    key: &[],
+    primary: "PRIMARY KEY (id)",
+    families: "",
+    interleaved: "",
+    after: &[],
+    conditions: ID_CONDITIONS,
+    lookup: "t.id",
+    keys: &["t.id"],
+};
+
 pub(super) const SHAPES: [Shape; 9] = [
-    Shape {
-        name: "plain",
-        key: &[],
-        primary: "PRIMARY KEY (id)",
-        families: "",
-        interleaved: "",
-        after: &[],
-        conditions: ID_CONDITIONS,
-        lookup: "t.id",
-        keys: &["t.id"],
-    },
+    PLAIN,
     Shape {
         name: "pairs",
         key: &[("x int", "k % 5"), ("y int", "k")],
         primary: "PRIMARY KEY (x, y)",
-        families: "",
-        interleaved: "",
-        after: &[],
         conditions: &["t.x = 2", "t.x > 1", "t.x IN (0, 3)", "t.x <= 2 AND t.y < !", "t.y >= ?"],
         lookup: "t.x",
         keys: &["t.x", "t.x", "t.y"],
+        ..PLAIN
     },
-    Shape {
-        name: "falling",
-        key: &[],
-        primary: "PRIMARY KEY (id {DESC})",
-        families: "",
-        interleaved: "",
-        after: &[],
-        conditions: ID_CONDITIONS,
-        lookup: "t.id",
-        keys: &["t.id"],
-    },
+    Shape { name: "falling", primary: "PRIMARY KEY (id {DESC})", ..PLAIN },
     Shape {
         name: "named",
         key: &[("t text", "'n' || k * 17 % 1000 || '-' || k")],
         primary: "PRIMARY KEY (t)",
-        families: "",
-        interleaved: "",
-        after: &[],
         conditions: &["t.t < 'n5'", "t.t >= 'n' || ?", "t.t BETWEEN 'n2' AND 'n7'", "t.id < ?"],
-        lookup: "t.id",
         keys: &["t.t"],
+        ..PLAIN
     },
     Shape {
         name: "families",
-        key: &[],
-        primary: "PRIMARY KEY (id)",
         families: ", FAMILY one (id, g, s), FAMILY two (i, n, f), FAMILY three (b, d, ts, c)",
-        interleaved: "",
-        after: &[],
-        conditions: ID_CONDITIONS,
-        lookup: "t.id",
-        keys: &["t.id"],
+        ..PLAIN
     },
     Shape {
         name: "indexed",
-        key: &[],
-        primary: "PRIMARY KEY (id)",
-        families: "",
-        interleaved: "",
         after: &[
             "CREATE INDEX indexed_i ON indexed (i) INCLUDE (g, n, f)",
             "CREATE INDEX indexed_d ON indexed (d)",
@@ -116,36 +94,33 @@ pub(super) const SHAPES: [Shape; 9] = [
         conditions: &["t.i > 0", "t.d >= '2024-01-20'", "t.g = 4", "t.g > 2", "t.id < ?"],
         lookup: "t.i",
         keys: &["t.i", "t.d", "t.g"],
+        ..PLAIN
     },
     Shape {
         name: "child",
         key: &[("a int", "k % 150"), ("y int", "k")],
         primary: "PRIMARY KEY (a, y)",
-        families: "",
         interleaved: " INTERLEAVE IN PARENT parent (a)",
-        after: &[],
         conditions: &["t.a < 70", "t.a BETWEEN 20 AND 90", "t.a = 33", "t.id > ?", "t.y < ?"],
         lookup: "t.a",
         keys: &["t.a", "t.a", "t.y"],
+        ..PLAIN
     },
     Shape {
         name: "decimals",
         key: &[("x numeric(12,2)", "(k - 1500) / 4.0"), ("z date", "'2020-01-01'::date + k % 9")],
         primary: "PRIMARY KEY (x, z {DESC})",
         families: ", FAMILY one (x, z, id, g), FAMILY two (i, n, f, s, b, d, ts, c)",
-        interleaved: "",
-        after: &[],
         conditions: &["t.x < 100", "t.x >= -50.5", "t.z = '2020-01-05'", "t.id > ?"],
         lookup: "t.x",
         keys: &["t.x", "t.z"],
+        ..PLAIN
     },
     // Its statistics are old: rows have gone, and others are before and after all known values.
     Shape {
         name: "stale",
         key: &[("x int8", "k * 10")],
         primary: "PRIMARY KEY (x)",
-        families: "",
-        interleaved: "",
         after: &[
             "ANALYZE stale",
             "DELETE FROM stale WHERE id % 3 = 0 OR id BETWEEN 500 AND 900",
@@ -156,6 +131,7 @@ pub(super) const SHAPES: [Shape; 9] = [
         conditions: &["t.x < 0", "t.x > 3000", "t.x BETWEEN -90000 AND 10 * !", "t.id < ?"],
         lookup: "t.x",
         keys: &["t.x"],
+        ..PLAIN
     },
 ];
 

@@ -56,7 +56,7 @@ impl Role {
         }
     }
 
-    /// Whether a worker is to hand over what it has, and a leader to look at what its workers have.
+    /// Whether reading ends early: a worker hands its groups over, a leader takes those of workers.
     pub(super) fn is_called_off(&self) -> bool {
         match self {
             Role::Alone => false,
