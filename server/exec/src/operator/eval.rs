@@ -23,7 +23,7 @@ use crate::large_objects;
 use crate::notifications::notify;
 use crate::operator::key_form::KeySet;
 use crate::operator::reservation::MemoryReservation;
-use crate::operator::subquery::CachedSubquery;
+use crate::operator::subquery::{CachedSubquery, is_kept_value};
 use crate::operator::{ExecutionState, OuterRow, build};
 
 /// Evaluates expressions for one operator.
@@ -345,30 +345,6 @@ impl Evaluator {
                 let mut operator = build(&subquery.plan, &self.run, Some(outer.into()))?;
                 Ok(Datum::Bool(operator.next().await?.is_some()))
             }
-            SubqueryKind::Exists => {
-                let cached = self.rows(subquery, outer, 1).await?;
-                Ok(Datum::Bool(!cached.rows.is_empty()))
-            }
-            SubqueryKind::Scalar => {
-                let cached = self.rows(subquery, outer, 2).await?;
-                one_row(&cached.rows)?;
-                let first = cached.rows.first().and_then(|row| row.first());
-                Ok(first.cloned().unwrap_or(Datum::Null))
-            }
-            SubqueryKind::Row => {
-                let cached = self.rows(subquery, outer, 2).await?;
-                one_row(&cached.rows)?;
-                let first = cached.rows.first();
-                Ok(first.map_or(Datum::Null, |row| Datum::Record(row.clone().into())))
-            }
-            SubqueryKind::Array(element) => {
-                let cached = self.rows(subquery, outer, usize::MAX).await?;
-                if let Some(array) = cached.array.get() {
-                    return Ok(array.clone());
-                }
-                let array = array_of(&cached.rows, element)?;
-                Ok(cached.array.get_or_init(|| array).clone())
-            }
             SubqueryKind::Quantified { all, left, compare, hashable } => {
                 let cached = self.rows(subquery, outer, usize::MAX).await?;
                 let mut pair = self.eval_all(left, true, row).await?;
@@ -390,7 +366,30 @@ impl Evaluator {
                 }
                 Ok(if unknown { Datum::Null } else { Datum::Bool(*all) })
             }
+            kind => {
+                let rows_max = match kind {
+                    SubqueryKind::Exists => 1,
+                    SubqueryKind::Array(_) => usize::MAX,
+                    _ => 2,
+                };
+                value_of(kind, &*self.rows(subquery, outer, rows_max).await?)
+            }
         }
+    }
+
+    /// Puts constants in the place of subqueries whose results are kept and known.
+    pub(super) fn put_kept_results(&self, e: &mut Expr) {
+        if let Expr::Subquery(subquery) = e {
+            let cached = self.run.subqueries.lock().get(&subquery.id).cloned();
+            let value = cached
+                .filter(|_| is_kept_value(subquery))
+                .and_then(|cached| value_of(&subquery.kind, &cached).ok());
+            if let Some(value) = value {
+                *e = Expr::Const(value, subquery.ty.clone());
+            }
+            return;
+        }
+        e.for_each_child_mut(&mut |child| self.put_kept_results(child));
     }
 
     /// The subquery's rows; kept for the run if they do not depend on the row around it.
@@ -442,6 +441,32 @@ impl Evaluator {
                 }
             },
             _ => Ok(None),
+        }
+    }
+}
+
+/// The value of a subquery by its rows, unless it is compared with another value.
+fn value_of(kind: &SubqueryKind, cached: &CachedSubquery) -> Result<Datum> {
+    let rows = &cached.rows;
+    match kind {
+        SubqueryKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
+        SubqueryKind::Scalar => {
+            one_row(rows)?;
+            Ok(rows.first().and_then(|row| row.first()).cloned().unwrap_or(Datum::Null))
+        }
+        SubqueryKind::Row => {
+            one_row(rows)?;
+            Ok(rows.first().map_or(Datum::Null, |row| Datum::Record(row.clone().into())))
+        }
+        SubqueryKind::Array(element) => {
+            if let Some(array) = cached.array.get() {
+                return Ok(array.clone());
+            }
+            let array = array_of(rows, element)?;
+            Ok(cached.array.get_or_init(|| array).clone())
+        }
+        SubqueryKind::Quantified { .. } => {
+            Err(Error::broken("a comparison with a subquery has no value of its own"))
         }
     }
 }

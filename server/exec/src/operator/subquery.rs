@@ -2,12 +2,18 @@
 
 use std::sync::OnceLock;
 
+use braid_plan::{SubqueryExpr, SubqueryKind};
 use braid_types::{Datum, Result, Row, work};
 
 use crate::operator::key_form::KeySet;
 
 /// Memory of a value in a set, roughly.
 const ENTRY_BYTES: usize = size_of::<Datum>() + 8;
+
+/// Whether a subquery is a value that does not depend on the row, so that a run computes it once.
+pub(crate) fn is_kept_value(subquery: &SubqueryExpr) -> bool {
+    subquery.outer.is_empty() && !matches!(subquery.kind, SubqueryKind::Quantified { .. })
+}
 
 /// The result of a subquery that does not depend on its surroundings.
 pub(crate) struct CachedSubquery {

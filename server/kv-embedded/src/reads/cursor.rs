@@ -170,7 +170,7 @@ impl ViewCursor {
         // A segment was one batch, so it is cut only for much smaller ones.
         let fit = bytes * all.len() / all.memory_bytes();
         let rows = if all.memory_bytes() > bytes * 2 { rows.min(fit.max(1)) } else { rows };
-        let (mut from, mut to) = (all.lower_bound(&self.span.start), all.len());
+        let (mut from, mut to) = (segment.lower_bound(&self.span.start), all.len());
         if segment.span.end > self.span.end {
             // The spans of lookups are short.
             to = all.lower_bound_from(from, &self.span.end);

@@ -5,9 +5,11 @@
 //! - `cursor`: an open scan of a view
 //! - `point_reads`: many keys at once
 //! - `range_cache`: batches of long scans, for the next scan
+//! - `key_samples`: a quick search in one of these batches
 //! - `live_views`: which views are still alive
 
 mod cursor;
+mod key_samples;
 mod live_views;
 mod point_reads;
 mod range_cache;

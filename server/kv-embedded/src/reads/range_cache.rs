@@ -34,6 +34,7 @@
 //! A clock keeps what is used. A full cache takes at most one step of the clock for each new
 //! segment, so that a scan of more than fits does not wash out what the next scan could use.
 
+use super::key_samples::KeySamples;
 use crate::recent_writes::RecentWrites;
 use braid_kv::{Key, KeyShape, ScanBatch, Span, SpanSet, Write, key_after};
 use parking_lot::Mutex;
@@ -59,16 +60,34 @@ const NEWER_WRITES_MAX: usize = 2_048;
 pub(crate) struct Segment {
     pub(crate) span: Span,
     pub(crate) entries: ScanBatch,
+    samples: KeySamples,
     at: u64,
     used: AtomicBool,
 }
 
 impl Segment {
+    fn new(span: Span, entries: ScanBatch, at: u64) -> Segment {
+        let samples = KeySamples::of(&entries);
+        Segment { span, entries, samples, at, used: AtomicBool::new(true) }
+    }
+
+    /// Where the first entry at or after `key` is.
+    pub(crate) fn lower_bound(&self, key: &[u8]) -> usize {
+        self.samples.lower_bound(&self.entries, key)
+    }
+
+    /// The same for a key that is not before entry `from`; quick if it is that one or the next.
+    fn lower_bound_from(&self, from: usize, key: &[u8]) -> usize {
+        let is_bound = |at: &usize| *at >= self.entries.len() || self.entries.key(*at) >= key;
+        (from..from + 2).find(is_bound).unwrap_or_else(|| self.lower_bound(key))
+    }
+
     fn bytes(&self) -> usize {
         SEGMENT_BYTES
             + self.span.start.len() * 2
             + self.span.end.len()
             + self.entries.memory_bytes()
+            + self.samples.memory_bytes()
     }
 }
 
@@ -209,7 +228,7 @@ impl RangeCache {
                 }
             }
             let Some((known, from)) = &mut segment else { continue };
-            *from = known.entries.lower_bound_from(*from, key);
+            *from = known.lower_bound_from(*from, key);
             if *from < known.entries.len() && known.entries.key(*from) == key {
                 found(*at, known.entries.value(*from));
             }
@@ -235,8 +254,12 @@ impl RangeCache {
             if span.is_empty() || recent.changed(&spans, at).is_some() {
                 continue;
             }
-            let segment = Segment { span, entries, at, used: AtomicBool::new(true) };
-            segments.insert(Arc::new(segment), shape, self.bytes_max, &mut gone);
+            segments.insert(
+                Arc::new(Segment::new(span, entries, at)),
+                shape,
+                self.bytes_max,
+                &mut gone,
+            );
         }
         self.count.store(segments.count, SeqCst);
         // What has gone is freed without the locks.
@@ -472,12 +495,8 @@ mod tests {
 
     #[test]
     fn a_scan_of_more_than_fits_leaves_something_to_the_next_one() {
-        let one = Segment {
-            span: part(0, 10).0,
-            entries: part(0, 10).1,
-            at: 0,
-            used: AtomicBool::new(true),
-        };
+        let (span, entries) = part(0, 10);
+        let one = Segment::new(span, entries, 0);
         let cache = cache(one.bytes() * 10);
         let mut hits = 0;
         for _ in 0..6 {

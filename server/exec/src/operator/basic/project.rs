@@ -50,7 +50,8 @@ impl FilterOperator {
         self.failed.check()?;
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.check_interrupts().await?;
-            let batch = keep(batch, &self.predicates, &self.evaluator, &mut self.failed).await?;
+            let batch =
+                keep(batch, &mut self.predicates, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
@@ -62,7 +63,7 @@ impl FilterOperator {
 /// The rows of a batch that satisfy every predicate, up to the first one on which one fails.
 pub(crate) async fn keep(
     mut batch: Vec<Row>,
-    predicates: &Exprs,
+    predicates: &mut Exprs,
     evaluator: &Evaluator,
     failed: &mut Postponed,
 ) -> Result<Vec<Row>> {
@@ -83,8 +84,9 @@ pub(crate) async fn keep(
                 break;
             }
         }
-        if predicates.waits {
+        if predicates.may_wait() {
             evaluator.run.check_interrupts().await?;
+            predicates.settle(evaluator);
         }
     }
     batch.truncate(kept);
@@ -97,6 +99,7 @@ impl Operator for FilterOperator {
     }
 
     fn begin_round(&mut self) -> bool {
+        self.predicates.begin_round();
         self.pending.len() == 0 && !self.failed.is_waiting() && self.input.begin_round()
     }
 }
@@ -160,8 +163,9 @@ impl ProjectOperator {
             if bytes > self.batch_bytes || self.exprs.acts_per_row {
                 break;
             }
-            if self.exprs.waits {
+            if self.exprs.may_wait() {
                 self.evaluator.run.check_interrupts().await?;
+                self.exprs.settle(&self.evaluator);
             }
         }
         self.held.take(bytes)?;
@@ -189,6 +193,7 @@ impl Operator for ProjectOperator {
     }
 
     fn begin_round(&mut self) -> bool {
+        self.exprs.begin_round();
         self.pending.len() == 0 && !self.failed.is_waiting() && self.input.begin_round()
     }
 }

@@ -172,7 +172,7 @@ impl VirtualScanOperator {
         {
             self.evaluator.run.check_interrupts().await?;
             let batch = rows.batch(&self.places)?;
-            let batch = keep(batch, &self.filter, &self.evaluator, &mut self.failed).await?;
+            let batch = keep(batch, &mut self.filter, &self.evaluator, &mut self.failed).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
