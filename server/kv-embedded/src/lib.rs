@@ -61,6 +61,7 @@ mod empty_spans;
 mod files;
 mod folder;
 mod ingestion;
+mod key_head;
 mod locks;
 mod options;
 mod reads;

@@ -23,7 +23,7 @@ use crate::large_objects;
 use crate::notifications::notify;
 use crate::operator::key_form::KeySet;
 use crate::operator::reservation::MemoryReservation;
-use crate::operator::subquery::{CachedSubquery, is_kept_value};
+use crate::operator::subquery::CachedSubquery;
 use crate::operator::{ExecutionState, OuterRow, build};
 
 /// Evaluates expressions for one operator.
@@ -377,13 +377,17 @@ impl Evaluator {
         }
     }
 
+    /// Whether the results of all these subqueries are kept and known.
+    pub(super) fn keeps_results(&self, ids: &[u32]) -> bool {
+        let kept = self.run.subqueries.lock();
+        ids.iter().all(|id| kept.contains_key(id))
+    }
+
     /// Puts constants in the place of subqueries whose results are kept and known.
     pub(super) fn put_kept_results(&self, e: &mut Expr) {
         if let Expr::Subquery(subquery) = e {
             let cached = self.run.subqueries.lock().get(&subquery.id).cloned();
-            let value = cached
-                .filter(|_| is_kept_value(subquery))
-                .and_then(|cached| value_of(&subquery.kind, &cached).ok());
+            let value = cached.and_then(|cached| value_of(&subquery.kind, &cached).ok());
             if let Some(value) = value {
                 *e = Expr::Const(value, subquery.ty.clone());
             }

@@ -23,8 +23,8 @@ pub(crate) struct Exprs {
     /// Whether any of them takes advisory locks or sends notifications: it must not be evaluated
     /// for a row too many.
     pub acts_per_row: bool,
-    /// Whether they wait only for subqueries that do not depend on the row.
-    can_settle: bool,
+    /// The subqueries that they wait for, if none depends on the row and nothing else waits.
+    waits_for: Vec<u32>,
     /// The same expressions with the results of these subqueries.
     settled: Option<Vec<Expr>>,
 }
@@ -34,14 +34,18 @@ impl Exprs {
     pub(crate) fn new(list: Vec<Expr>) -> Self {
         let waits = list.iter().any(Expr::waits);
         let acts_per_row = waits && list.iter().any(Expr::acts_per_row);
-        let can_settle = waits && list.iter().all(waits_for_kept_results);
-        Self { list, waits, acts_per_row, can_settle, settled: None }
+        let mut waits_for = Vec::new();
+        if waits && !list.iter().all(|e| add_kept_results(e, &mut waits_for)) {
+            waits_for.clear();
+        }
+        Self { list, waits, acts_per_row, waits_for, settled: None }
     }
 
     /// Puts the results of subqueries in, once all of them are known. To be called after a row has
     /// been evaluated.
     pub(crate) fn settle(&mut self, evaluator: &Evaluator) {
-        if !self.can_settle || self.settled.is_some() {
+        let is_open = self.settled.is_none() && !self.waits_for.is_empty();
+        if !is_open || !evaluator.keeps_results(&self.waits_for) {
             return;
         }
         let mut list = self.list.clone();
@@ -113,15 +117,18 @@ impl Exprs {
     }
 }
 
-/// Whether an expression waits for nothing but subqueries whose results are kept.
-fn waits_for_kept_results(e: &Expr) -> bool {
+/// Adds the subqueries that an expression waits for; false if it waits for anything else.
+fn add_kept_results(e: &Expr, ids: &mut Vec<u32>) -> bool {
     match e {
-        Expr::Subquery(subquery) => is_kept_value(subquery),
+        Expr::Subquery(subquery) => {
+            ids.push(subquery.id);
+            is_kept_value(subquery)
+        }
         Expr::Routine(_) => false,
         e if e.special().is_some() => false,
         e => {
             let mut all = true;
-            e.for_each_child(&mut |child| all &= waits_for_kept_results(child));
+            e.for_each_child(&mut |child| all &= add_kept_results(child, ids));
             all
         }
     }

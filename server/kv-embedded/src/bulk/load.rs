@@ -4,6 +4,7 @@ use super::{sorter::Sorter, watch::Watch};
 use crate::{
     committer::{Chore, Pause},
     files::{NUMBER_BYTES, decode_value, storage_error},
+    key_head::shared_bytes,
     shared::Shared,
 };
 use braid_kv::{BulkLoad, Error, Key, Loaded, Result, Span, Value};
@@ -31,7 +32,7 @@ struct Load {
 /// Begins a load: from here on commits in the span are noted.
 pub(crate) async fn begin(shared: &Arc<Shared>, span: Span) -> Result<Option<Box<dyn BulkLoad>>> {
     shared.check_running()?;
-    let prefix = span.start.iter().zip(&span.end).take_while(|(a, b)| a == b).count();
+    let prefix = shared_bytes(&span.start, &span.end);
     let watch = Arc::new(Watch::new(span));
     let sorter = Sorter::new(shared.files.folder.temporary(), prefix);
     // Made first, so that the watch ends however this ends.

@@ -3,6 +3,7 @@
 //! A run is an unnamed file in the data folder. Its name goes as soon as it is open, so that its
 //! space is free when the process ends, in whatever way.
 
+use crate::key_head::head;
 use braid_kv::{Error, Result};
 use std::{
     cmp::Reverse,
@@ -223,18 +224,6 @@ impl<'a> RunReader<'a> {
         self.value.resize(u32::from_le_bytes([e, f, g, h]) as usize, 0);
         self.file.read_exact(&mut self.value)?;
         Ok(Some(key))
-    }
-}
-
-fn head(key: &[u8], prefix: usize) -> u64 {
-    let rest = key.get(prefix..).unwrap_or_default();
-    match rest.first_chunk::<8>() {
-        Some(head) => u64::from_be_bytes(*head),
-        None => {
-            let mut head = [0; 8];
-            head[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(head)
-        }
     }
 }
 

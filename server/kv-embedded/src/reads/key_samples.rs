@@ -9,12 +9,11 @@
 //! step, and nearly each is a cache miss. The samples of 4,096 entries are 2 KiB in one piece; a
 //! search among them leaves a few neighbouring entries to be compared.
 
+use crate::key_head::{head, shared_bytes};
 use braid_kv::ScanBatch;
 
 /// How many entries there are for one sample.
 const ENTRIES: usize = 16;
-/// The bytes of a sample.
-const BYTES: usize = size_of::<u64>();
 
 /// Samples of the keys of one batch in key order.
 pub(crate) struct KeySamples {
@@ -30,16 +29,15 @@ impl KeySamples {
         let Some(last) = batch.len().checked_sub(1) else {
             return KeySamples { prefix: 0, samples: Box::default() };
         };
-        let same = |(a, b): &(&u8, &u8)| a == b;
-        let prefix = batch.key(0).iter().zip(batch.key(last)).take_while(same).count();
+        let prefix = shared_bytes(batch.key(0), batch.key(last));
         let sampled = (0..batch.len()).step_by(ENTRIES);
-        let samples = sampled.map(|at| number(&batch.key(at)[prefix..])).collect();
+        let samples = sampled.map(|at| head(batch.key(at), prefix)).collect();
         KeySamples { prefix, samples }
     }
 
     /// How much memory the samples take, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.samples.len() * BYTES
+        size_of_val(&*self.samples)
     }
 
     /// Where the first entry at or after `key` is in the batch that was sampled.
@@ -51,33 +49,12 @@ impl KeySamples {
         if !key.starts_with(prefix) {
             return if key < prefix { 0 } else { batch.len() };
         }
-        let wanted = number(&key[self.prefix..]);
+        let wanted = head(key, self.prefix);
         // Keys with equal samples may be in any order to each other.
         let less = self.samples.partition_point(|sample| *sample < wanted);
         let not_more = less + self.samples[less..].partition_point(|sample| *sample == wanted);
-        let mut low = less.checked_sub(1).map_or(0, |at| at * ENTRIES + 1);
-        let mut high = (not_more * ENTRIES).min(batch.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if batch.key(middle) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-}
-
-/// The first bytes of a key as a number: a smaller number belongs to a smaller key.
-fn number(key: &[u8]) -> u64 {
-    match key.first_chunk::<BYTES>() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; BYTES];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(bytes)
-        }
+        let low = less.checked_sub(1).map_or(0, |at| at * ENTRIES + 1);
+        batch.lower_bound_in(low..(not_more * ENTRIES).min(batch.len()), key)
     }
 }
 

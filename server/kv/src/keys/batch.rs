@@ -76,8 +76,13 @@ impl ScanBatch {
 
     /// Where the first entry at or after `key` is, in a batch in key order.
     pub fn lower_bound(&self, key: &[u8]) -> usize {
-        self.slots()
-            .partition_point(|slot| &self.data[slot.key as usize..slot.value as usize] < key)
+        self.lower_bound_in(0..self.len(), key)
+    }
+
+    /// The same where it is known to lie in a range: those before are less, and the end is not.
+    pub fn lower_bound_in(&self, range: Range<usize>, key: &[u8]) -> usize {
+        let is_before = |slot: &Slot| &self.data[slot.key as usize..slot.value as usize] < key;
+        range.start + self.slots()[range].partition_point(is_before)
     }
 
     /// The same for a key that is not before entry `from`; quick if it is near.
@@ -88,16 +93,7 @@ impl ScanBatch {
             low += step;
             step *= 2;
         }
-        let mut high = (low + step - 1).min(self.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if is_before(middle) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        self.lower_bound_in(low..(low + step - 1).min(self.len()), key)
     }
 
     /// The entries of a range, sharing the buffer; nothing is left to scan after them.
