@@ -30,6 +30,10 @@ const LOOK_UNITS: u32 = 256;
 pub const BYTES_PER_UNIT: usize = 64;
 /// Calls of [`check_interrupts`] in one poll that are not worth a look at the clock.
 const FREE_BREATHS: u32 = 4;
+/// Where calls follow each other quickly, only one of this number looks at the clock.
+const STRIDE_MAX: u32 = 8;
+/// Calls are quick if those between two looks take less than this part of a slice.
+const QUICK_PART: u32 = 16;
 /// How long a poll on a shared thread may go on without [`check_interrupts`].
 const OVERRUN: Duration = Duration::from_millis(2);
 /// Long enough for another thread to take over the tasks of this one.
@@ -81,7 +85,30 @@ struct Frame {
     /// When others last got away from this thread.
     stepped_aside: Option<Instant>,
     breaths: u32,
+    /// When [`check_interrupts`] looked last, the number of calls until the next look, and at which
+    /// call that is.
+    looked: Option<Instant>,
+    stride: u32,
+    next_look: u32,
     is_exhausted: bool,
+}
+
+impl Frame {
+    /// Counts a call of [`check_interrupts`]; whether the slice is used up, as far as it looks.
+    fn breathe(&mut self) -> bool {
+        self.breaths += 1;
+        let is_first_late = self.looked.is_none() && self.started.is_some();
+        if self.breaths < self.next_look && !is_first_late {
+            return false;
+        }
+        let now = Instant::now();
+        let quick = self.place.slice / QUICK_PART;
+        let is_quick = self.looked.is_some_and(|last| now.duration_since(last) < quick);
+        self.stride = if is_quick { (self.stride * 2).min(STRIDE_MAX) } else { 1 };
+        self.next_look = self.breaths.saturating_add(self.stride);
+        self.looked = Some(now);
+        now.duration_since(*self.started.get_or_insert(now)) >= self.place.slice
+    }
 }
 
 thread_local! {
@@ -132,6 +159,9 @@ pub fn poll<T>(
         started: None,
         stepped_aside: None,
         breaths: 0,
+        looked: None,
+        stride: 1,
+        next_look: FREE_BREATHS,
         is_exhausted: false,
     };
     let restore = Restore::enter(frame);
@@ -276,15 +306,7 @@ fn is_due() -> bool {
     if IS_DUE.replace(false) {
         return true;
     }
-    FRAME.with_borrow_mut(|frame| {
-        let Some(frame) = frame else { return false };
-        frame.breaths += 1;
-        if frame.breaths < FREE_BREATHS && frame.started.is_none() {
-            return false;
-        }
-        let now = Instant::now();
-        now.duration_since(*frame.started.get_or_insert(now)) >= frame.place.slice
-    })
+    FRAME.with_borrow_mut(|frame| frame.as_mut().is_some_and(Frame::breathe))
 }
 
 /// Gives the thread back once.
@@ -402,6 +424,31 @@ mod tests {
         assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Exhausted));
         let mut work = Box::pin(std::future::pending::<()>());
         assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Waiting));
+    }
+
+    #[test]
+    fn quick_calls_look_seldom_and_slow_ones_each_time() {
+        let slice = Duration::from_millis(800);
+        let place = Place { slice, is_shared: true, aside: None };
+        let stride = || FRAME.with_borrow(|frame| frame.as_ref().map_or(0, |f| f.stride));
+        let switch = Arc::new(Switch::default());
+        let mut work = Box::pin(async {
+            for _ in 0..100 {
+                check_interrupts().await.expect("not stopped");
+            }
+            let after_quick_ones = stride();
+            for _ in 0..=STRIDE_MAX {
+                std::thread::sleep(slice / QUICK_PART);
+                check_interrupts().await.expect("not stopped");
+            }
+            (after_quick_ones, stride())
+        });
+        let strides = loop {
+            if let Polled::Ready(strides) = once(&switch, place, work.as_mut()) {
+                break strides;
+            }
+        };
+        assert_eq!(strides, (STRIDE_MAX, 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The form in which values are keys of hash tables: what is equal has the same form. And the
 //! hash tables themselves.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use braid_plan::Expr;
 use braid_types::{Datum, Row, SqlType, ignores_blanks, strip_blanks};
@@ -13,8 +13,8 @@ pub(crate) type KeyHasher = foldhash::fast::RandomState;
 /// Values by key.
 pub(crate) type KeyMap<K, V> = HashMap<K, V, KeyHasher>;
 
-/// A set of keys.
-pub(crate) type KeySet<K> = HashSet<K, KeyHasher>;
+/// A set of keys. That of hashbrown looks for a key and inserts a copy of it with one search.
+pub(crate) type KeySet<K> = hashbrown::HashSet<K, KeyHasher>;
 
 /// The columns of a row whose equal values may differ, with their types. Most rows have none.
 #[derive(Clone)]

@@ -14,7 +14,8 @@
 //! that is worth it (module `empty_spans`), and a scan reports the empty spans that it has read.
 //!
 //! What a long forward scan reads from fjall goes into the cache, batch by batch. What came first
-//! waits in the cursor until the scan has shown that it is long.
+//! waits in the cursor until the scan has shown that it is long. A short batch goes there if the
+//! lookup that has read it comes again.
 
 use super::{
     range_cache::{Found, Segment},
@@ -43,6 +44,16 @@ const SHORT_GAP_STEPS: usize = 40;
 const SEEK_BYTES: usize = 1024;
 /// Batches that are limited to fewer rows than this are not worth keeping.
 const KEPT_ROWS_MIN: usize = 256;
+
+/// Larger batches are none of a lookup.
+const LOOKUP_BYTES_MAX: usize = 64 << 10;
+
+/// For whom the cache may keep a batch.
+#[derive(Clone, Copy)]
+struct Kept {
+    for_scans: bool,
+    for_lookups: bool,
+}
 
 /// An open scan; fjall's iterator is kept from batch to batch.
 pub(crate) struct ViewCursor {
@@ -195,8 +206,9 @@ impl ViewCursor {
 
     /// Reads on in a gap between segments.
     fn read(&mut self, gap: Span, rows: usize, bytes: usize) -> Result<ScanBatch> {
-        let keeps = self.keeps(rows);
-        let keys_only = self.keys_only && !keeps;
+        let for_lookups = !self.reverse && self.view.range_cache.wants_lookup(&self.span.start);
+        let kept = Kept { for_scans: self.keeps(rows), for_lookups };
+        let keys_only = self.keys_only && !kept.for_scans && !kept.for_lookups;
         let View { snapshot, files, tombstones, .. } = &*self.view;
         let (iter, gap) = self.gap.get_or_insert_with(|| {
             let bounds = gap.start.as_slice()..gap.end.as_slice();
@@ -224,7 +236,7 @@ impl ViewCursor {
             }
         };
         let gap = gap.clone();
-        Ok(self.finish(out, last, &gap, keeps))
+        Ok(self.finish(out, last, &gap, kept))
     }
 
     /// The batch that was read in a gap up to `last`, or to its end.
@@ -233,7 +245,7 @@ impl ViewCursor {
         mut out: BatchBuilder,
         last: Option<fjall::UserKey>,
         gap: &Span,
-        keeps: bool,
+        kept: Kept,
     ) -> ScanBatch {
         let start = self.span.start.clone();
         if last.is_none() {
@@ -246,12 +258,19 @@ impl ViewCursor {
             (None, false) => self.span.start.clone_from(&gap.end),
         }
         let rest = self.rest();
-        if !keeps {
+        if !kept.for_scans && !kept.for_lookups {
             return out.finish(rest);
         }
         out.shrink();
         let batch = out.finish(rest);
-        self.keep(Span::new(start, self.span.start.clone()), &batch);
+        let span = Span::new(start, self.span.start.clone());
+        if kept.for_lookups && batch.bytes() <= LOOKUP_BYTES_MAX {
+            let part = (span.clone(), batch.part(0..batch.len()));
+            self.view.range_cache.add_lookups(self.view.number(), vec![part]);
+        }
+        if kept.for_scans {
+            self.keep(span, &batch);
+        }
         batch
     }
 
@@ -313,7 +332,8 @@ impl ViewCursor {
             }
         };
         let gap = gap.clone();
-        Ok(self.finish(out, last, &gap, keeps))
+        let kept = Kept { for_scans: keeps, for_lookups: false };
+        Ok(self.finish(out, last, &gap, kept))
     }
 
     /// Whether the next batch may be one for the cache. A scan that wants no values takes them

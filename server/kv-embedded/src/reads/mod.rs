@@ -6,6 +6,7 @@
 //! - `point_reads`: many keys at once
 //! - `range_cache`: batches of long scans, for the next scan
 //! - `key_samples`: a quick search in one of these batches
+//! - `repeats`: which lookups come again
 //! - `live_views`: which views are still alive
 
 mod cursor;
@@ -13,6 +14,7 @@ mod key_samples;
 mod live_views;
 mod point_reads;
 mod range_cache;
+mod repeats;
 mod snapshot;
 mod view;
 

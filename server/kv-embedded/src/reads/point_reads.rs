@@ -7,14 +7,15 @@
 //!   store      a b   c  d  e f … m           a walk: a, b, c, d, e, f, …; then a search for m
 //! ```
 //!
-//! Keys that a long scan has read are in the range cache. They are taken from there.
+//! Keys that a long scan has read are in the range cache. They are taken from there. So are keys
+//! that are read again and again.
 //!
 //! Whether it pays shows on the way: each key that a walk reaches earns some steps, and every step
 //! is paid for. Without credit the rest is searched for, so that keys far apart cost little more.
 
 use super::view::View;
 use crate::files::{decode_value, storage_error};
-use braid_kv::{Key, Result, Value, key_after};
+use braid_kv::{BatchBuilder, Key, Result, Span, Value, key_after};
 use fjall::Readable;
 
 /// Fewer keys are not looked for in the range cache.
@@ -80,7 +81,26 @@ impl View {
         let missing = self.range_cache.read(keys, &order, number, |at, value| found.add(at, value));
         let asked: Vec<&Key> = missing.iter().map(|at| &keys[*at]).collect();
         self.visit_all(&asked, |n, _, value| found.add(missing[n], value))?;
-        Ok(found.finish(keys.len()))
+        let values = found.finish(keys.len());
+        self.keep_lookups(keys, &missing, &values);
+        Ok(values)
+    }
+
+    /// Keeps those of the keys that were read here whose lookup comes again.
+    fn keep_lookups(&self, keys: &[Key], read: &[usize], values: &[Option<Value>]) {
+        let again = read.iter().filter(|at| self.range_cache.wants_lookup(&keys[**at]));
+        let parts: Vec<_> = again
+            .map(|at| {
+                let (key, value) = (&keys[*at], &values[*at]);
+                let bytes = key.len() + value.as_ref().map_or(0, Value::len);
+                let mut entry = BatchBuilder::with_capacity(1, bytes);
+                value.iter().for_each(|value| entry.push(key, value));
+                (Span::key(key.as_slice()), entry.finish(None))
+            })
+            .collect();
+        if !parts.is_empty() {
+            self.range_cache.add_lookups(self.number(), parts);
+        }
     }
 
     /// Calls `found` for each key that has a value: with its place, its commit number and the

@@ -28,13 +28,19 @@
 //!
 //! Point reads of several keys are answered as well, where a segment covers a key.
 //!
+//! # Lookups
+//!
+//! A short scan leaves its batch in a kind of its own if it comes again ([`Repeats`]), and so do
+//! point reads of several keys. Only lookups look there: thousands of small segments would cut a
+//! long scan into as many gaps.
+//!
 //! What it does not do: know about tombstones (a segment holds what they left visible; the cleaner
 //! removes only what they hide).
 //!
 //! A clock keeps what is used. A full cache takes at most one step of the clock for each new
 //! segment, so that a scan of more than fits does not wash out what the next scan could use.
 
-use super::key_samples::KeySamples;
+use super::{key_samples::KeySamples, repeats::Repeats};
 use crate::recent_writes::RecentWrites;
 use braid_kv::{Key, KeyShape, ScanBatch, Span, SpanSet, Write, key_after};
 use parking_lot::Mutex;
@@ -51,7 +57,7 @@ use std::{
 };
 
 /// What bookkeeping costs for one segment, roughly.
-const SEGMENT_BYTES: usize = 256;
+const SEGMENT_BYTES: usize = 384;
 /// A scan's snapshot that is older than this many writes adds nothing: proving its segments
 /// unchanged would delay the committer, and under that many writes segments do not last.
 const NEWER_WRITES_MAX: usize = 2_048;
@@ -99,6 +105,24 @@ pub(crate) enum Found {
     Gap(Span),
 }
 
+/// What a segment's span says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum KindName {
+    /// Which keys there are, for long scans.
+    #[default]
+    All,
+    /// The same, for lookups.
+    Lookups,
+    /// Which keys of a shape there are, by the shape's name.
+    Shaped(Vec<u8>),
+}
+
+impl KindName {
+    fn of(shape: Option<&Arc<dyn KeyShape>>) -> KindName {
+        shape.map_or(KindName::All, |shape| KindName::Shaped(shape.name().to_vec()))
+    }
+}
+
 /// The segments of one kind.
 struct Kind {
     /// None: of all keys.
@@ -108,17 +132,12 @@ struct Kind {
 
 #[derive(Default)]
 struct Segments {
-    /// By the name of the kind. A kind without segments is not here.
-    kinds: BTreeMap<Vec<u8>, Kind>,
+    /// A kind without segments is not here.
+    kinds: BTreeMap<KindName, Kind>,
     count: usize,
     bytes: usize,
     /// Where the clock goes on: a kind and a key.
-    hand: (Vec<u8>, Key),
-}
-
-/// The name of a kind; that of all keys is empty.
-fn name_of(shape: Option<&Arc<dyn KeyShape>>) -> &[u8] {
-    shape.map_or(&[], |shape| shape.name())
+    hand: (KindName, Key),
 }
 
 /// The cache. Counters are sums since the start.
@@ -126,6 +145,7 @@ pub(crate) struct RangeCache {
     recent: Arc<Mutex<RecentWrites>>,
     segments: Mutex<Segments>,
     count: AtomicUsize,
+    repeats: Repeats,
     bytes_max: usize,
     /// Scans of fewer bytes leave nothing here.
     pub(crate) scan_bytes_min: usize,
@@ -144,6 +164,7 @@ impl RangeCache {
             recent,
             segments: Mutex::default(),
             count: AtomicUsize::new(0),
+            repeats: Repeats::new(),
             bytes_max,
             scan_bytes_min,
             hits: AtomicU64::new(0),
@@ -173,21 +194,23 @@ impl RangeCache {
             return Found::Gap(span.clone());
         }
         let segments = self.segments.lock();
-        let Some(kind) = segments.kinds.get(name_of(shape)) else {
-            return Found::Gap(span.clone());
-        };
+        let is_plain = !reverse && shape.is_none();
+        let lookup = || segments.lookup(&span.start, number).filter(|_| is_plain).cloned();
+        let nothing = || lookup().map_or_else(|| Found::Gap(span.clone()), Found::Segment);
+        let Some(kind) = segments.kinds.get(&KindName::of(shape)) else { return nothing() };
         let found = match reverse {
             true => kind.before(&span.end, number),
             false => kind.after(&span.start, number),
         };
-        let Some(segment) = found.filter(|s| s.span.overlaps(span)) else {
-            return Found::Gap(span.clone());
-        };
+        let Some(segment) = found.filter(|s| s.span.overlaps(span)) else { return nothing() };
         let covers =
             if reverse { segment.span.end >= span.end } else { segment.span.start <= span.start };
         if covers {
             segment.used.store(true, Relaxed);
             return Found::Segment(segment.clone());
+        }
+        if let Some(lookup) = lookup() {
+            return Found::Segment(lookup);
         }
         Found::Gap(match reverse {
             true => Span::new(segment.span.end.clone(), span.end.clone()),
@@ -233,7 +256,40 @@ impl RangeCache {
                 found(*at, known.entries.value(*from));
             }
         }
+        if !missing.is_empty() {
+            self.read_lookups(keys, &mut missing, number, found);
+        }
         missing
+    }
+
+    /// The same from what lookups have left. Found places are taken out of `missing`.
+    fn read_lookups(
+        &self,
+        keys: &[Key],
+        missing: &mut Vec<usize>,
+        number: u64,
+        mut found: impl FnMut(usize, &[u8]),
+    ) {
+        let segments = self.segments.lock();
+        missing.retain(|at| {
+            let key = &keys[*at];
+            let Some(segment) = segments.lookup(key, number) else { return true };
+            let place = segment.lower_bound(key);
+            if place < segment.entries.len() && segment.entries.key(place) == key {
+                found(*at, segment.entries.value(place));
+            }
+            false
+        });
+    }
+
+    /// Whether a lookup that begins at `key` is to be kept: it comes again.
+    pub(crate) fn wants_lookup(&self, key: &[u8]) -> bool {
+        self.is_enabled() && self.repeats.note(key)
+    }
+
+    /// Keeps what lookups have read at snapshot `at`, as [`RangeCache::add`] does.
+    pub(crate) fn add_lookups(&self, at: u64, parts: Vec<(Span, ScanBatch)>) {
+        self.add_to(at, (&KindName::Lookups, None), parts);
     }
 
     /// Keeps what was read of a kind at snapshot `at`, as far as it is still the newest state.
@@ -241,6 +297,15 @@ impl RangeCache {
         &self,
         at: u64,
         shape: Option<&Arc<dyn KeyShape>>,
+        parts: Vec<(Span, ScanBatch)>,
+    ) {
+        self.add_to(at, (&KindName::of(shape), shape), parts);
+    }
+
+    fn add_to(
+        &self,
+        at: u64,
+        kind: (&KindName, Option<&Arc<dyn KeyShape>>),
         parts: Vec<(Span, ScanBatch)>,
     ) {
         let mut gone = Vec::new();
@@ -256,7 +321,7 @@ impl RangeCache {
             }
             segments.insert(
                 Arc::new(Segment::new(span, entries, at)),
-                shape,
+                kind,
                 self.bytes_max,
                 &mut gone,
             );
@@ -349,6 +414,15 @@ impl Kind {
 }
 
 impl Segments {
+    /// What a lookup has left over `key`, if a snapshot may use it.
+    fn lookup(&self, key: &[u8], number: u64) -> Option<&Arc<Segment>> {
+        let segment = self.kinds.get(&KindName::Lookups)?.over(key)?;
+        (segment.at <= number).then(|| {
+            segment.used.store(true, Relaxed);
+            segment
+        })
+    }
+
     /// Counts segments as gone that were taken out of their kinds.
     fn account(&mut self, gone: &[Arc<Segment>]) {
         if !gone.is_empty() {
@@ -361,7 +435,7 @@ impl Segments {
     fn insert(
         &mut self,
         new: Arc<Segment>,
-        shape: Option<&Arc<dyn KeyShape>>,
+        (name, shape): (&KindName, Option<&Arc<dyn KeyShape>>),
         bytes_max: usize,
         gone: &mut Vec<Arc<Segment>>,
     ) {
@@ -370,7 +444,7 @@ impl Segments {
         if bytes > bytes_max / 2 {
             return;
         }
-        if let Some(kind) = self.kinds.get_mut(name_of(shape)) {
+        if let Some(kind) = self.kinds.get_mut(name) {
             let known = kind.over(&new.span.start);
             let is_known = |known: &Arc<Segment>| known.span.contains_span(&new.span);
             if known.is_some_and(|known| is_known(known) && known.at <= new.at) {
@@ -387,7 +461,7 @@ impl Segments {
         self.bytes += bytes;
         self.count += 1;
         let make = || Kind { shape: shape.cloned(), by_start: BTreeMap::new() };
-        let kind = self.kinds.entry(name_of(shape).to_vec()).or_insert_with(make);
+        let kind = self.kinds.entry(name.clone()).or_insert_with(make);
         kind.by_start.insert(new.span.start.clone(), new);
     }
 
@@ -395,14 +469,14 @@ impl Segments {
     fn tick(&mut self) -> Option<Arc<Segment>> {
         let (name, key) = &self.hand;
         let here = (Bound::Excluded(key.as_slice()), Bound::Unbounded);
-        let later = (Bound::Excluded(name.as_slice()), Bound::Unbounded);
+        let later = (Bound::Excluded(name), Bound::Unbounded);
         let in_kind =
             |kind: &Kind| kind.by_start.range::<[u8], _>(here).next().map(|s| s.0.clone());
-        let first = |(name, kind): (&Vec<u8>, &Kind)| {
+        let first = |(name, kind): (&KindName, &Kind)| {
             Some((name.clone(), kind.by_start.first_key_value()?.0.clone()))
         };
         let next = self.kinds.get(name).and_then(in_kind).map(|start| (name.clone(), start));
-        let next = next.or_else(|| self.kinds.range::<[u8], _>(later).next().and_then(first));
+        let next = next.or_else(|| self.kinds.range(later).next().and_then(first));
         self.hand = next.or_else(|| self.kinds.first_key_value().and_then(first))?;
         let kind = self.kinds.get_mut(&self.hand.0)?;
         if kind.by_start.get(&self.hand.1)?.used.swap(false, Relaxed) {

@@ -11,6 +11,7 @@ mod damage;
 mod journal;
 mod large_commits;
 mod leader;
+mod lookups;
 mod model;
 mod observers;
 mod prepared;

@@ -83,18 +83,23 @@ impl DistinctOperator {
 
     /// Whether no row before was equal to this one, and it is not deferred.
     fn is_new(&mut self, row: &Row) -> Result<bool> {
-        if self.form.is_plain() && self.seen.contains(row) {
-            return Ok(false);
-        }
-        let key = self.form.key(row);
         if self.overflow.is_active() {
+            let key = self.form.key(row);
             if !self.seen.contains(&key) {
                 self.overflow.push(&key, row)?;
             }
             return Ok(false);
         }
-        let bytes = row_bytes(&key);
-        let is_new = self.seen.insert(key);
+        let before = self.seen.len();
+        let key = match self.form.is_plain() {
+            true => self.seen.get_or_insert_with(row, Row::clone),
+            false => {
+                let key = self.form.key(row);
+                self.seen.get_or_insert_with(&key, Row::clone)
+            }
+        };
+        let bytes = row_bytes(key);
+        let is_new = self.seen.len() > before;
         if is_new && !self.held.try_take(bytes)? {
             self.overflow.begin(&self.evaluator.run, &mut self.held)?;
         }
