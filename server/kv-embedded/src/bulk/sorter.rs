@@ -9,6 +9,7 @@ use std::{
     cmp::Reverse,
     collections::BinaryHeap,
     fs::{self, File, OpenOptions},
+    hint::black_box,
     io::{self, BufReader, BufWriter, Read, Seek, Write},
     path::PathBuf,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -18,6 +19,9 @@ use std::{
 const PIECE: usize = 256 << 10;
 
 static NEXT_FILE: AtomicU64 = AtomicU64::new(0);
+
+/// Pairs whose bytes are asked for at once: about as many misses as a processor has under way.
+const TOUCHED: usize = 16;
 
 /// Bytes of one chunk of the arena. A pair that is longer has a chunk of its own.
 const CHUNK: usize = 1 << 20;
@@ -44,6 +48,18 @@ impl Arena {
         chunk.extend_from_slice(key);
         chunk.extend_from_slice(value);
         (number as u32, at as u32)
+    }
+
+    /// Reads a byte at both ends of each pair. Sorted pairs lie anywhere, so that each is a cache
+    /// miss; asked for in a row, the misses pass side by side.
+    fn touch(&self, pairs: &[Pair]) {
+        let ends = |pair: &Pair| {
+            let (first, last) = (pair.at as usize, (pair.at + pair.key + pair.value) as usize);
+            let chunk = &self.chunks[pair.chunk as usize];
+            chunk[first] ^ chunk[last.saturating_sub(1).max(first)]
+        };
+        let pairs = pairs.iter().filter(|pair| pair.key + pair.value > 0);
+        black_box(pairs.fold(0, |sum, pair| sum ^ ends(pair)));
     }
 }
 
@@ -131,11 +147,14 @@ impl Sorter {
             OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
         fs::remove_file(&path)?;
         let mut out = BufWriter::with_capacity(PIECE, file);
-        for pair in &self.pairs {
-            out.write_all(&pair.key.to_le_bytes())?;
-            out.write_all(&pair.value.to_le_bytes())?;
-            out.write_all(pair.key(&self.arena))?;
-            out.write_all(pair.value(&self.arena))?;
+        for pairs in self.pairs.chunks(TOUCHED) {
+            self.arena.touch(pairs);
+            for pair in pairs {
+                out.write_all(&pair.key.to_le_bytes())?;
+                out.write_all(&pair.value.to_le_bytes())?;
+                out.write_all(pair.key(&self.arena))?;
+                out.write_all(pair.value(&self.arena))?;
+            }
         }
         out.into_inner().map_err(|error| error.into_error())
     }
@@ -155,9 +174,12 @@ impl Sorter {
     pub(super) fn walk(&mut self, visit: Visit<'_>) -> Result<()> {
         if self.runs.is_empty() {
             self.sort();
-            for pair in &self.pairs {
-                if !visit(pair.key(&self.arena), pair.value(&self.arena))? {
-                    return Ok(());
+            for pairs in self.pairs.chunks(TOUCHED) {
+                self.arena.touch(pairs);
+                for pair in pairs {
+                    if !visit(pair.key(&self.arena), pair.value(&self.arena))? {
+                        return Ok(());
+                    }
                 }
             }
             return Ok(());

@@ -97,7 +97,7 @@ impl ViewCursor {
             // An open gap ends where the next jump is due.
             let reach = if self.gap.is_none() { self.jump() } else { None };
             let reach = reach.as_ref().unwrap_or(&self.span);
-            let batch = match cache.find(reach, self.reverse, number, shape.as_ref()) {
+            let batch = match cache.find(reach, (self.reverse, rows), number, shape.as_ref()) {
                 Found::Segment(segment) => {
                     self.gap = None;
                     view.range_cache.hits.fetch_add(1, Relaxed);

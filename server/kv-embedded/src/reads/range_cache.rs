@@ -182,11 +182,11 @@ impl RangeCache {
     }
 
     /// What is there at the start of `span` (at its end, for a scan in reverse) for a snapshot and
-    /// a kind of keys.
+    /// a kind of keys. `rows` is how many entries are asked for at once.
     pub(crate) fn find(
         &self,
         span: &Span,
-        reverse: bool,
+        (reverse, rows): (bool, usize),
         number: u64,
         shape: Option<&Arc<dyn KeyShape>>,
     ) -> Found {
@@ -195,7 +195,7 @@ impl RangeCache {
         }
         let segments = self.segments.lock();
         let is_plain = !reverse && shape.is_none();
-        let lookup = || segments.lookup(&span.start, number).filter(|_| is_plain).cloned();
+        let lookup = || segments.lookup_of(span, rows, number).filter(|_| is_plain).cloned();
         let nothing = || lookup().map_or_else(|| Found::Gap(span.clone()), Found::Segment);
         let Some(kind) = segments.kinds.get(&KindName::of(shape)) else { return nothing() };
         let found = match reverse {
@@ -241,7 +241,7 @@ impl RangeCache {
             }
             if segment.as_ref().is_none_or(|(known, _)| *key >= known.span.end) {
                 let rest = Span::new(key.as_slice(), end.as_slice());
-                match self.find(&rest, false, number, None) {
+                match self.find(&rest, (false, usize::MAX), number, None) {
                     Found::Segment(next) => segment = Some((next, 0)),
                     Found::Gap(gap) => {
                         gap_end = Some(gap.end);
@@ -423,6 +423,15 @@ impl Segments {
         })
     }
 
+    /// The same for a scan that asks for this number of entries of a span at once, if the store
+    /// would not give it more.
+    fn lookup_of(&self, span: &Span, rows: usize, number: u64) -> Option<&Arc<Segment>> {
+        let segment = self.lookup(&span.start, number)?;
+        let is_enough = segment.span.end >= span.end
+            || segment.entries.len() - segment.lower_bound(&span.start) >= rows;
+        is_enough.then_some(segment)
+    }
+
     /// Counts segments as gone that were taken out of their kinds.
     fn account(&mut self, gone: &[Arc<Segment>]) {
         if !gone.is_empty() {
@@ -503,7 +512,7 @@ mod tests {
     }
 
     fn is_cached(cache: &RangeCache, key: u8, number: u64) -> bool {
-        matches!(cache.find(&Span::key([key]), false, number, None), Found::Segment(_))
+        matches!(cache.find(&Span::key([key]), (false, 1), number, None), Found::Segment(_))
     }
 
     #[test]
@@ -556,7 +565,7 @@ mod tests {
         let cache = cache(1 << 20);
         cache.add(5, None, vec![part(20, 30), part(40, 50)]);
         let all = Span::new([10], [60]);
-        let gap = |span: &Span, reverse| match cache.find(span, reverse, 5, None) {
+        let gap = |span: &Span, reverse| match cache.find(span, (reverse, 1), 5, None) {
             Found::Gap(gap) => gap,
             Found::Segment(_) => panic!("expected a gap in {span:?}"),
         };

@@ -71,14 +71,14 @@ async fn a_lookup_is_kept_when_it_comes_again() {
     assert_eq!(hits(&db), 0);
     assert_eq!(look_up(&db, 3).await, 10);
     assert_eq!(hits(&db), 1);
-    // A scan that goes through it reads on behind it.
+    // A longer scan gets the same batches as without it.
     let all = scan(&serializable(&db), ScanRequest::new(Span::new(key(3, 0), "h"))).await;
     assert_eq!(all.len(), 70);
     // A place where nothing is, too.
     for _ in 0..3 {
         assert_eq!(look_up(&db, 77).await, 0);
     }
-    assert_eq!(hits(&db), 3);
+    assert_eq!(hits(&db), 2);
 }
 
 #[tokio::test]
