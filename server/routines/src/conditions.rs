@@ -135,16 +135,11 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("data_corrupted", "XX001"),
 ];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_condition_has_one_state() {
-        assert_eq!(state_named("unique_violation"), Some("23505"));
-        assert_eq!(state_named("nothing_like_it"), None);
-        for (name, state) in CONDITIONS {
-            assert_eq!(state.len(), 5, "{name}");
-        }
+// A SQLSTATE has five characters.
+const _: () = {
+    let mut at = 0;
+    while at < CONDITIONS.len() {
+        assert!(CONDITIONS[at].1.len() == 5);
+        at += 1;
     }
-}
+};

@@ -86,18 +86,39 @@ fn every_dependency_is_used() {
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
-/// `test = false` of a library spares a second compilation. Unit tests in it would not run.
+/// `test = false` of a library spares a second compilation, and `doctest = false` a look for
+/// examples. Unit tests or examples in it would not run.
 #[test]
-fn libraries_that_are_not_tested_have_no_unit_tests() {
+fn libraries_that_are_not_tested_have_no_tests() {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join("server")).expect("the folder of the crates") {
         let folder = entry.expect("an entry").path();
         let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) else { continue };
         let library = manifest.split("\n[").find(|section| section.starts_with("lib]"));
-        let is_untested = library.is_some_and(|lib| lib.contains("test = false"));
-        if is_untested && sources(&folder.join("src")).contains("#[test]") {
-            found.push(folder.display().to_string());
+        let has = |line| library.is_some_and(|lib| lib.lines().any(|other| other == line));
+        let code = sources(&folder.join("src"));
+        if has("test = false") && code.contains("#[test]") {
+            found.push(format!("{}: unit tests", folder.display()));
+        }
+        if has("doctest = false") && examples(&code) > 0 {
+            found.push(format!("{}: examples", folder.display()));
         }
     }
-    assert!(found.is_empty(), "unit tests that do not run: {found:?}");
+    assert!(found.is_empty(), "tests that do not run: {found:?}");
+}
+
+/// The number of code blocks in comments that are not plain text.
+fn examples(code: &str) -> usize {
+    let comments = code.lines().map(str::trim_start);
+    let comments = comments.filter_map(|line| {
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start)
+    });
+    let fences = comments.filter_map(|line| line.strip_prefix("```"));
+    fences.step_by(2).filter(|language| *language != "text").count()
+}
+
+#[test]
+fn examples_are_counted() {
+    let code = "/// ```text\n/// a\n/// ```\nfn f() {}\n//! ```\n//! let a = 1;\n//! ```\n";
+    assert_eq!(examples(code), 1);
 }
