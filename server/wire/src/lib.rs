@@ -20,7 +20,7 @@
 //! - a panic in a session becomes XX000 on that connection, which is then closed.
 //!
 //! The codec is our own: the one of pgwire 0.42 replaces invalid UTF-8 silently and panics on a
-//! message that is shorter than its fields. Its other half, the client's, serves in our tests.
+//! message that is shorter than its fields.
 
 mod backend;
 mod channel;

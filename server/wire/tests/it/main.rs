@@ -1,4 +1,4 @@
 //! The protocol: a stock client, and random messages.
 
 mod fuzz_messages;
-mod pgwire_client;
+mod other_client;

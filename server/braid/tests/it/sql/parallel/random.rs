@@ -261,7 +261,7 @@ async fn random_aggregates_are_the_same_with_workers_and_with_little_memory() {
     let mut comparison = Comparison::new().await;
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(120, 1_000, 30_000),
+        None => 1..1 + Size::from_env().pick(70, 1_000, 30_000),
     };
     for seed in seeds {
         comparison.compare(seed).await;
