@@ -45,7 +45,7 @@ const SEEK_BYTES: usize = 1024;
 /// Batches that are limited to fewer rows than this are not worth keeping.
 const KEPT_ROWS_MIN: usize = 256;
 
-/// Larger batches are none of a lookup.
+/// The most bytes of a batch that is kept for lookups.
 const LOOKUP_BYTES_MAX: usize = 64 << 10;
 
 /// For whom the cache may keep a batch.

@@ -58,8 +58,7 @@ use std::{
 
 /// What bookkeeping costs for one segment, roughly.
 const SEGMENT_BYTES: usize = 384;
-/// A scan's snapshot that is older than this many writes adds nothing: proving its segments
-/// unchanged would delay the committer, and under that many writes segments do not last.
+/// A scan's snapshot older than this many writes adds nothing: the check would delay the committer.
 const NEWER_WRITES_MAX: usize = 2_048;
 
 /// A span and all that a snapshot showed of it, in key order.
@@ -270,13 +269,17 @@ impl RangeCache {
         number: u64,
         mut found: impl FnMut(usize, &[u8]),
     ) {
-        let segments = self.segments.lock();
+        if !self.segments.lock().kinds.contains_key(&KindName::Lookups) {
+            return;
+        }
         missing.retain(|at| {
             let key = &keys[*at];
-            let Some(segment) = segments.lookup(key, number) else { return true };
-            let place = segment.lower_bound(key);
-            if place < segment.entries.len() && segment.entries.key(place) == key {
-                found(*at, segment.entries.value(place));
+            // Locked for each key: commits would wait behind a lock for all of them.
+            let known = self.segments.lock().lookup(key, number).cloned();
+            let Some(segment) = known else { return true };
+            let (place, entries) = (segment.lower_bound(key), &segment.entries);
+            if place < entries.len() && entries.key(place) == key {
+                found(*at, entries.value(place));
             }
             false
         });
