@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 
 use braid_testkit::history::{History, Key, Op, Outcome, Transaction};
 use braid_testkit::server::{Config, Server};
+use braid_testkit::size::Size;
 use braid_testkit::target::connect;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::worker;
 
-/// A run that does not end by then hangs.
-const PATIENCE: Duration = Duration::from_secs(1_800);
+/// A run that does not end by then hangs: 40,000 transactions on a real cluster may take an hour.
+fn patience() -> Duration {
+    Duration::from_secs(Size::from_env().pick(1_800, 1_800, 7_200))
+}
 
 /// How much to do.
 #[derive(Clone, Copy)]
@@ -60,7 +63,7 @@ impl Shared {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.start.elapsed() > PATIENCE
+        self.start.elapsed() > patience()
             || self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
     }
 
@@ -111,7 +114,7 @@ pub(super) fn record_beside(
     let mut history = History::default();
     runtime.block_on(async {
         for worker in workers {
-            let done = tokio::time::timeout(PATIENCE, worker).await.expect("the workers end");
+            let done = tokio::time::timeout(patience(), worker).await.expect("the workers end");
             history.transactions.extend(done.expect("a worker saw an error it should not see"));
         }
         let client = connect(servers[0].sql_url(), None).await;
@@ -163,7 +166,7 @@ fn kill_at_times(servers: &mut [Server], shared: &Shared) {
     for kill in 1..=plan.kills {
         let moment = plan.transactions * kill / (plan.kills + 1);
         while shared.next_transaction.load(Ordering::Relaxed) < moment {
-            assert!(shared.start.elapsed() < PATIENCE, "the workers hang");
+            assert!(shared.start.elapsed() < patience(), "the workers hang");
             std::thread::sleep(Duration::from_millis(5));
         }
         let gateway = kill % servers.len();
