@@ -119,6 +119,11 @@ impl Sorter {
         }
     }
 
+    /// The pairs in memory, whose bytes are asked for in groups.
+    fn touched(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.chunks(TOUCHED).inspect(|pairs| self.arena.touch(pairs)).flatten()
+    }
+
     /// Writes what is in memory to a run.
     pub(super) fn spill(&mut self) -> Result<()> {
         if self.pairs.is_empty() {
@@ -147,14 +152,11 @@ impl Sorter {
             OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
         fs::remove_file(&path)?;
         let mut out = BufWriter::with_capacity(PIECE, file);
-        for pairs in self.pairs.chunks(TOUCHED) {
-            self.arena.touch(pairs);
-            for pair in pairs {
-                out.write_all(&pair.key.to_le_bytes())?;
-                out.write_all(&pair.value.to_le_bytes())?;
-                out.write_all(pair.key(&self.arena))?;
-                out.write_all(pair.value(&self.arena))?;
-            }
+        for pair in self.touched() {
+            out.write_all(&pair.key.to_le_bytes())?;
+            out.write_all(&pair.value.to_le_bytes())?;
+            out.write_all(pair.key(&self.arena))?;
+            out.write_all(pair.value(&self.arena))?;
         }
         out.into_inner().map_err(|error| error.into_error())
     }
@@ -174,12 +176,9 @@ impl Sorter {
     pub(super) fn walk(&mut self, visit: Visit<'_>) -> Result<()> {
         if self.runs.is_empty() {
             self.sort();
-            for pairs in self.pairs.chunks(TOUCHED) {
-                self.arena.touch(pairs);
-                for pair in pairs {
-                    if !visit(pair.key(&self.arena), pair.value(&self.arena))? {
-                        return Ok(());
-                    }
+            for pair in self.touched() {
+                if !visit(pair.key(&self.arena), pair.value(&self.arena))? {
+                    return Ok(());
                 }
             }
             return Ok(());

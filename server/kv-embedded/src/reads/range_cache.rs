@@ -193,24 +193,22 @@ impl RangeCache {
             return Found::Gap(span.clone());
         }
         let segments = self.segments.lock();
-        let is_plain = !reverse && shape.is_none();
-        let lookup = || segments.lookup_of(span, rows, number).filter(|_| is_plain).cloned();
-        let nothing = || lookup().map_or_else(|| Found::Gap(span.clone()), Found::Segment);
-        let Some(kind) = segments.kinds.get(&KindName::of(shape)) else { return nothing() };
-        let found = match reverse {
+        let known = segments.kinds.get(&KindName::of(shape)).and_then(|kind| match reverse {
             true => kind.before(&span.end, number),
             false => kind.after(&span.start, number),
+        });
+        let known = known.filter(|segment| segment.span.overlaps(span));
+        let covers = |segment: &&Arc<Segment>| match reverse {
+            true => segment.span.end >= span.end,
+            false => segment.span.start <= span.start,
         };
-        let Some(segment) = found.filter(|s| s.span.overlaps(span)) else { return nothing() };
-        let covers =
-            if reverse { segment.span.end >= span.end } else { segment.span.start <= span.start };
-        if covers {
+        let is_plain = !reverse && shape.is_none();
+        let lookup = || is_plain.then(|| segments.lookup_of(span, rows, number)).flatten();
+        if let Some(segment) = known.filter(covers).or_else(lookup) {
             segment.used.store(true, Relaxed);
             return Found::Segment(segment.clone());
         }
-        if let Some(lookup) = lookup() {
-            return Found::Segment(lookup);
-        }
+        let Some(segment) = known else { return Found::Gap(span.clone()) };
         Found::Gap(match reverse {
             true => Span::new(segment.span.end.clone(), span.end.clone()),
             false => Span::new(span.start.clone(), segment.span.start.clone()),
@@ -277,6 +275,7 @@ impl RangeCache {
             // Locked for each key: commits would wait behind a lock for all of them.
             let known = self.segments.lock().lookup(key, number).cloned();
             let Some(segment) = known else { return true };
+            segment.used.store(true, Relaxed);
             let (place, entries) = (segment.lower_bound(key), &segment.entries);
             if place < entries.len() && entries.key(place) == key {
                 found(*at, entries.value(place));
@@ -420,10 +419,7 @@ impl Segments {
     /// What a lookup has left over `key`, if a snapshot may use it.
     fn lookup(&self, key: &[u8], number: u64) -> Option<&Arc<Segment>> {
         let segment = self.kinds.get(&KindName::Lookups)?.over(key)?;
-        (segment.at <= number).then(|| {
-            segment.used.store(true, Relaxed);
-            segment
-        })
+        (segment.at <= number).then_some(segment)
     }
 
     /// The same for a scan that asks for this number of entries of a span at once, if the store

@@ -90,20 +90,20 @@ impl DistinctOperator {
             }
             return Ok(false);
         }
-        let before = self.seen.len();
-        let key = match self.form.is_plain() {
-            true => self.seen.get_or_insert_with(row, Row::clone),
-            false => {
-                let key = self.form.key(row);
-                self.seen.get_or_insert_with(&key, Row::clone)
-            }
+        let mut added = None;
+        let copy = |key: &Row| {
+            added = Some(row_bytes(key));
+            key.clone()
         };
-        let bytes = row_bytes(key);
-        let is_new = self.seen.len() > before;
-        if is_new && !self.held.try_take(bytes)? {
+        match self.form.is_plain() {
+            true => self.seen.get_or_insert_with(row, copy),
+            false => self.seen.get_or_insert_with(&self.form.key(row), copy),
+        };
+        let Some(bytes) = added else { return Ok(false) };
+        if !self.held.try_take(bytes)? {
             self.overflow.begin(&self.evaluator.run, &mut self.held)?;
         }
-        Ok(is_new)
+        Ok(true)
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {

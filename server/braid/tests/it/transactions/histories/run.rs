@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use braid_testkit::history::{History, Key, Op, Outcome, Transaction};
@@ -14,9 +14,8 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use super::worker;
 
 /// A run that does not end by then hangs: 40,000 transactions on a real cluster may take an hour.
-fn patience() -> Duration {
-    Duration::from_secs(Size::from_env().pick(1_800, 1_800, 7_200))
-}
+static PATIENCE: LazyLock<Duration> =
+    LazyLock::new(|| Duration::from_secs(Size::from_env().pick(1_800, 1_800, 7_200)));
 
 /// How much to do.
 #[derive(Clone, Copy)]
@@ -63,7 +62,7 @@ impl Shared {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.start.elapsed() > patience()
+        self.start.elapsed() > *PATIENCE
             || self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
     }
 
@@ -114,7 +113,7 @@ pub(super) fn record_beside(
     let mut history = History::default();
     runtime.block_on(async {
         for worker in workers {
-            let done = tokio::time::timeout(patience(), worker).await.expect("the workers end");
+            let done = tokio::time::timeout(*PATIENCE, worker).await.expect("the workers end");
             history.transactions.extend(done.expect("a worker saw an error it should not see"));
         }
         let client = connect(servers[0].sql_url(), None).await;
@@ -166,7 +165,7 @@ fn kill_at_times(servers: &mut [Server], shared: &Shared) {
     for kill in 1..=plan.kills {
         let moment = plan.transactions * kill / (plan.kills + 1);
         while shared.next_transaction.load(Ordering::Relaxed) < moment {
-            assert!(shared.start.elapsed() < patience(), "the workers hang");
+            assert!(shared.start.elapsed() < *PATIENCE, "the workers hang");
             std::thread::sleep(Duration::from_millis(5));
         }
         let gateway = kill % servers.len();
