@@ -1,10 +1,14 @@
 //! The switch that stops a statement.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
 
 use braid_types::work::Statement;
 use braid_types::{Error, Result, SqlState};
+use pin_project_lite::pin_project;
+use tokio::sync::futures::Notified;
 
 /// Memory of a statement, as the values of functions are counted in it.
 pub(crate) trait Account: Send + Sync {
@@ -62,12 +66,11 @@ impl Cancel {
     }
 
     /// Waits for something, or until the statement is to stop.
-    pub async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T> {
-        tokio::select! {
-            biased;
-            value = work => Ok(value),
-            error = self.stopped() => Err(error),
-        }
+    pub fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> impl Future<Output = Result<T>> {
+        UnlessStopped { cancel: self, work, notified: None }
     }
 
     fn account(&self) -> Option<Arc<dyn Account>> {
@@ -78,6 +81,40 @@ impl Cancel {
         self.reason.lock().clone().unwrap_or_else(|| {
             Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
         })
+    }
+}
+
+pin_project! {
+    /// What [`Cancel::unless_stopped`] gives. An `async fn` would keep room for `work` twice.
+    struct UnlessStopped<'c, F> {
+        cancel: &'c Cancel,
+        #[pin]
+        work: F,
+        #[pin]
+        notified: Option<Notified<'c>>,
+    }
+}
+
+impl<F: Future> Future for UnlessStopped<'_, F> {
+    type Output = Result<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Poll::Ready(value) = this.work.poll(cx) {
+            return Poll::Ready(Ok(value));
+        }
+        loop {
+            // Made before the look, so that no stop is missed between the two.
+            if this.notified.is_none() {
+                this.notified.set(Some(this.cancel.notify.notified()));
+            }
+            if let Err(error) = this.cancel.check() {
+                return Poll::Ready(Err(error));
+            }
+            let Some(notified) = this.notified.as_mut().as_pin_mut() else { continue };
+            ready!(notified.poll(cx));
+            this.notified.set(None);
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Not here: what a message means to the data (`session`).
 
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use braid_session::{
@@ -50,7 +51,7 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
         if skipping && !matches!(frame.kind, b'S' | b'X') {
             continue;
         }
-        let handled = handle(channel, session, &frame, &mut skipping);
+        let handled = pin!(handle(channel, session, &frame, &mut skipping));
         match unless_gone(&mut watch, &terminator, handled).await {
             Ok(Next::Go) => {}
             Ok(Next::End) => return Ok(()),
@@ -65,9 +66,8 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
 async fn unless_gone(
     watch: &mut Watch,
     terminator: &SessionTerminator,
-    work: impl Future<Output = Result<Next>>,
+    mut work: Pin<&mut impl Future<Output = Result<Next>>>,
 ) -> Result<Next> {
-    tokio::pin!(work);
     tokio::select! {
         biased;
         result = &mut work => return result,

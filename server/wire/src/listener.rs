@@ -23,6 +23,10 @@ use crate::channel::Channel;
 use crate::startup::{self, Context, Outcome};
 use crate::{backend, connection};
 
+/// The most bytes of a connection's future, and of its session's. What is awaited seldom is boxed:
+/// a connection keeps room for all else as long as it lasts, and each message would move it.
+const FUTURE_BYTES_MAX: usize = 4096;
+
 /// Limits of the protocol, by name.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -87,10 +91,10 @@ impl Listener {
                             continue;
                         };
                         let (server, options) = (self.server.clone(), self.options.clone());
-                        tasks.spawn(async move {
+                        tasks.spawn(small(async move {
                             serve(socket, peer, &server, &options).await;
                             drop(permit);
-                        });
+                        }));
                     }
                     Err(error) => {
                         // Out of file descriptors, most likely: let others finish first.
@@ -156,9 +160,16 @@ async fn serve(
         Outcome::Open(channel, session) => {
             tracing::debug!(%peer, pid = session.backend_key().pid, "session begins");
             let (mut watch, terminator) = (channel.watch(), session.terminator());
-            terminator.attend(live(channel, session), watch.gone()).await;
+            let life = Box::pin(small(live(channel, session)));
+            terminator.attend(life, watch.gone()).await;
         }
     }
+}
+
+/// The same future. Each connection keeps its own for as long as it lasts.
+fn small<F: Future>(work: F) -> F {
+    debug_assert!(size_of::<F>() <= FUTURE_BYTES_MAX, "a future of {} bytes", size_of::<F>());
+    work
 }
 
 /// A session from its beginning to its end.
@@ -175,7 +186,7 @@ async fn live(mut channel: Channel, mut session: Box<Session>) {
             fatal(&mut channel, &error).await;
         }
     }
-    session.close().await;
+    Box::pin(session.close()).await;
     channel.shutdown().await;
 }
 

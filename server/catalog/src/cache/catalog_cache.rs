@@ -218,27 +218,31 @@ impl CatalogCache {
         if is_trusted && let Some(catalog) = self.newest_at(snapshot) {
             return Ok(catalog);
         }
-        let is_kept = self.gateways.is_some();
-        if is_kept && let Some(catalog) = self.state.lock().looked_up.get(&snapshot) {
-            return Ok(catalog.clone());
-        }
-        let settled = self.state.lock().settled();
-        let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
-        let meta = read_meta(value)?;
-        let version = meta.version;
-        let catalog = self.of_version(txn, seq, meta).await?;
-        if is_kept {
-            let looked_up = &mut self.state.lock().looked_up;
-            if looked_up.len() >= LOOKED_UP_MAX {
-                looked_up.clear();
+        // Boxed, since every statement has room for what is awaited here, and few come so far.
+        Box::pin(async move {
+            let is_kept = self.gateways.is_some();
+            if is_kept && let Some(catalog) = self.state.lock().looked_up.get(&snapshot) {
+                return Ok(catalog.clone());
             }
-            looked_up.insert(snapshot, catalog.clone());
-        }
-        if is_trusted && settled.is_some() && self.read_newest(txn).await? == version {
-            let newest = Newest { catalog: catalog.clone(), since: snapshot, epoch };
-            self.state.lock().remember(settled, newest);
-        }
-        Ok(catalog)
+            let settled = self.state.lock().settled();
+            let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
+            let meta = read_meta(value)?;
+            let version = meta.version;
+            let catalog = self.of_version(txn, seq, meta).await?;
+            if is_kept {
+                let looked_up = &mut self.state.lock().looked_up;
+                if looked_up.len() >= LOOKED_UP_MAX {
+                    looked_up.clear();
+                }
+                looked_up.insert(snapshot, catalog.clone());
+            }
+            if is_trusted && settled.is_some() && self.read_newest(txn).await? == version {
+                let newest = Newest { catalog: catalog.clone(), since: snapshot, epoch };
+                self.state.lock().remember(settled, newest);
+            }
+            Ok(catalog)
+        })
+        .await
     }
 
     /// The newest catalog, if it is known without a read of the store and snapshots cost a wait.

@@ -119,7 +119,7 @@ pub(crate) fn build_sharing(
         Node::Scan(n) if !n.pruning.is_empty() => Box::new(PrunedScan::new(n, evaluator)?),
         Node::Scan(n) => {
             let morsels = step.and_then(Step::morsels);
-            Box::new(ScanOperator::new(n, evaluator)?.of_morsels(morsels))
+            ScanOperator::new(n, evaluator, morsels)?
         }
         Node::Virtual(n) => Box::new(VirtualScanOperator::new(n, evaluator)),
         Node::Function(n) => Box::new(FunctionScanOperator::new(n, evaluator)),

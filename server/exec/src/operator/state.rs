@@ -8,6 +8,7 @@ use braid_catalog::Id;
 use braid_kv::Key;
 use braid_plan::{Delete, Insert, Merge, Node, Update};
 use braid_types::{Datum, Error, Result, Row};
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -190,9 +191,14 @@ impl ExecutionState {
     }
 
     /// Waits for the store, or until the statement is to stop.
-    pub async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
-        let result = self.cx.cancel.unless_stopped(work).await?;
-        result.map_err(|error| self.cx.kv_error(error))
+    pub fn wait<T>(
+        &self,
+        work: impl Future<Output = braid_kv::Result<T>>,
+    ) -> impl Future<Output = Result<T>> {
+        self.cx
+            .cancel
+            .unless_stopped(work)
+            .map(|result| result?.map_err(|error| self.cx.kv_error(error)))
     }
 
     /// A copy of a part of the plan, to be built again and again; it counts as the original.

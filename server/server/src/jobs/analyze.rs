@@ -144,7 +144,7 @@ async fn run(server: &Arc<Server>, catalog: &Catalog, table: &Arc<Table>) -> Res
         result
     };
     // It computes for long, and must not keep sessions waiting.
-    let result = terminator.attend(work, std::future::pending()).await;
+    let result = terminator.attend(Box::pin(work), std::future::pending()).await;
     if result.is_ok() {
         tracing::debug!(table = table.name, "analyzed, since it has changed");
     }

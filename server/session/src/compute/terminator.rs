@@ -1,5 +1,6 @@
 //! All the work of a session, and its end from outside.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::compute::{Pool, run};
@@ -26,13 +27,13 @@ impl SessionTerminator {
     /// waiting; the session ends when its client is `gone` meanwhile.
     pub async fn attend<T: Send + 'static>(
         &self,
-        work: impl Future<Output = T> + Send + 'static,
+        work: Pin<Box<dyn Future<Output = T> + Send>>,
         gone: impl Future<Output = ()> + Send,
     ) -> T {
         let gone = async {
             gone.await;
             self.end();
         };
-        run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
+        run(&self.compute, self.entry.clone(), work, gone).await
     }
 }

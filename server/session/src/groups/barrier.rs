@@ -19,6 +19,10 @@ pub(super) async fn pass_barrier(session: &mut Session, statement: &Statement) -
     if !session.group.is_engaged {
         return Ok(());
     }
+    Box::pin(end_group(session, statement)).await
+}
+
+async fn end_group(session: &mut Session, statement: &Statement) -> Result<()> {
     match statement {
         Statement::Rollback { .. } => {
             session.group.stop().await;

@@ -79,8 +79,8 @@ pub(crate) async fn announce(
     let kv = &session.engine.kv;
     let after = match sent {
         0 if pending.listening.is_empty() => 0,
-        0 => newest_notification(kv).await.map_err(from_kv)?,
-        _ => leave_rows(session, txn, &pending).await?,
+        0 => Box::pin(newest_notification(kv)).await.map_err(from_kv)?,
+        _ => Box::pin(leave_rows(session, txn, &pending)).await?,
     };
     Ok(Some(Announcement { listening: pending.listening, after, sent }))
 }
@@ -116,7 +116,7 @@ pub(crate) async fn announced(session: &Session, announcement: Announcement) {
     if sent > 0 && session.engine.gateways.is_shared() {
         // Those who listen here need not wait for the next look; this session least of all,
         // which gets its own notifications before the answer to its next command.
-        session.engine.read_notifications().await;
+        Box::pin(session.engine.read_notifications()).await;
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn reg_parameter(
         return text::parse(ty, value, &session.active().format, 0);
     }
     let seq = ensure_open(session).txn.next_statement();
-    let catalog = catalog_at(session, seq).await?;
+    let catalog = Box::pin(catalog_at(session, seq)).await?;
     let env = statement_environment(session, &catalog);
     let cx = env.plan_context(&catalog, "", &[]);
     let literal = format!("'{}'::{}", value.replace('\'', "''"), ty.plain_name());
@@ -79,7 +79,7 @@ pub(crate) async fn current_params(
     let mut types = prepared.params.clone();
     if types.iter().any(|ty| !user_types(ty).is_empty()) {
         let seq = ensure_open(session).txn.next_statement();
-        let catalog = catalog_at(session, seq).await?;
+        let catalog = Box::pin(catalog_at(session, seq)).await?;
         types.iter_mut().for_each(|ty| catalog.enums().refresh(ty));
     }
     Ok(types)

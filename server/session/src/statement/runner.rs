@@ -94,7 +94,8 @@ async fn run_or_queue(
     let is_fresh = matches!(portal.run, Run::New);
     if is_fresh && let Statement::Execute(execute) = statement {
         // What it stands for comes by here itself.
-        let mut target = bind_execute(session, execute, portal.formats.clone()).await?;
+        let bind = bind_execute(session, execute, portal.formats.clone());
+        let mut target = Box::pin(bind).await?;
         note_executed(session, target.prepared.statement());
         let run = run_portal(session, &mut target, wanted, client);
         let ended = Box::pin(run).await?;
@@ -113,7 +114,7 @@ async fn run_or_queue(
     }
     let start = client.mark();
     session.pass_barrier(statement, recorder.as_ref()).await?;
-    let (started, is_logged) = (Instant::now(), session.observer.is_logged());
+    let is_logged = session.observer.is_logged();
     let work = async {
         if is_planned(statement) {
             run_planned(session, portal, wanted, client).await
@@ -124,6 +125,7 @@ async fn run_or_queue(
     let result = if recorder.is_none() && !is_logged {
         work.await
     } else {
+        let started = Instant::now();
         let waits = Arc::new(StatementWaits::default());
         let result = Box::pin(waits.watch(work)).await;
         if let Some(recorder) = &recorder {

@@ -181,7 +181,7 @@ async fn user_id(session: &mut Session) -> Option<Id> {
     {
         return Some(*id);
     }
-    let catalog = session.engine.catalog_now().await.ok()?;
+    let catalog = Box::pin(session.engine.catalog_now()).await.ok()?;
     let id = catalog.names().role(&name)?.id;
     session.user_noted = Some((name, id));
     Some(id)

@@ -137,7 +137,8 @@ async fn commit_work(session: &mut Session, ending: &Ending) -> Result<()> {
     let (open, result) = match first {
         Err(error) => {
             session.open = Some(open);
-            match rerun(&mut CommitAgain { session, token, ending }, error).await {
+            let mut again = CommitAgain { session, token, ending };
+            match Box::pin(rerun(&mut again, error)).await {
                 Ok(open) => (Some(open), Ok(())),
                 Err(error) => (session.open.take(), Err(error)),
             }

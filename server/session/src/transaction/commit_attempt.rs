@@ -70,7 +70,7 @@ pub(crate) async fn commit_kv(
         pending = draft.flush(&session.engine.catalog, &open.txn, seq).await.map_err(from_kv)?;
     }
     if let Some(token) = token {
-        session.shared.record_token(&open.txn, token).await?;
+        Box::pin(session.shared.record_token(&open.txn, token)).await?;
     }
     open.txn.locks().set_timeout(commit_lock_timeout(session));
     let announcement = announce(session, &open.txn).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn commit_kv(
         Ending::CommitOrRestart => {
             open.txn.commit_or_restart().await.and_then(CommitOutcome::into_result).map(drop)
         }
-        Ending::Prepare(info) => prepare_kv(session, &open.txn, info).await?,
+        Ending::Prepare(info) => Box::pin(prepare_kv(session, &open.txn, info)).await?,
     };
     drop(pending);
     if let (Ok(()), Some(announcement)) = (&outcome, announcement) {
@@ -89,9 +89,11 @@ pub(crate) async fn commit_kv(
     }
     match (outcome, token) {
         (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
-            Err(session.shared.token_used(token).await)
+            Err(Box::pin(session.shared.token_used(token)).await)
         }
-        (Err(Kv::CheckChanged(conflict)), _) => Err(check_changed(session, &conflict).await),
+        (Err(Kv::CheckChanged(conflict)), _) => {
+            Err(Box::pin(check_changed(session, &conflict)).await)
+        }
         (outcome, _) => outcome.map_err(|error| {
             let error = session.commit_error(error, open.unchecked.as_ref());
             late_commit(session, error)

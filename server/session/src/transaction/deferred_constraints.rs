@@ -27,6 +27,11 @@ pub(crate) async fn check_deferred(session: &mut Session, open: &Open) -> Result
     if !has_left_checks(&open.txn) {
         return Ok(());
     }
+    // Boxed, since every commit has room for what is awaited here, and few have checks left.
+    Box::pin(check_waiting(session, open)).await
+}
+
+async fn check_waiting(session: &mut Session, open: &Open) -> Result<()> {
     let catalog = catalog_of(session, open).await?;
     let seq = open.txn.next_statement();
     let env = statement_environment(session, &catalog);

@@ -20,7 +20,7 @@ pub(crate) async fn end_temporary(session: &mut Session, open: &Open) -> Result<
     if !concerned {
         return Ok(());
     }
-    change_temporary(session, open, ddl::end_temporary).await
+    Box::pin(change_temporary(session, open, ddl::end_temporary)).await
 }
 
 /// DISCARD TEMP.

@@ -10,7 +10,7 @@ use crate::operator::scan::table_scan::ScanOperator;
 
 /// A scan of a partition.
 pub(crate) struct PrunedScan {
-    scan: ScanOperator,
+    scan: Box<ScanOperator>,
     /// The conditions, until the first rows are asked for.
     pruning: Option<Vec<Pruning>>,
     evaluator: Evaluator,
@@ -21,7 +21,7 @@ impl PrunedScan {
     /// A scan whose conditions on partition keys are looked at when it starts.
     pub(crate) fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let pruning = Some(scan.pruning.clone());
-        let scan = ScanOperator::new(scan, evaluator.clone())?;
+        let scan = ScanOperator::new(scan, evaluator.clone(), None)?;
         Ok(Self { scan, pruning, evaluator, is_empty: false })
     }
 

@@ -138,8 +138,12 @@ pub(crate) struct ScanOperator {
 }
 
 impl ScanOperator {
-    /// A scan; nothing is read yet.
-    pub(crate) fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
+    /// A scan; nothing is read yet. With `morsels` it reads parts that no other worker has taken.
+    pub(crate) fn new(
+        scan: &Scan,
+        evaluator: Evaluator,
+        morsels: Option<Arc<Morsels>>,
+    ) -> Result<Box<Self>> {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
         let layout = Layout::of(scan, lock.is_some())?;
         let locker = lock.map(|lock| {
@@ -151,7 +155,8 @@ impl ScanOperator {
             && layout.bounds.are_points()
             && scan.access.reading == Reading::InOrder;
         let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
-        Ok(Self {
+        // Boxed here, since each return by value would copy it.
+        Ok(Box::new(Self {
             points,
             locks_first: points && locker.is_some() && scan.filter.is_empty() && !read_committed,
             counts: ScanCounts::new(&evaluator.run, scan),
@@ -169,21 +174,14 @@ impl ScanOperator {
             left: None,
             open: None,
             entries: None,
-            morsels: None,
+            morsels,
             partial: RowAssembler::default(),
             by_columns: None,
             room: 0,
             failed: Postponed::default(),
             found: MemoryReservation::new(&evaluator.run),
             evaluator,
-        })
-    }
-
-    /// The same scan; with `morsels` it reads parts that no other worker has taken.
-    #[must_use]
-    pub(crate) fn of_morsels(mut self, morsels: Option<Arc<Morsels>>) -> Self {
-        self.morsels = morsels;
-        self
+        }))
     }
 
     async fn start(&mut self) -> Result<()> {

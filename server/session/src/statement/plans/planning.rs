@@ -182,9 +182,8 @@ pub(crate) async fn bind_plan(
     params: &Arc<Vec<Datum>>,
     seq: Seq,
 ) -> Result<(Bound, Option<Standing>)> {
-    if let Some((at_row, params)) = current_of::at_row(session, prepared, params, seq).await? {
-        let catalog = catalog_at(session, seq).await?;
-        return Ok((bind_plan_by(session, &at_row, &params, &catalog)?, None));
+    if prepared.statement().and_then(braid_plan::current_of).is_some() {
+        return Ok((Box::pin(bind_at_row(session, prepared, params, seq)).await?, None));
     }
     let mut found = None;
     if let Some(standing) = newest_catalog(session) {
@@ -203,6 +202,21 @@ pub(crate) async fn bind_plan(
     match found.filter(|found| Arc::ptr_eq(&found.catalog, &catalog)) {
         Some(found) => Ok((found, None)),
         None => Ok((bind_plan_by(session, prepared, params, &catalog)?, None)),
+    }
+}
+
+/// The plan of a statement with WHERE CURRENT OF.
+async fn bind_at_row(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    seq: Seq,
+) -> Result<Bound> {
+    let at_row = current_of::at_row(session, prepared, params, seq).await?;
+    let catalog = catalog_at(session, seq).await?;
+    match at_row {
+        Some((at_row, params)) => bind_plan_by(session, &at_row, &params, &catalog),
+        None => bind_plan_by(session, prepared, params, &catalog),
     }
 }
 
