@@ -94,7 +94,8 @@ export function findToolchain({ cpu, libc, target }, machine, isHost) {
   if (compiler === undefined) return { command: 'zigbuild', env: {} };
   // One that the caller names wins, for example for a compiler apart from the linker.
   const cc = `CC_${target.replaceAll('-', '_')}`;
-  const env = { [variable]: compiler, [cc]: machine.env[cc] ?? compiler };
+  const linker = machine.env[variable] ?? linkerOf(compiler);
+  const env = { [variable]: linker, [cc]: machine.env[cc] ?? compiler };
   return { command: 'build', env };
 }
 
@@ -104,6 +105,14 @@ function compilersOf(cpu, libc, machine) {
   // `musl-gcc` is a wrapper around the compiler of the machine.
   const own = machine.cpu === cpu && machine.platform === 'linux' ? ['musl-gcc'] : [];
   return [`${CPUS[cpu]}-linux-musl-gcc`, ...own];
+}
+
+/**
+ * The linker that belongs to a compiler. Rust brings its own musl. `musl-gcc` knows nothing of
+ * static position-independent binaries: what it links ends with SIGSEGV as it starts.
+ */
+function linkerOf(compiler) {
+  return compiler === 'musl-gcc' ? 'cc' : compiler;
 }
 
 /**

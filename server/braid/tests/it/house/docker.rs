@@ -360,6 +360,19 @@ fn alert_rules_are_loaded_and_documented() {
     }
 }
 
+/// Prometheus does not start if it cannot parse a rule.
+#[test]
+fn prometheus_reads_its_configuration_and_the_rules() {
+    let file = top().join("docker/prometheus.yaml");
+    match Command::new("promtool").args(["check", "config"]).arg(file).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("skipped: there is no promtool on the PATH");
+        }
+        Err(error) => panic!("promtool: {error}"),
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+    }
+}
+
 #[test]
 fn balancer_and_prometheus_name_services_and_their_ports() {
     let compose = yaml("compose.yaml");
