@@ -388,7 +388,12 @@ fn balancer_and_prometheus_name_services_and_their_ports() {
     for words in &servers {
         assert_eq!(words[1], format!("{}:26257", words[0]));
     }
-    for line in ["option httpchk GET /health/ready", "check port 8080", "bind :26257"] {
+    for line in [
+        "option httpchk GET /health/ready",
+        "option redispatch 1",
+        "check port 8080",
+        "bind :26257",
+    ] {
         assert!(balancer.contains(line), "{line}");
     }
     let prometheus = yaml("prometheus.yaml");
