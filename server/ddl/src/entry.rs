@@ -110,9 +110,5 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
         return closed_table::run(cx, statement, alter).await;
     }
     let cancel = cx.exec.cancel.clone();
-    tokio::select! {
-        biased;
-        result = run_in_transaction(statement, cx) => result,
-        error = cancel.stopped() => Err(error),
-    }
+    cancel.unless_stopped(run_in_transaction(statement, cx)).await.flatten()
 }

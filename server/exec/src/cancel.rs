@@ -1,5 +1,6 @@
 //! The switch that stops a statement.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -56,12 +57,8 @@ impl Cancel {
 
     /// Waits until the statement is to stop.
     pub async fn stopped(&self) -> Error {
-        loop {
-            let notified = self.notify.notified();
-            if self.stopped.load(Ordering::Acquire) {
-                return self.error();
-            }
-            notified.await;
+        match self.unless_stopped(std::future::pending::<Infallible>()).await {
+            Err(error) => error,
         }
     }
 

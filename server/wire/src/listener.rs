@@ -24,7 +24,7 @@ use crate::startup::{self, Context, Outcome};
 use crate::{backend, connection};
 
 /// The most bytes of a connection's future, and of its session's. What is awaited seldom is boxed:
-/// a connection keeps room for all else as long as it lasts, and each message would move it.
+/// a connection keeps room for all else as long as it lasts.
 const FUTURE_BYTES_MAX: usize = 4096;
 
 /// Limits of the protocol, by name.

@@ -81,11 +81,8 @@ async fn once(
     let mut notices = Vec::new();
     let mut own = cx.in_own(&exec, &mut draft, &mut notices);
     let cancel = cx.exec.cancel.clone();
-    let mut result = tokio::select! {
-        biased;
-        result = run_in_transaction(statement, &mut own) => result,
-        error = cancel.stopped() => Err(error),
-    };
+    let work = run_in_transaction(statement, &mut own);
+    let mut result = cancel.unless_stopped(work).await.flatten();
     if result.is_ok()
         && let Some(table) = closed
         && let Err(error) = open(&mut own, table)

@@ -98,14 +98,8 @@ pub(crate) async fn go_on(
     table: Id,
     key: Option<Id>,
 ) -> Result<()> {
-    let mut result = {
-        let cancel = cx.exec.cancel.clone();
-        tokio::select! {
-            biased;
-            moved = fill(cx, kv, table, key) => moved,
-            error = cancel.stopped() => Err(error),
-        }
-    };
+    let cancel = cx.exec.cancel.clone();
+    let mut result = cancel.unless_stopped(fill(cx, kv, table, key)).await.flatten();
     if result.is_ok() {
         result = change(cx, kv, true, |cx| switch(cx, table)).await;
     }

@@ -84,14 +84,8 @@ pub(crate) async fn go_on(
     key: Id,
     adds: bool,
 ) -> Result<()> {
-    let mut result = {
-        let cancel = cx.exec.cancel.clone();
-        tokio::select! {
-            biased;
-            checked = validate(cx, kv, table, key) => checked,
-            error = cancel.stopped() => Err(error),
-        }
-    };
+    let cancel = cx.exec.cancel.clone();
+    let mut result = cancel.unless_stopped(validate(cx, kv, table, key)).await.flatten();
     if result.is_ok() {
         result = change(cx, kv, true, |cx| settle(cx, table, key, false)).await;
     }

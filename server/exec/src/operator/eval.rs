@@ -265,10 +265,8 @@ impl Evaluator {
             }
             _ => 0.0,
         };
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
-            error = self.run.cx.cancel.stopped() => Err(error),
-        }
+        let pause = tokio::time::sleep(Duration::from_secs_f64(seconds));
+        self.run.cx.cancel.unless_stopped(pause).await.map(|()| Datum::text(""))
     }
 
     /// The number of the transaction if it has written.

@@ -1,7 +1,8 @@
 //! All the work of a session, and its end from outside.
 
-use std::pin::Pin;
 use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 
 use crate::compute::{Pool, run};
 use crate::entry::SessionEntry;
@@ -27,7 +28,7 @@ impl SessionTerminator {
     /// waiting; the session ends when its client is `gone` meanwhile.
     pub async fn attend<T: Send + 'static>(
         &self,
-        work: Pin<Box<dyn Future<Output = T> + Send>>,
+        work: BoxFuture<'static, T>,
         gone: impl Future<Output = ()> + Send,
     ) -> T {
         let gone = async {

@@ -67,14 +67,8 @@ pub(crate) async fn go_on(
     table: Id,
     number: IndexNumber,
 ) -> Result<()> {
-    let mut built = {
-        let cancel = cx.exec.cancel.clone();
-        tokio::select! {
-            biased;
-            filled = fill(cx, kv, table, number) => filled,
-            error = cancel.stopped() => Err(error),
-        }
-    };
+    let cancel = cx.exec.cancel.clone();
+    let mut built = cancel.unless_stopped(fill(cx, kv, table, number)).await.flatten();
     if built.is_ok() {
         built = change(cx, kv, true, |cx| publish(cx, table, number)).await;
     }

@@ -60,35 +60,39 @@ pub(crate) fn ahead(statement: &Statement) -> Option<Statement> {
     Some(with_selection(statement, no_row))
 }
 
+/// The cursor that a statement names by `WHERE CURRENT OF`.
+pub(crate) fn cursor_of(prepared: &Prepared) -> Option<String> {
+    prepared.statement().and_then(current_of).map(braid_sql::fold)
+}
+
 /// A statement with `WHERE CURRENT OF` as one about the row on which the cursor stands, and its
-/// parameters; `None` if the statement names no cursor.
+/// parameters.
 pub(crate) async fn at_row(
     session: &mut Session,
+    cursor: &str,
     prepared: &Prepared,
     params: &Arc<Vec<Datum>>,
     seq: Seq,
-) -> Result<Option<(Prepared, Arc<Vec<Datum>>)>> {
-    let Some(cursor) = prepared.statement().and_then(current_of).map(braid_sql::fold) else {
-        return Ok(None);
-    };
+) -> Result<(Prepared, Arc<Vec<Datum>>)> {
     let whole = match &prepared.given {
         Some(_) => Some(prepared.without_skeleton(&session.engine.plans)?),
         None => None,
     };
     let whole = whole.as_ref().unwrap_or(prepared);
-    let Some(statement) = whole.statement() else { return Ok(None) };
+    let statement =
+        whole.statement().ok_or_else(|| Error::internal("an empty statement names a cursor"))?;
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let Some(table) = target_table(&catalog, &env.lookup.path, statement)? else {
         // Its plan is the error.
         let ahead = ahead(statement).unwrap_or_else(|| statement.clone());
-        return Ok(Some((read_as(whole, ahead, whole.hints.clone()), params.clone())));
+        return Ok((read_as(whole, ahead, whole.hints.clone()), params.clone()));
     };
-    let key = row_key(session, &cursor, &table)?;
+    let key = row_key(session, cursor, &table)?;
     let mut types = prepared.params.clone();
     let statement = at_key(statement, &table, &mut types)?;
     let params = params.iter().chain(&key).cloned().collect();
-    Ok(Some((read_as(whole, statement, types), Arc::new(params))))
+    Ok((read_as(whole, statement, types), Arc::new(params)))
 }
 
 /// Another statement in the place of a prepared one.

@@ -182,8 +182,9 @@ pub(crate) async fn bind_plan(
     params: &Arc<Vec<Datum>>,
     seq: Seq,
 ) -> Result<(Bound, Option<Standing>)> {
-    if prepared.statement().and_then(braid_plan::current_of).is_some() {
-        return Ok((Box::pin(bind_at_row(session, prepared, params, seq)).await?, None));
+    if let Some(cursor) = current_of::cursor_of(prepared) {
+        let bound = Box::pin(bind_at_row(session, &cursor, prepared, params, seq)).await?;
+        return Ok((bound, None));
     }
     let mut found = None;
     if let Some(standing) = newest_catalog(session) {
@@ -208,16 +209,14 @@ pub(crate) async fn bind_plan(
 /// The plan of a statement with WHERE CURRENT OF.
 async fn bind_at_row(
     session: &mut Session,
+    cursor: &str,
     prepared: &Prepared,
     params: &Arc<Vec<Datum>>,
     seq: Seq,
 ) -> Result<Bound> {
-    let at_row = current_of::at_row(session, prepared, params, seq).await?;
+    let (at_row, params) = current_of::at_row(session, cursor, prepared, params, seq).await?;
     let catalog = catalog_at(session, seq).await?;
-    match at_row {
-        Some((at_row, params)) => bind_plan_by(session, &at_row, &params, &catalog),
-        None => bind_plan_by(session, prepared, params, &catalog),
-    }
+    bind_plan_by(session, &at_row, &params, &catalog)
 }
 
 fn bind_plan_by(
